@@ -1,0 +1,100 @@
+"""Talking to the user: data goes to stdout, talk to stderr, and problems look the same in every command."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from enum import IntEnum
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from dobonomodo.problems import Problem, render
+
+
+class Exit(IntEnum):
+    """What the exit code of every command means."""
+
+    SUCCESS = 0
+    FAILURE = 1
+    USAGE = 2
+    BUG = 3
+    CONFLICT = 4
+    NOTHING = 5
+    ENVIRONMENT = 6
+    INTERRUPTED = 130
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+
+
+class Settings:
+    """The common flags, set once by the root command."""
+
+    color: bool | None = None
+    quiet: bool = False
+    verbose: bool = False
+    debug: bool = False
+    folder: str | None = None
+
+
+def colored(stream: Any) -> bool:
+    """Whether a stream is to be coloured: never with NO_COLOR or --no-color, else on a terminal."""
+    if Settings.color is False or os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or bool(stream.isatty())
+
+
+def say(text: str) -> None:
+    """A line of talk, unless --quiet."""
+    if not Settings.quiet:
+        sys.stderr.write(text + "\n")
+
+
+def show(text: str) -> None:
+    """A line of data."""
+    sys.stdout.write(text + "\n")
+
+
+def show_problems(problems: Sequence[Problem]) -> None:
+    """Problems for a person."""
+    if problems:
+        sys.stderr.write(render.render_full(problems, color=colored(sys.stderr)) + "\n")
+
+
+def show_json(thing: str, data: Any, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:
+    """The one JSON document of a command."""
+    document = {
+        "schema": f"dobo/{thing}/1",
+        "ok": ok,
+        "data": data,
+        "problems": [render.render_json(problem) for problem in problems],
+    }
+    show(json.dumps(document, ensure_ascii=False, indent=2, default=_plain))
+
+
+def stop(code: Exit) -> NoReturn:
+    """End the command."""
+    raise typer.Exit(int(code))
+
+
+def usage_error(message: str) -> NoReturn:
+    """The command was called in a way that cannot be right."""
+    raise typer.BadParameter(message)
+
+
+def _plain(value: object) -> object:
+    """Decimals as text, times as UTC ISO 8601."""
+    match value:
+        case Decimal():
+            return f"{value:f}"
+        case datetime():
+            return value.isoformat().replace("+00:00", "Z")
+        case date():
+            return value.isoformat()
+        case _:
+            return str(value)

@@ -1,0 +1,70 @@
+"""`dobo explain`: what a problem code means, and how to mend it."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, say, show, show_json, stop
+
+if TYPE_CHECKING:
+    from dobonomodo.problems import Problem
+
+
+def _complete(incomplete: str) -> list[str]:
+    from dobonomodo.problems import PROBLEMS
+
+    return [kind.code for kind in PROBLEMS if kind.code.startswith(incomplete.upper())]
+
+
+def explain(
+    code: Annotated[str | None, typer.Argument(help="A code such as UNKNOWN_COLUMN.", autocompletion=_complete)] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain a problem code: its cause, a wrong and a right example. Without a code, list them all."""
+    from dobonomodo.problems import PROBLEMS, find_problem
+    from dobonomodo.problems.problem import did_you_mean
+
+    if code is None:
+        if as_json:
+            show_json("explain", [describe(kind) for kind in PROBLEMS])
+            return
+        width = max(len(kind.code) for kind in PROBLEMS)
+        for kind in PROBLEMS:
+            show(f"{kind.code:{width}}  {cause(kind)}")
+        return
+    found = find_problem(code)
+    if found is None:
+        if as_json:
+            show_json("explain", None, ok=False)
+        hint = did_you_mean(code, [kind.code for kind in PROBLEMS])
+        say(f"there is no problem with the code `{code}`; {hint}")
+        stop(Exit.NOTHING)
+    if as_json:
+        show_json("explain", describe(found))
+        return
+    show(f"{found.code} ({found.severity})\n\n{cause(found)}\n")
+    show(f"wrong:\n{indent(found.example.wrong)}\n\nright:\n{indent(found.example.right)}")
+
+
+def cause(kind: type[Problem]) -> str:
+    """What leads to a problem, in one paragraph."""
+    return " ".join((inspect.getdoc(kind) or "").split())
+
+
+def indent(text: str) -> str:
+    """Four blanks before every line."""
+    return "\n".join(f"    {line}" for line in text.splitlines())
+
+
+def describe(kind: type[Problem]) -> dict[str, object]:
+    """A problem code as JSON."""
+    return {
+        "code": kind.code,
+        "severity": kind.severity,
+        "cause": cause(kind),
+        "wrong": kind.example.wrong,
+        "right": kind.example.right,
+    }

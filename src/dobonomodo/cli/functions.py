@@ -1,0 +1,91 @@
+"""`dobo functions`: the catalogue, or all there is to know of one function."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, colored, say, show, show_json, stop
+
+if TYPE_CHECKING:
+    from dobonomodo.formula.functions import Function
+
+
+def _complete(incomplete: str) -> list[tuple[str, str]]:
+    from dobonomodo.formula.functions import FUNCTION_BY_NAME
+
+    wanted = incomplete.upper()
+    return [(name, each.summary) for name, each in FUNCTION_BY_NAME.items() if name.startswith(wanted)]
+
+
+def functions(
+    name: Annotated[str | None, typer.Argument(help="One function.", autocompletion=_complete)] = None,
+    as_json: Json = False,
+) -> None:
+    """List the functions, or explain one with its examples."""
+    from dobonomodo.formula.functions import CHAPTERS, FUNCTION_BY_NAME, FUNCTIONS
+
+    if name is None:
+        if as_json:
+            show_json("functions", [_describe(each) for each in FUNCTIONS])
+            return
+        _show_table(CHAPTERS)
+        return
+    found = FUNCTION_BY_NAME.get(name.upper())
+    if found is None:
+        _show_unknown(name, as_json=as_json)
+    if as_json:
+        show_json("functions", [_describe(found)])
+        return
+    show("\n".join(found.usages()))
+    show(f"\n{found.summary}")
+    if found.aliases:
+        show(f"Also written {', '.join(found.aliases)}.")
+    show("\nAll of these are true:")
+    for example in found.examples:
+        show(f"  {example}")
+
+
+def _show_unknown(name: str, *, as_json: bool) -> NoReturn:
+    from dobonomodo.formula.functions import FUNCTION_BY_NAME
+    from dobonomodo.formula.functions.foreign import INSTEAD
+    from dobonomodo.problems.formula import UnknownFunction
+
+    problem = UnknownFunction(name=name, known=tuple(FUNCTION_BY_NAME), instead=INSTEAD.get(name.upper()))
+    if as_json:
+        show_json("functions", [], problems=[problem], ok=False)
+    else:
+        say(f"{problem.message()}; {problem.hint()}")
+    stop(Exit.NOTHING)
+
+
+def _show_table(chapters: tuple[tuple[str, tuple[Function, ...]], ...]) -> None:
+    import sys
+
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(no_color=not colored(sys.stdout), highlight=False)
+    for title, chapter in chapters:
+        table = Table(
+            title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=False
+        )
+        table.add_column(style="cyan", no_wrap=True)
+        table.add_column()
+        for function in chapter:
+            table.add_row(function.name, function.summary)
+        console.print(table)
+        console.print()
+    console.print("dobo functions NAME shows how to call one, with examples.")
+
+
+def _describe(function: Function) -> dict[str, object]:
+    return {
+        "name": function.name,
+        "aliases": function.aliases,
+        "usage": function.usages(),
+        "aggregate": function.is_aggregate,
+        "summary": function.summary,
+        "examples": function.examples,
+    }

@@ -1,0 +1,86 @@
+"""The command `dobo`: the list of commands, the common flags, and what becomes of an exception."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.exceptions import TyperException
+
+from dobonomodo.cli.console import Exit, Settings, say, show_problems
+from dobonomodo.cli.explain import explain
+from dobonomodo.cli.formula import formula
+from dobonomodo.cli.functions import functions
+
+app = typer.Typer(
+    name="dobo",
+    help="Period calculations as data: checked before a row is read, the same every time, explained.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # importing rich for the help text alone takes longer than everything else
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for command in (formula, functions, explain):
+    app.command()(command)
+
+
+def _show_version(value: bool) -> None:  # noqa: FBT001  a typer callback
+    if value:
+        from dobonomodo import __version__
+
+        typer.echo(f"dobo {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    directory: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Work in this folder.")] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR works too.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Flags that every command knows."""
+    Settings.folder, Settings.quiet, Settings.verbose, Settings.debug = directory, quiet, verbose, debug
+    if no_color:
+        Settings.color = False
+
+
+def main() -> None:
+    """Run a command and leave with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run a command; the exit code tells how it went, and no traceback is shown without --debug."""
+    from dobonomodo.problems import Rejected, RunFailed
+
+    try:
+        result = app(arguments, prog_name="dobo", standalone_mode=False)
+    except TyperException as error:
+        message = error.format_message()
+        say(message if message.startswith("Usage:") else f"{message}\nTry: dobo --help")
+        return Exit.USAGE
+    except (KeyboardInterrupt, typer.Abort):
+        say("interrupted")
+        return Exit.INTERRUPTED
+    except Rejected as error:
+        show_problems(error.problems)
+        return Exit.FAILURE
+    except RunFailed as error:
+        show_problems([error.problem])
+        return Exit.ENVIRONMENT if error.retry_helps else Exit.FAILURE
+    except BrokenPipeError:
+        return Exit.SUCCESS
+    except Exception as error:
+        if Settings.debug:
+            raise
+        say(f"dobo has a bug: {type(error).__name__}: {error}")
+        say("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
+        return Exit.BUG
+    return result if isinstance(result, int) else Exit.SUCCESS

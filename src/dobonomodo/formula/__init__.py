@@ -1,0 +1,30 @@
+"""The expression language: text to tree, tree to checked tree, checked tree to Spark SQL. Knows no Spark."""
+
+from dobonomodo.formula.check import Checked, check_formula, convert, parse_moment
+from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunFacts
+from dobonomodo.formula.parse import parse
+from dobonomodo.formula.print import print_formula
+from dobonomodo.formula.render import render_formula
+from dobonomodo.formula.scope import Columns, Scope
+from dobonomodo.formula.typed import ColumnRef, Typed, columns_of
+from dobonomodo.formula.types import Type, parse_type
+
+__all__ = [
+    "FUNCTIONS",
+    "FUNCTION_BY_NAME",
+    "Checked",
+    "ColumnRef",
+    "Columns",
+    "RunFacts",
+    "Scope",
+    "Type",
+    "Typed",
+    "check_formula",
+    "columns_of",
+    "convert",
+    "parse",
+    "parse_moment",
+    "parse_type",
+    "print_formula",
+    "render_formula",
+]

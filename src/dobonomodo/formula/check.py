@@ -1,0 +1,696 @@
+"""From syntax tree to checked tree: names, types, aggregates, selectors. Finds all problems of an expression, not the first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import assert_never
+
+from dobonomodo.formula import tree
+from dobonomodo.formula.functions.catalogue import FUNCTION_BY_NAME, FUNCTIONS
+from dobonomodo.formula.functions.foreign import INSTEAD, UNSUPPORTED_AGGREGATES
+from dobonomodo.formula.functions.signature import Function, Parameter, Signature
+from dobonomodo.formula.functions.signature import piece as text_piece
+from dobonomodo.formula.parse import MAX_DEPTH, MAX_TOKENS, parse
+from dobonomodo.formula.print import print_formula
+from dobonomodo.formula.render import rendered_size
+from dobonomodo.formula.scope import Scope
+from dobonomodo.formula.typed import (
+    Apply,
+    Cast,
+    Literal,
+    Operation,
+    Typed,
+    decimal_of,
+    is_integer,
+    literal_decimal,
+)
+from dobonomodo.formula.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    NULL,
+    TEXT,
+    TIMESTAMP,
+    UNKNOWN,
+    DecimalType,
+    Type,
+    comparable,
+    describe,
+    fits,
+    is_number,
+    type_product,
+    type_quotient,
+    type_sum,
+    unify,
+)
+from dobonomodo.problems import Passage, Problem, Span, in_order
+from dobonomodo.problems.formula import (
+    AggregateNotAllowed,
+    AggregateReason,
+    ExpressionSyntax,
+    InvalidAggregate,
+    InvalidDate,
+    NullComparison,
+    SelectorCycle,
+    SelectorUndefined,
+    SyntaxReason,
+    TypeMismatch,
+    UnknownColumn,
+    UnknownFunction,
+    WrongArity,
+)
+
+MAX_SQL = 1_000_000
+"""Characters of Spark SQL that one expression may become."""
+
+_HOLE = Literal(None, UNKNOWN)
+"""Stands where a problem was reported, so that checking can go on around it."""
+
+_ARITHMETIC = {"+": type_sum, "-": type_sum, "*": type_product, "/": type_quotient}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of checking an expression. With errors among the problems, ``tree`` must not be used."""
+
+    tree: Typed | None
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def type(self) -> Type:
+        return self.tree.type if self.tree else UNKNOWN
+
+
+def check_formula(
+    passage: Passage, scope: Scope, *, wanted: Type | None = None, what: str = "this expression"
+) -> Checked:
+    """Read an expression and check it where ``scope`` holds; ``wanted`` is the type it must have."""
+    parsed = parse(passage)
+    if parsed.tree is None:
+        return Checked(None, in_order(parsed.problems))
+    checker = _Checker(scope, passage)
+    node = checker.check_whole(parsed.tree, wanted=wanted, what=what)
+    problems = in_order(checker.problems)
+    return Checked(None if _failed(problems) else node, problems)
+
+
+def _failed(problems: Iterable[Problem]) -> bool:
+    return any(problem.severity == "error" for problem in problems)
+
+
+class _Checker:
+    def __init__(self, scope: Scope, passage: Passage) -> None:
+        self.scope = scope
+        self.passage = passage
+        self.problems: list[Problem] = []
+        self.selectors: list[str] = []
+        self.depth = 0
+        self.visited = 0
+        self.aggregate: str | None = None
+        self.found_aggregate = False
+        self.ungrouped: list[tuple[tree.Column, Passage]] = []
+
+    # --- the whole
+
+    def check_whole(self, node: tree.Expression, *, wanted: Type | None, what: str) -> Typed:
+        checked = self.check(node)
+        if self.scope.group_by is not None:
+            self._check_grouping()
+        if wanted is not None:
+            checked = self._want(checked, wanted, node, what=what)
+        if not _failed(self.problems) and rendered_size(checked) > MAX_SQL:
+            return self._too_large(node, SyntaxReason.TOO_MANY_PARTS, MAX_TOKENS)
+        return checked
+
+    def _check_grouping(self) -> None:
+        """Columns outside aggregate functions must be group keys, and there must be an aggregate function."""
+        keys = tuple(f"{key.qualifier}.{key.name}" if key.qualifier else key.name for key in self.scope.group_by or ())
+        if not self.found_aggregate:
+            name = self.ungrouped[0][0].name if self.ungrouped else ""
+            if not any(isinstance(problem, UnknownFunction | InvalidAggregate) for problem in self.problems):
+                self.problems.append(
+                    InvalidAggregate(
+                        span=self.passage.span(0, len(self.passage.value)),
+                        expression=self.passage.value,
+                        reason=AggregateReason.NONE,
+                        name=name,
+                    )
+                )
+            return
+        for column, passage in self.ungrouped:
+            self.problems.append(
+                InvalidAggregate(
+                    span=passage.span(column.start, column.end),
+                    expression=passage.value,
+                    reason=AggregateReason.UNGROUPED,
+                    name=column.name,
+                    group_by=keys,
+                )
+            )
+
+    # --- one node
+
+    def check(self, node: tree.Expression) -> Typed:
+        """The checked form of a node, or a hole where it has a problem."""
+        self.visited += 1
+        if self.visited > MAX_TOKENS:
+            return self._too_large(node, SyntaxReason.TOO_MANY_PARTS, MAX_TOKENS)
+        match node:
+            case tree.Number():
+                return _number(node.value)
+            case tree.Text():
+                return Literal(node.value, TEXT)
+            case tree.Truth():
+                return Literal(node.value, BOOLEAN)
+            case tree.Null():
+                return Literal(None, NULL)
+            case tree.Column():
+                return self._column(node)
+            case tree.SelectorRef():
+                return self._selector(node)
+            case tree.Call():
+                return self._call(node)
+            case tree.Negate():
+                return self._negate(node)
+            case tree.Binary():
+                return self._binary(node)
+            case tree.Logic():
+                operands = tuple(self._condition(each, what=node.operator) for each in node.operands)
+                return Operation(node.operator, operands, BOOLEAN)
+            case tree.Not():
+                return Operation("NOT", (self._condition(node.operand, what="NOT"),), BOOLEAN)
+            case tree.IsNull():
+                operator = "IS NOT NULL" if node.negated else "IS NULL"
+                return Operation(operator, (self.check(node.operand),), BOOLEAN)
+            case tree.In():
+                return self._compare("NOT IN" if node.negated else "IN", (node.operand, *node.items))
+            case tree.Between():
+                operator = "NOT BETWEEN" if node.negated else "BETWEEN"
+                return self._compare(operator, (node.operand, node.low, node.high), ordered=True)
+            case tree.Like():
+                operator = "NOT LIKE" if node.negated else "LIKE"
+                operands = tuple(
+                    self._want(self.check(each), TEXT, each, what=operator) for each in (node.operand, node.pattern)
+                )
+                return Operation(operator, operands, BOOLEAN)
+            case tree.Case():
+                return self._case(node)
+            case _:
+                assert_never(node)
+
+    def _column(self, node: tree.Column) -> Typed:
+        found = self.scope.resolve(node.name, node.qualifier)
+        if found is None:
+            self.problems.append(self._unknown_column(node))
+            return _HOLE
+        if self.scope.group_by is not None and self.aggregate is None and found not in self.scope.group_by:
+            self.ungrouped.append((node, self.passage))
+        return found
+
+    def _unknown_column(self, node: tree.Column) -> Problem:
+        scope, qualifier = self.scope, node.qualifier
+        known: tuple[str, ...] = tuple(scope.columns)
+        if qualifier is not None and not scope.is_own(qualifier):
+            alias = scope.alias(qualifier)
+            known = tuple(scope.joined[alias]) if alias is not None else ()
+        upcoming = {name.casefold() for name in scope.upcoming}
+        elsewhere = (scope.table, *scope.joined) if qualifier is None else ()
+        return UnknownColumn(
+            span=self._span(node),
+            expression=self.passage.value,
+            name=node.name,
+            qualifier=qualifier,
+            known=known,
+            known_qualifiers=tuple(filter(None, (scope.table, *scope.joined))),
+            also_under=tuple(each for each in elsewhere if each and scope.resolve(node.name, each)),
+            made_by_this_update=qualifier is None and node.name.casefold() in upcoming,
+        )
+
+    def _selector(self, node: tree.SelectorRef) -> Typed:
+        name = node.name
+        if name not in self.scope.selectors:
+            known = tuple(self.scope.selectors)
+            self._report(SelectorUndefined, node, name=name, known=known)
+            return _HOLE
+        if name in self.selectors:
+            circle = (*self.selectors[self.selectors.index(name) :], name)
+            self._report(SelectorCycle, node, names=circle)
+            return _HOLE
+        passage = self.scope.selectors[name]
+        parsed = parse(passage)
+        self.problems.extend(parsed.problems)
+        if parsed.tree is None:
+            return _HOLE
+        if self.depth + parsed.tree.depth > MAX_DEPTH:
+            return self._too_large(node, SyntaxReason.TOO_DEEP, MAX_DEPTH)
+        with self._inside_selector(name, passage, parsed.tree.depth):
+            return self._condition(parsed.tree, what=f"selector `{name}`")
+
+    @contextmanager
+    def _inside_selector(self, name: str, passage: Passage, depth: int) -> Iterator[None]:
+        outer = self.passage
+        self.passage, self.depth = passage, self.depth + depth
+        self.selectors.append(name)
+        yield
+        self.selectors.pop()
+        self.passage, self.depth = outer, self.depth - depth
+
+    def _negate(self, node: tree.Negate) -> Typed:
+        operand = self.check(node.operand)
+        if isinstance(operand, Literal) and isinstance(operand.value, Decimal | int) and is_number(operand.type):
+            return _number(-Decimal(operand.value))
+        if operand.type == NULL:
+            operand = Literal(None, INTEGER)
+        if not is_number(operand.type) and operand.type != UNKNOWN:
+            self._mismatch(node.operand, what="`-`", expected="a number", found=operand.type)
+            return _HOLE
+        return Operation("NEGATE", (operand,), operand.type)
+
+    def _condition(self, node: tree.Expression, *, what: str) -> Typed:
+        return self._want(self.check(node), BOOLEAN, node, what=what)
+
+    def _case(self, node: tree.Case) -> Typed:
+        tests = [self._condition(test, what="WHEN") for test, _ in node.branches]
+        written = [value for _, value in node.branches] + ([node.otherwise] if node.otherwise else [])
+        values = [self.check(value) for value in written]
+        common = self._common(values, written, what="CASE")
+        if common is None:
+            return _HOLE
+        converted = [convert(value, common) for value in values]
+        if node.otherwise is None:
+            converted.append(Literal(None, common))
+        operands = [each for pair in zip(tests, converted, strict=False) for each in pair]
+        return Operation("CASE", (*operands, converted[-1]), common)
+
+    # --- operators
+
+    def _binary(self, node: tree.Binary) -> Typed:
+        if node.operator == "&":
+            return self._join_text(node)
+        if node.operator not in _ARITHMETIC:
+            return self._compare(node.operator, (node.left, node.right), ordered=node.operator not in ("=", "<>"))
+        left, right = self.check(node.left), self.check(node.right)
+        if UNKNOWN in (left.type, right.type):
+            return _HOLE
+        if DATE in (left.type, right.type) and node.operator in "+-":
+            if (dated := self._shift_date(node, left, right)) is not None:
+                return dated
+        left, right = _number_for_null(left, right.type), _number_for_null(right, left.type)
+        wrong = [(at, each.type) for at, each in ((node.left, left), (node.right, right)) if not is_number(each.type)]
+        for at, kind in wrong:
+            advice = _arithmetic_advice(node.operator, kind)
+            self._mismatch(at, what=f"`{node.operator}`", expected="numbers", found=kind, advice=advice)
+        if wrong:
+            return _HOLE
+        if left.type == right.type == INTEGER and node.operator != "/":
+            return Operation(node.operator, (left, right), INTEGER)
+        types = _ARITHMETIC[node.operator](decimal_of(left), decimal_of(right))
+        return Operation(node.operator, (convert(left, types.left), convert(right, types.right)), types.result)
+
+    def _shift_date(self, node: tree.Binary, left: Typed, right: Typed) -> Typed | None:
+        """``date + days``, ``date - days`` and ``date - date``; None when it is neither."""
+        if left.type == right.type == DATE and node.operator == "-":
+            return Operation("DAYS BETWEEN", (left, right), INTEGER)
+        if left.type == DATE and right.type in (INTEGER, NULL):
+            operator = "ADD DAYS" if node.operator == "+" else "SUBTRACT DAYS"
+            return Operation(operator, (left, convert(right, INTEGER)), DATE)
+        if right.type == DATE and left.type in (INTEGER, NULL) and node.operator == "+":
+            return Operation("ADD DAYS", (right, convert(left, INTEGER)), DATE)
+        return None
+
+    def _join_text(self, node: tree.Binary) -> Typed:
+        operands = []
+        for written in (node.left, node.right):
+            operand = self.check(written)
+            if operand.type == NULL:
+                operand = Literal(None, TEXT)
+            if not text_piece.accepts(operand.type):
+                advice = 'say how it is written: `TEXT(x, "0.00")`' if is_number(operand.type) else None
+                self._mismatch(written, what="`&`", expected=text_piece.wanted, found=operand.type, advice=advice)
+                return _HOLE
+            operands.append(operand if operand.type in (TEXT, UNKNOWN) else Cast(operand, TEXT))
+        return Operation("&", tuple(operands), TEXT)
+
+    def _compare(self, operator: str, written: Sequence[tree.Expression], *, ordered: bool = False) -> Typed:
+        operands = [self.check(each) for each in written]
+        moments = [each.type for each in operands if each.type in (DATE, TIMESTAMP)]
+        if moments:
+            operands = [self._moment(operand, each, moments) for operand, each in zip(operands, written, strict=True)]
+        if len(written) == 2 and any(isinstance(each, tree.Null) for each in written):
+            self._warn_of_null(operator, *written)
+        common = self._common(operands, written, what=f"`{operator}`")
+        if common is None or common == UNKNOWN:
+            return Operation(operator, tuple(operands), BOOLEAN)
+        if ordered and common == BOOLEAN:
+            self._mismatch(written[0], what=f"`{operator}`", expected="values that have an order", found=common)
+        return Operation(operator, tuple(_comparable(operands, common)), BOOLEAN)
+
+    def _warn_of_null(self, operator: str, left: tree.Expression, right: tree.Expression) -> None:
+        other = left if isinstance(right, tree.Null) else right
+        self.problems.append(
+            NullComparison(
+                span=self.passage.span(left.start, right.end),
+                expression=self.passage.value,
+                operator=operator,
+                operand=print_formula(other),
+            )
+        )
+
+    def _moment(self, operand: Typed, written: tree.Expression, moments: Sequence[Type]) -> Typed:
+        """A text literal against dates and times is one of them."""
+        if not (isinstance(operand, Literal) and isinstance(operand.value, str)):
+            return operand
+        value = parse_moment(operand.value)
+        if value is None:
+            self._report(InvalidDate, written, text=operand.value)
+            return _HOLE
+        if isinstance(value, datetime):
+            return Literal(value, TIMESTAMP)
+        return convert(Literal(value, DATE), TIMESTAMP if TIMESTAMP in moments else DATE)
+
+    def _common(self, operands: Sequence[Typed], written: Sequence[tree.Expression], *, what: str) -> Type | None:
+        """The type that holds all operands; else a problem at the first that does not go with those before it."""
+        common = unify(each.type for each in operands)
+        if common is not None:
+            return _tight(operands) if isinstance(common, DecimalType) else common
+        for count in range(2, len(operands) + 1):
+            before = unify(each.type for each in operands[: count - 1])
+            if before is not None and unify((before, operands[count - 1].type)) is None:
+                self._report_pair(operands[count - 1], written[count - 1], before, what=what)
+                break
+        return None
+
+    def _report_pair(self, operand: Typed, written: tree.Expression, before: Type, *, what: str) -> None:
+        advice = None
+        if isinstance(operand, Literal) and isinstance(operand.value, str) and is_number(before):
+            plain = re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", operand.value)
+            advice = (
+                f"write {operand.value.strip()} without quotes" if plain else "`VALUE(text)` makes a number of a text"
+            )
+        elif before == TEXT and is_number(operand.type):
+            advice = "put it in quotes if it is a text such as an account code; `VALUE(text)` makes a number of a text"
+        elif {before, operand.type} <= {TEXT, DATE, TIMESTAMP}:
+            advice = "`DATE(text)` makes a date of a text"
+        self._mismatch(
+            written,
+            what=what,
+            expected=f"values of one kind, here {describe(before)}",
+            found=operand.type,
+            advice=advice,
+        )
+
+    # --- functions
+
+    def _call(self, node: tree.Call) -> Typed:
+        function = FUNCTION_BY_NAME.get(node.name)
+        if node.star:
+            return self._call_star(node, function)
+        if function is None:
+            return self._unknown_function(node)
+        if function.is_aggregate:
+            return self._aggregate(node, function)
+        return self._apply(node, function)
+
+    def _call_star(self, node: tree.Call, function: Function | None) -> Typed:
+        if node.name == "COUNT":
+            return self._aggregate(replace(node, star=False), FUNCTION_BY_NAME["COUNT_ALL"])
+        if function is None:
+            return self._unknown_function(node)
+        self._report(
+            WrongArity,
+            node,
+            function=node.name,
+            given=1,
+            usage=function.usages(),
+            instead="`*` only goes with `COUNT(*)`",
+        )
+        return _HOLE
+
+    def _unknown_function(self, node: tree.Call) -> Typed:
+        before = self.found_aggregate
+        for argument in node.arguments:
+            self.check(argument)
+        grouping = self.scope.group_by is not None and self.aggregate is None and self.found_aggregate == before
+        if grouping and node.name in UNSUPPORTED_AGGREGATES:
+            self.ungrouped.clear()
+            supported = tuple(function.name for function in FUNCTIONS if function.is_aggregate)
+            reason = AggregateReason.UNSUPPORTED
+            self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
+            return _HOLE
+        known = tuple(
+            name
+            for name, function in FUNCTION_BY_NAME.items()
+            if not function.is_aggregate or self.scope.group_by is not None
+        )
+        self._report(UnknownFunction, _name_of(node), name=node.name, known=known, instead=INSTEAD.get(node.name))
+        return _HOLE
+
+    def _aggregate(self, node: tree.Call, function: Function) -> Typed:
+        if self.scope.group_by is None:
+            self._report(AggregateNotAllowed, _name_of(node), function=node.name)
+        elif self.aggregate is not None:
+            self._report(InvalidAggregate, node, reason=AggregateReason.NESTED, name=node.name)
+        outer, self.aggregate, self.found_aggregate = self.aggregate, node.name, True
+        try:
+            return self._apply(node, function)
+        finally:
+            self.aggregate = outer
+
+    def _apply(self, node: tree.Call, function: Function) -> Typed:
+        operands = [self.check(argument) for argument in node.arguments]
+        ways = [
+            (way, signature, placed)
+            for way, (signature, _) in enumerate(function.ways)
+            if (placed := signature.place(len(operands))) is not None
+        ]
+        if not ways:
+            self._report_arity(node, function)
+            return _HOLE
+        accepted = [each for each in ways if all(map(_accepts, each[2], operands))]
+        way, signature, placed = accepted[0] if accepted else ways[0]
+        if not accepted:
+            self._report_argument(node, [each[2] for each in ways], operands)
+            return _HOLE
+        if not all(
+            [self._verify(*each, name=node.name) for each in zip(placed, operands, node.arguments, strict=True)]
+        ):
+            return _HOLE
+        converted = self._share(signature, placed, operands, node)
+        if converted is None:
+            return _HOLE
+        return Apply(function, way, tuple(converted), _result(signature, placed, converted))
+
+    def _report_arity(self, node: tree.Call, function: Function) -> None:
+        instead = None
+        group = FUNCTION_BY_NAME.get(f"{node.name}_AGG")
+        if group is not None and len(node.arguments) == 1:
+            shown = print_formula(node.arguments[0])
+            instead = f"in a group of rows it is `{group.name}({shown})`; within one row it needs two values"
+        self._report(
+            WrongArity, node, function=node.name, given=len(node.arguments), usage=function.usages(), instead=instead
+        )
+
+    def _report_argument(self, node: tree.Call, ways: Sequence[Sequence[Parameter]], operands: Sequence[Typed]) -> None:
+        """The first argument that no signature takes, at the signature that goes furthest."""
+        firsts = [
+            next(
+                at
+                for at, (parameter, operand) in enumerate(zip(placed, operands, strict=True))
+                if not _accepts(parameter, operand)
+            )
+            for placed in ways
+        ]
+        at = max(firsts)
+        wanted = " or ".join(
+            dict.fromkeys(placed[at].wanted for placed, first in zip(ways, firsts, strict=True) if first == at)
+        )
+        found = operands[at].type
+        advice = None
+        if is_number(found) and "text" in wanted:
+            advice = 'say how it is written: `TEXT(x, "0.00")`, or `TO_TEXT(x)`'
+        elif found == TEXT and wanted == "a number":
+            advice = "`VALUE(text)` makes a number of a text"
+        elif found == TEXT and "date" in wanted:
+            advice = "`DATE(text)` makes a date of a text"
+        elif isinstance(found, DecimalType) and wanted == "a whole number":
+            advice = "`TO_INTEGER(x)` cuts the fraction off"
+        self._mismatch(node.arguments[at], what=f"`{node.name}`", expected=wanted, found=found, advice=advice)
+
+    def _verify(self, parameter: Parameter, operand: Typed, written: tree.Expression, *, name: str) -> bool:
+        """Whether a literal is one that the parameter can take."""
+        is_literal = isinstance(operand, Literal) and operand.value is not None
+        if parameter.constant and not is_literal and operand.type != UNKNOWN:
+            expected = f"{parameter.wanted} that is written out"
+            self._mismatch(written, what=f"`{name}`", expected=expected, found="a value that changes from row to row")
+            return False
+        if not isinstance(operand, Literal) or operand.value is None:
+            return True
+        if parameter.verify and (expected_instead := parameter.verify(operand.value)):
+            self._mismatch(written, what=f"`{name}`", expected=expected_instead, found=f"`{operand.value}`")
+            return False
+        if parameter.is_date_text and type(parse_moment(str(operand.value))) is not date:
+            self._report(InvalidDate, written, text=str(operand.value))
+            return False
+        return True
+
+    def _share(
+        self, signature: Signature, placed: Sequence[Parameter], operands: Sequence[Typed], node: tree.Call
+    ) -> list[Typed] | None:
+        """The arguments, those of shared parameters in their common type, a bare NULL in the type of its place."""
+        converted = list(operands)
+        for letter in dict.fromkeys(parameter.shared for parameter in placed if parameter.shared):
+            places = [at for at, parameter in enumerate(placed) if parameter.shared == letter]
+            common = self._common(
+                [operands[at] for at in places], [node.arguments[at] for at in places], what=f"`{node.name}`"
+            )
+            if common is None:
+                return None
+            for at in places:
+                converted[at] = convert(operands[at], common)
+        for at, parameter in enumerate(placed):
+            if not parameter.shared and operands[at].type == NULL:
+                converted[at] = convert(operands[at], parameter.default)
+        return converted
+
+    # --- problems
+
+    def _want(self, operand: Typed, wanted: Type, written: tree.Expression, *, what: str) -> Typed:
+        if not fits(operand.type, wanted):
+            self._mismatch(written, what=what, expected=describe(wanted), found=operand.type)
+            return _HOLE
+        return convert(operand, wanted)
+
+    def _mismatch(
+        self, node: tree.Expression, *, what: str, expected: str, found: Type | str, advice: str | None = None
+    ) -> None:
+        if found == UNKNOWN:
+            return
+        shown = found if isinstance(found, str) else describe(found)
+        self._report(TypeMismatch, node, what=what, expected=expected, found=shown, advice=advice)
+
+    def _report(self, kind: type[Problem], node: tree.Expression, **details: object) -> None:
+        self.problems.append(kind(span=self._span(node), expression=self.passage.value, **details))  # type: ignore[arg-type]
+
+    def _too_large(self, node: tree.Expression, reason: SyntaxReason, limit: int) -> Typed:
+        if not any(isinstance(problem, ExpressionSyntax) for problem in self.problems):
+            self._report(ExpressionSyntax, node, reason=reason, limit=limit)
+        return _HOLE
+
+    def _span(self, node: tree.Expression) -> Span:
+        return self.passage.span(node.start, node.end)
+
+
+def _name_of(node: tree.Call) -> tree.Call:
+    """The place of the function's name alone."""
+    return replace(node, end=node.start + len(node.name))
+
+
+# --- values and conversions
+
+_ISO = re.compile(
+    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
+    r"(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?"
+)
+
+
+def parse_moment(text: str) -> date | datetime | None:
+    """The date or time that an ISO text says; a time without zone is UTC. None when it says none."""
+    found = _ISO.fullmatch(text.strip())
+    try:
+        if not found:
+            return None
+        if not found["time"]:
+            return date.fromisoformat(found["day"])
+        moment = datetime.fromisoformat(f"{found['day']}T{found['time']}{found['zone'] or 'Z'}")
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _number(value: Decimal) -> Literal:
+    if is_integer(value):
+        return Literal(int(value), INTEGER)
+    if int(value.as_tuple().exponent) > 0:
+        value = Decimal(int(value))
+    return Literal(value, literal_decimal(value))
+
+
+def _number_for_null(operand: Typed, other: Type) -> Typed:
+    """A bare NULL in arithmetic is a number like the other."""
+    return convert(operand, other if is_number(other) else INTEGER) if operand.type == NULL else operand
+
+
+def convert(node: Typed, kind: Type) -> Typed:
+    """The same value in another type; literals are converted on the spot."""
+    if node.type in (kind, UNKNOWN) or kind in (NULL, UNKNOWN):
+        return node
+    if isinstance(node, Literal):
+        value = node.value
+        if value is None:
+            return Literal(None, kind)
+        if kind == TIMESTAMP and isinstance(value, date) and not isinstance(value, datetime):
+            return Literal(datetime(value.year, value.month, value.day, tzinfo=UTC), TIMESTAMP)
+        if isinstance(kind, DecimalType) and isinstance(value, int | Decimal):
+            exact = Decimal(value)
+            narrow = literal_decimal(exact)
+            if narrow.whole <= kind.whole and narrow.scale <= kind.scale:
+                return Literal(exact, kind)
+    return Cast(node, kind)
+
+
+def _tight(operands: Sequence[Typed]) -> Type:
+    """The decimal type of several numbers, literals counted by their digits."""
+    numbers = [each for each in operands if is_number(each.type)]
+    common = unify(decimal_of(each) for each in numbers)
+    return common or UNKNOWN
+
+
+def _comparable(operands: Sequence[Typed], common: Type) -> Iterator[Typed]:
+    """Operands that Spark compares exactly: its own common type would round wide decimals."""
+    if not isinstance(common, DecimalType):
+        yield from (convert(each, common) for each in operands)
+        return
+    kinds = [decimal_of(each) for each in operands if is_number(each.type)]
+    exact = kinds[0]
+    for kind in kinds:
+        exact = comparable(exact, kind)
+    whole, scale = max(kind.whole for kind in kinds), max(kind.scale for kind in kinds)
+    for each in operands:
+        if each.type == NULL or whole + scale > exact.precision:
+            yield convert(each, exact)
+        else:
+            yield convert(each, decimal_of(each))
+
+
+def _arithmetic_advice(operator: str, kind: Type) -> str | None:
+    if kind == TEXT:
+        return (
+            "join texts with `&`; `VALUE(text)` makes a number of a text"
+            if operator == "+"
+            else "`VALUE(text)` makes a number of a text"
+        )
+    if kind in (DATE, TIMESTAMP):
+        return "a date takes whole days: `date + 1`, `date - 1`, `date - date`"
+    if kind == BOOLEAN:
+        return "use `IF(condition, 1, 0)`"
+    return None
+
+
+def _accepts(parameter: Parameter, operand: Typed) -> bool:
+    return parameter.accepts(operand.type)
+
+
+def _result(signature: Signature, placed: Sequence[Parameter], operands: Sequence[Typed]) -> Type:
+    if isinstance(signature.result, str):
+        letter = signature.result
+        return next(
+            operand.type for parameter, operand in zip(placed, operands, strict=True) if parameter.shared == letter
+        )
+    if callable(signature.result):
+        return UNKNOWN if any(each.type == UNKNOWN for each in operands) else signature.result(operands)
+    return signature.result

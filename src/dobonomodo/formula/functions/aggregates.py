@@ -1,0 +1,102 @@
+"""Aggregates: many rows become one value. Each gives the same value in whatever order Spark sees the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dobonomodo.formula.functions.signature import (
+    Argument,
+    Function,
+    RunFacts,
+    anything,
+    condition,
+    constant,
+    fn,
+    number,
+    ordered,
+    same_as_first,
+    sig,
+    text,
+)
+from dobonomodo.formula.sql import cast
+from dobonomodo.formula.typed import Typed
+from dobonomodo.formula.types import INTEGER, MAX_DIGITS, TEXT, DecimalType, Type, as_decimal
+
+AVERAGE_EXTRA = 4
+"""Fractional digits that Spark's avg adds to those of its input."""
+AVERAGE_SCALE = 6
+
+
+def _sum_type(arguments: Sequence[Typed]) -> Type:
+    kind = as_decimal(arguments[0].type)
+    return DecimalType(min(MAX_DIGITS, kind.precision + 10), kind.scale)
+
+
+def _sum(arguments: Sequence[Argument], run: RunFacts) -> str:
+    (argument,) = arguments
+    return f"sum({argument.sql if argument.type != INTEGER else cast(argument.sql, as_decimal(INTEGER))})"
+
+
+def _average_input(kind: Type) -> DecimalType:
+    exact = as_decimal(kind)
+    scale = min(max(exact.scale, AVERAGE_SCALE), MAX_DIGITS - AVERAGE_EXTRA)
+    return DecimalType(min(exact.whole + scale, MAX_DIGITS - AVERAGE_EXTRA), scale)
+
+
+def _average_type(arguments: Sequence[Typed]) -> Type:
+    kind = _average_input(arguments[0].type)
+    return DecimalType(kind.precision + AVERAGE_EXTRA, kind.scale + AVERAGE_EXTRA)
+
+
+def _average(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"avg({cast(arguments[0].sql, _average_input(arguments[0].type))})"
+
+
+def _keyed(function: str, arguments: Sequence[Argument]) -> str:
+    """Ties go by the value itself, so that the order of rows never shows; rows without a key do not count."""
+    value, key = arguments
+    return f"{function}(CASE WHEN {key.sql} IS NOT NULL THEN struct({key.sql} AS k, {value.sql} AS v) END).v"
+
+
+def _first_by(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return _keyed("min", arguments)
+
+
+def _last_by(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return _keyed("max", arguments)
+
+
+_summed = replace(number, label="number")
+_key = replace(ordered, shared=None)
+
+AGGREGATES: tuple[Function, ...] = (
+    fn("SUM", sig(_summed, to=_sum_type), _sum,
+       "The exact sum; NULLs do not count, and nothing but NULLs gives NULL.",
+       "SUM(amount) = 30.50", "SUM(quantity) = 6", 'ISNULL(SUM(IF(region = "X", amount, NULL)))', 'SUM(IF(region = "N", quantity, 0)) = 3',
+       aggregate=True),
+    fn("COUNT", [(sig(anything, to=INTEGER), "count({0})")],
+       "How many rows have a value; COUNT(*) counts all rows.",
+       "COUNT(amount) = 2", "COUNT(*) = 3", aggregate=True),
+    fn("COUNT_ALL", sig(to=INTEGER), "count(1)", "How many rows there are, the same as COUNT(*).", "COUNT_ALL() = 3", aggregate=True),
+    fn("COUNT_IF", sig(condition, to=INTEGER), "count_if({0})", "For how many rows a condition is true.",
+       "COUNT_IF(quantity > 1) = 2", "COUNT_IF(amount > 0) = 2", aggregate=True),
+    fn("COUNT_DISTINCT", sig(anything, to=INTEGER), "count(DISTINCT {0})", "How many different values there are, NULL not counted.",
+       "COUNT_DISTINCT(region) = 2", "COUNT_DISTINCT(amount) = 2", aggregate=True),
+    fn("AVG", sig(_summed, to=_average_type), _average,
+       "The average, with at least ten digits behind the point; NULLs do not count.",
+       "AVG(amount) = 15.25", "AVG(quantity) = 2", aggregate=True),
+    fn("MIN_AGG", sig(_key, to=same_as_first), "min({0})", "The smallest value; NULLs do not count, text goes by character code.",
+       "MIN_AGG(amount) = 10.50", 'MIN_AGG(region) = "N"', aggregate=True),
+    fn("MAX_AGG", sig(_key, to=same_as_first), "max({0})", "The largest value; NULLs do not count.",
+       "MAX_AGG(quantity) = 3", 'MAX_AGG(region) = "S"', aggregate=True),
+    fn("FIRST_BY", sig(anything, _key, to=same_as_first), _first_by,
+       "The value in the row with the smallest key: FIRST_BY(value, key). Equal keys go by the smaller value.",
+       'FIRST_BY(region, quantity) = "N"', aggregate=True),
+    fn("LAST_BY", sig(anything, _key, to=same_as_first), _last_by,
+       "The value in the row with the largest key: LAST_BY(value, key). Equal keys go by the larger value.",
+       'LAST_BY(region, quantity) = "S"', "ISNULL(LAST_BY(amount, quantity))", aggregate=True),
+    fn("STRING_AGG", sig(text, constant(text), to=TEXT), "listagg({0}, {1}) WITHIN GROUP (ORDER BY {0})",
+       "All texts joined in their own order, with a separator between them; NULLs do not count.",
+       'STRING_AGG(region, "+") = "N+N+S"', aggregate=True),
+)  # fmt: skip

@@ -1,0 +1,111 @@
+"""Dates, times, and what the run says about them. No function here asks the machine for the time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date
+
+from dobonomodo.formula.functions.signature import (
+    Argument,
+    Function,
+    RunFacts,
+    clock,
+    day,
+    fn,
+    integer,
+    moment,
+    sig,
+    text,
+)
+from dobonomodo.formula.sql import literal
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP
+
+
+def _date_of_text(arguments: Sequence[Argument], run: RunFacts) -> str:
+    """A cast would accept 2026 and 2026-1; to_date with a pattern does not."""
+    (argument,) = arguments
+    if argument.is_literal:
+        return literal(date.fromisoformat(str(argument.value)), DATE)
+    return f"to_date({argument.sql}, 'yyyy-MM-dd')"
+
+
+def days(sql: str) -> str:
+    """Days to add. Spark's date_add wraps round silently beyond its range, so ten million days and more are an error."""
+    return f"CAST(CAST({sql} AS DECIMAL(7,0)) AS INT)"
+
+
+def _months(sql: str) -> str:
+    return f"CAST(CAST({sql} AS DECIMAL(6,0)) AS INT)"
+
+
+def _date_add(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"date_add({arguments[0].sql}, {days(arguments[1].sql)})"
+
+
+def _add_months(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"add_months({arguments[0].sql}, {_months(arguments[1].sql)})"
+
+
+def _end_of_month(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"last_day({_add_months(arguments, run)})"
+
+
+def _today(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return literal(run.started_at.astimezone(UTC).date(), DATE)
+
+
+def _now(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return literal(run.started_at.astimezone(UTC), TIMESTAMP)
+
+
+def _run_period(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return literal(run.period, TEXT)
+
+
+def _period_start(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return literal(run.period_start, DATE)
+
+
+def _period_end(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return literal(run.period_end, DATE)
+
+
+_date_text = replace(text, is_date_text=True)
+
+DATES: tuple[Function, ...] = (
+    fn("DATE", [
+           (sig(_date_text, to=DATE), _date_of_text),
+           (sig(clock, to=DATE), "CAST({0} AS DATE)"),
+           (sig(integer, integer, integer, to=DATE), "make_date(CAST({0} AS INT), CAST({1} AS INT), CAST({2} AS INT))"),
+       ],
+       "A date from a text year-month-day, from a time, or from year, month and day. What is no date stops the run.",
+       'DATE("2026-01-31") = DATE(2026, 1, 31)', 'DATE("2024-02-29") < "2024-03-01"', "ISNULL(DATE(2026, NULL, 1))",
+       "DATE(NOW()) = TODAY()"),
+    fn("TRY_DATE", sig(text, to=DATE), "try_to_date({0}, 'yyyy-MM-dd')",
+       "A date from a text, or NULL where it is none.",
+       'TRY_DATE("2026-01-31") = "2026-01-31"', 'ISNULL(TRY_DATE("2026-02-30"))', 'ISNULL(TRY_DATE("soon"))'),
+    fn("TODAY", sig(to=DATE), _today, "The date on which the run started, in UTC.", "TODAY() = DATE(NOW())", "YEAR(TODAY()) >= 2000"),
+    fn("NOW", sig(to=TIMESTAMP), _now, "The moment at which the run started. The same in every row and every operation.",
+       "NOW() = NOW()", "NOW() >= TODAY()"),
+    fn("YEAR", sig(moment, to=INTEGER), "CAST(year({0}) AS BIGINT)", "The year of a date or time.", 'YEAR(DATE("2026-01-31")) = 2026', "ISNULL(YEAR(NULL))"),
+    fn("QUARTER", sig(moment, to=INTEGER), "CAST(quarter({0}) AS BIGINT)", "The quarter of the calendar year, 1 to 4.",
+       'QUARTER(DATE("2026-03-31")) = 1', 'QUARTER(DATE("2026-04-01")) = 2'),
+    fn("MONTH", sig(moment, to=INTEGER), "CAST(month({0}) AS BIGINT)", "The month of a date or time, 1 to 12.", 'MONTH(DATE("2026-01-31")) = 1'),
+    fn("DAY", sig(moment, to=INTEGER), "CAST(day({0}) AS BIGINT)", "The day of the month, 1 to 31.", 'DAY(DATE("2026-01-31")) = 31'),
+    fn("DATEDIFF", sig(day, day, to=INTEGER), "CAST(datediff({0}, {1}) AS BIGINT)",
+       "The days from the second date to the first: DATEDIFF(end, start).",
+       'DATEDIFF(DATE("2026-02-01"), DATE("2026-01-01")) = 31', 'DATE("2026-01-01") - DATE("2026-02-01") = -31'),
+    fn("DATEADD", sig(day, integer, to=DATE), _date_add,
+       "A date so many days later, or earlier for a negative number.",
+       'DATEADD(DATE("2026-01-31"), 1) = "2026-02-01"', 'DATE("2026-03-01") - 1 = "2026-02-28"', 'ISNULL(DATEADD(NULL, 1))'),
+    fn("EDATE", sig(day, integer, to=DATE), _add_months,
+       "A date so many months later; a day that the month lacks becomes its last.",
+       'EDATE(DATE("2026-01-31"), 1) = "2026-02-28"', 'EDATE(DATE("2026-03-15"), -3) = "2025-12-15"'),
+    fn("EOMONTH", sig(day, integer, to=DATE), _end_of_month,
+       "The last day of the month so many months later.",
+       'EOMONTH(DATE("2026-01-15"), 0) = "2026-01-31"', 'EOMONTH(DATE("2026-02-28"), 1) = "2026-03-31"'),
+    fn("RUN_PERIOD", sig(to=TEXT), _run_period, "The identifier of the run's period, such as 2026-01.", 'LEN(RUN_PERIOD()) > 0'),
+    fn("PERIOD_START", sig(to=DATE), _period_start, "The first day of the run's period.", "PERIOD_START() <= PERIOD_END()"),
+    fn("PERIOD_END", sig(to=DATE), _period_end, "The last day of the run's period.", "PERIOD_END() >= PERIOD_START()"),
+)  # fmt: skip

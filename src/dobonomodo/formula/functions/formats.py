@@ -1,0 +1,72 @@
+"""The patterns of TEXT: few, checked before a row is read, and without the traps of the patterns they become."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dobonomodo.formula.functions.signature import Argument, RunFacts
+from dobonomodo.formula.sql import cast, quote_text
+from dobonomodo.formula.typed import Value
+from dobonomodo.formula.types import MAX_DIGITS, TEXT, DecimalType, as_decimal, type_product
+
+_NUMBER = re.compile(r"(?P<groups>#,##)?(?P<whole>0+)(?:\.(?P<places>0+))?(?P<percent>%)?")
+_DATE_WORDS = ("yyyy", "yy", "MM", "dd")
+_TIME_WORDS = ("HH", "mm", "ss")
+
+
+def check_number(value: Value) -> str | None:
+    """What a number pattern looks like, unless this is one."""
+    found = _NUMBER.fullmatch(str(value))
+    fine = found and not (found["groups"] and len(found["whole"]) > 1) and len(found["places"] or "") <= 10
+    return None if fine and len(str(value)) <= 30 else 'a pattern such as "0.00", "#,##0.00", "000" or "0.0%"'
+
+
+def check_date(value: Value) -> str | None:
+    """What a date pattern looks like, unless this is one. Minutes make no sense in a date: ``mm`` was meant as ``MM``."""
+    words = re.findall(r"[A-Za-z]+", str(value))
+    return (
+        None
+        if words and all(word in _DATE_WORDS for word in words)
+        else 'a pattern such as "yyyy-MM-dd" (MM is the month)'
+    )
+
+
+def check_time(value: Value) -> str | None:
+    """What a time pattern looks like, unless this is one; ``mm`` only directly after ``HH``."""
+    words = re.findall(r"[A-Za-z]+", str(value))
+    known = words and all(word in _DATE_WORDS + _TIME_WORDS for word in words)
+    minutes = all(words[at - 1] == "HH" for at, word in enumerate(words) if word == "mm" and at) and words[:1] != ["mm"]
+    return None if known and minutes else 'a pattern such as "yyyy-MM-dd HH:mm" (MM is the month, mm the minute)'
+
+
+def format_moment(arguments: Sequence[Argument], run: RunFacts) -> str:
+    """Everything that is not one of the known words is quoted for Spark."""
+    parts = re.findall(r"[A-Za-z]+|[^A-Za-z]+", str(arguments[1].value))
+    pattern = "".join(
+        part if part.isalpha() and part.isascii() else "'" + part.replace("'", "''") + "'" for part in parts
+    )
+    return f"date_format({arguments[0].sql}, {quote_text(pattern)})"
+
+
+def format_number(arguments: Sequence[Argument], run: RunFacts) -> str:
+    """Rounded first, halves away from zero: Spark's own formatting rounds halves to even."""
+    found = _NUMBER.fullmatch(str(arguments[1].value))
+    assert found, "checked before"
+    places = len(found["places"] or "")
+    sql, kind = arguments[0].sql, as_decimal(arguments[0].type)
+    sql = cast(sql, kind)
+    if found["percent"]:
+        types = type_product(kind, DecimalType(3, 0))
+        sql, kind = f"({cast(sql, types.left)} * 100BD)", types.result
+    exact = DecimalType(min(MAX_DIGITS, kind.whole + 1 + places), places)
+    sql = cast(f"round({sql}, {places})", exact)
+    if found["groups"]:
+        written = f"format_number({sql}, {places})"
+    elif len(found["whole"]) == 1:
+        written = cast(sql, TEXT)
+    else:
+        digits = cast(f"abs({sql})", TEXT)
+        width = len(found["whole"]) + (places + 1 if places else 0)
+        written = f"concat(CASE WHEN {sql} < 0BD THEN '-' ELSE '' END, lpad({digits}, greatest({width}, char_length({digits})), '0'))"
+    return f"concat({written}, '%')" if found["percent"] else written

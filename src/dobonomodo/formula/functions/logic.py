@@ -1,0 +1,85 @@
+"""Conditions and NULL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dobonomodo.formula.functions.signature import (
+    Argument,
+    Function,
+    RunFacts,
+    S,
+    T,
+    anything,
+    condition,
+    fn,
+    maybe,
+    more,
+    number,
+    same_as_first,
+    sig,
+)
+from dobonomodo.formula.sql import literal
+from dobonomodo.formula.types import BOOLEAN
+
+
+def _join_all(operator: str) -> Callable[[Sequence[Argument], RunFacts], str]:
+    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+        return f"({operator.join(argument.sql for argument in arguments)})"
+
+    return render
+
+
+def _ifs(arguments: Sequence[Argument], run: RunFacts) -> str:
+    whens = (f"WHEN {test.sql} THEN {value.sql}" for test, value in zip(arguments[::2], arguments[1::2], strict=True))
+    return f"CASE {' '.join(whens)} END"
+
+
+def _switch(arguments: Sequence[Argument], run: RunFacts) -> str:
+    subject, *rest = arguments
+    pairs, default = (rest[:-1], rest[-1]) if len(rest) % 2 else (rest, None)
+    whens = (f"WHEN {value.sql} THEN {result.sql}" for value, result in zip(pairs[::2], pairs[1::2], strict=True))
+    return f"CASE {subject.sql} {' '.join(whens)}{f' ELSE {default.sql}' if default else ''} END"
+
+
+def _zero_if_null(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"coalesce({arguments[0].sql}, {literal(0, arguments[0].type)})"
+
+
+LOGIC: tuple[Function, ...] = (
+    fn("IF", sig(condition, T, T, to="T"), "CASE WHEN {0} THEN {1} ELSE {2} END",
+       "One value if a condition is true, another if it is false or unknown.",
+       'IF(1 < 2, "yes", "no") = "yes"', 'IF(1 > 2, "yes", "no") = "no"', "IF(NULL, 1, 2) = 2", "IF(TRUE, 1, 1 / 0) = 1",
+       "IF(FALSE, 1, 2.5) = 2.5"),
+    fn("IFS", sig(more(condition, T, at_least=1), to="T"), _ifs,
+       "The value behind the first condition that is true; NULL if none is.",
+       "IFS(1 > 2, 10, 2 > 1, 20) = 20", "ISNULL(IFS(1 > 2, 10))", "IFS(NULL, 1, TRUE, 2) = 2"),
+    fn("SWITCH", sig(S, more(S, T, at_least=1), maybe(T), to="T"), _switch,
+       "The result behind the first listed value that equals the first argument, else the default, else NULL.",
+       'SWITCH("b", "a", 1, "b", 2) = 2', 'SWITCH("z", "a", 1, 9) = 9', 'ISNULL(SWITCH("z", "a", 1))',
+       "SWITCH(NULL, 1, 10, 99) = 99"),
+    fn("AND", sig(condition, more(condition), to=BOOLEAN), _join_all(" AND "),
+       "True if all conditions are; false as soon as one is false.",
+       "AND(TRUE, 1 < 2)", "NOT AND(TRUE, FALSE)", "NOT AND(FALSE, NULL)", "ISNULL(AND(TRUE, NULL))"),
+    fn("OR", sig(condition, more(condition), to=BOOLEAN), _join_all(" OR "),
+       "True as soon as one condition is true.",
+       "OR(FALSE, 1 < 2)", "NOT OR(FALSE, FALSE)", "OR(TRUE, NULL)", "ISNULL(OR(FALSE, NULL))"),
+    fn("NOT", sig(condition, to=BOOLEAN), "(NOT {0})",
+       "True if the condition is false; unknown stays unknown.",
+       "NOT(FALSE)", "TRUE = NOT(FALSE)", "ISNULL(NOT(NULL))"),
+    fn("ISNULL", sig(anything, to=BOOLEAN), "({0} IS NULL)",
+       "Whether there is no value. Always true or false.",
+       "ISNULL(NULL)", "NOT ISNULL(0)", 'NOT ISNULL("")', aliases=("IS_NULL",)),
+    fn("COALESCE", sig(T, more(T), to="T"), "coalesce({all})",
+       "The first argument that is not NULL.",
+       "COALESCE(NULL, 2, 3) = 2", 'COALESCE(NULL, "x") = "x"', "ISNULL(COALESCE(NULL, NULL))", "COALESCE(NULL, 1, 2.5) = 1"),
+    fn("IFNULL", sig(T, T, to="T"), "coalesce({0}, {1})",
+       "The first argument, or the second where the first is NULL.",
+       "IFNULL(NULL, 7) = 7", "IFNULL(3, 7) = 3", aliases=("NVL",)),
+    fn("NULLIF", sig(T, T, to="T"), "nullif({0}, {1})",
+       "NULL if both arguments are equal, else the first.",
+       "ISNULL(NULLIF(5, 5))", "NULLIF(5, 0) = 5", "ISNULL(NULLIF(NULL, 5))", "NULLIF(5, NULL) = 5"),
+    fn("ZEROIFNULL", sig(number, to=same_as_first), _zero_if_null,
+       "Zero where a number is NULL.",
+       "ZEROIFNULL(NULL) = 0", "ZEROIFNULL(4.5) = 4.5"),
+)  # fmt: skip

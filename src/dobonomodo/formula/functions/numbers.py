@@ -1,0 +1,170 @@
+"""Numbers: exact, rounded the way Excel rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from dobonomodo.formula.functions.signature import (
+    Argument,
+    Function,
+    RunFacts,
+    constant,
+    fn,
+    integer,
+    maybe,
+    more,
+    number,
+    ordered,
+    same_as_first,
+    sig,
+    text,
+)
+from dobonomodo.formula.sql import cast
+from dobonomodo.formula.typed import Literal, Typed, Value, decimal_of
+from dobonomodo.formula.types import (
+    DECIMAL,
+    INTEGER,
+    INTEGER_DIGITS,
+    MAX_DIGITS,
+    UNKNOWN,
+    DecimalType,
+    Type,
+    as_decimal,
+    comparable,
+)
+
+
+def _digits(value: Value) -> str | None:
+    fine = isinstance(value, int) and -MAX_DIGITS <= value <= MAX_DIGITS
+    return None if fine else f"a whole number between -{MAX_DIGITS} and {MAX_DIGITS}"
+
+
+places = constant(integer, _digits)
+
+
+def _places(arguments: Sequence[Typed]) -> int:
+    last = arguments[1] if len(arguments) > 1 else None
+    return last.value if isinstance(last, Literal) and isinstance(last.value, int) else 0
+
+
+def rounded(arguments: Sequence[Typed]) -> Type:
+    """Spark's type for a number rounded to so many places."""
+    kind = arguments[0].type
+    if not isinstance(kind, DecimalType):
+        return kind
+    count = _places(arguments)
+    whole = kind.whole + 1
+    if count < 0:
+        return DecimalType(min(MAX_DIGITS, max(whole, -count + 1)), 0)
+    scale = min(kind.scale, count)
+    return DecimalType(min(MAX_DIGITS, whole + scale), scale)
+
+
+def _round_with(template: str) -> Callable[[Sequence[Argument], RunFacts], str]:
+    """Rounding that leaves integers integers; Spark's two-argument ceil and floor would make them decimals."""
+
+    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+        count = _places([argument.node for argument in arguments])
+        sql, kind = arguments[0].sql, arguments[0].type
+        if isinstance(kind, DecimalType):
+            return template.format(sql, count)
+        if count >= 0:
+            return sql
+        return cast(template.format(cast(sql, DecimalType(INTEGER_DIGITS, 0)), count), INTEGER)
+
+    return render
+
+
+def _whole(arguments: Sequence[Typed]) -> Type:
+    kind = arguments[0].type
+    return DecimalType(min(MAX_DIGITS, kind.whole + 1), 0) if isinstance(kind, DecimalType) and kind.scale else kind
+
+
+def _whole_with(function: str) -> Callable[[Sequence[Argument], RunFacts], str]:
+    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+        kind = arguments[0].type
+        return f"{function}({arguments[0].sql})" if isinstance(kind, DecimalType) and kind.scale else arguments[0].sql
+
+    return render
+
+
+def _remainder_type(arguments: Sequence[Typed]) -> Type:
+    kinds = [argument.type for argument in arguments]
+    if UNKNOWN in kinds:
+        return UNKNOWN
+    if kinds == [INTEGER, INTEGER]:
+        return INTEGER
+    common = comparable(decimal_of(arguments[0]), decimal_of(arguments[1]))
+    return DecimalType(min(common.precision, MAX_DIGITS - 1), common.scale)
+
+
+def _remainder(arguments: Sequence[Argument], run: RunFacts) -> str:
+    """Spark's ``%`` has the sign of the dividend and its ``pmod`` is only right for positive divisors."""
+    dividend, divisor = arguments
+    if dividend.type == divisor.type == INTEGER and isinstance(divisor.value, int) and divisor.value > 0:
+        return f"pmod({dividend.sql}, {divisor.sql})"
+    kind = as_decimal(_remainder_type([dividend.node, divisor.node]))
+    left, right = cast(dividend.sql, kind), cast(divisor.sql, kind)
+    sql = f"((({left} % nullif({right}, 0BD)) + {right}) % nullif({right}, 0BD))"
+    return cast(sql, INTEGER) if dividend.type == divisor.type == INTEGER else cast(sql, kind)
+
+
+def _to_decimal_type(arguments: Sequence[Typed]) -> Type:
+    return DECIMAL
+
+
+_ROUND = _round_with("round({0}, {1})")
+_BROUND = _round_with("bround({0}, {1})")
+_ROUNDUP = _round_with("CASE WHEN {0} < 0BD THEN floor({0}, {1}) ELSE ceil({0}, {1}) END")
+_ROUNDDOWN = _round_with("CASE WHEN {0} < 0BD THEN ceil({0}, {1}) ELSE floor({0}, {1}) END")
+
+NUMBERS: tuple[Function, ...] = (
+    fn("ABS", sig(number, to=same_as_first), "abs({0})",
+       "A number without its sign.",
+       "ABS(-2.5) = 2.5", "ABS(3) = 3", "ISNULL(ABS(NULL))"),
+    fn("ROUND", sig(number, maybe(places), to=rounded), _ROUND,
+       "A number rounded to so many decimals, halves away from zero. Negative places round before the point.",
+       "ROUND(2.345, 2) = 2.35", "ROUND(-2.5) = -3", "ROUND(1250, -2) = 1300", "ROUND(1.1, 5) = 1.1", "ISNULL(ROUND(NULL, 2))"),
+    fn("ROUNDUP", sig(number, maybe(places), to=rounded), _ROUNDUP,
+       "A number rounded away from zero.",
+       "ROUNDUP(2.341, 2) = 2.35", "ROUNDUP(-2.1) = -3", "ROUNDUP(1201, -2) = 1300", "ROUNDUP(2.0) = 2"),
+    fn("ROUNDDOWN", sig(number, maybe(places), to=rounded), _ROUNDDOWN,
+       "A number rounded toward zero, that is, cut off.",
+       "ROUNDDOWN(2.349, 2) = 2.34", "ROUNDDOWN(-2.9) = -2", "TRUNC(1299, -2) = 1200", aliases=("TRUNC",)),
+    fn("BROUND", sig(number, maybe(places), to=rounded), _BROUND,
+       "A number rounded with halves to the even neighbour (bankers' rounding).",
+       "BROUND(2.5) = 2", "BROUND(3.5) = 4", "BROUND(2.345, 2) = 2.34"),
+    fn("FLOOR", sig(number, to=_whole), _whole_with("floor"),
+       "The largest whole number that is not greater.",
+       "FLOOR(2.7) = 2", "FLOOR(-2.1) = -3", "FLOOR(5) = 5"),
+    fn("CEIL", sig(number, to=_whole), _whole_with("ceil"),
+       "The smallest whole number that is not less.",
+       "CEIL(2.1) = 3", "CEIL(-2.9) = -2", "CEILING(5) = 5", aliases=("CEILING",)),
+    fn("MOD", sig(number, number, to=_remainder_type), _remainder,
+       "The remainder of a division, with the sign of the divisor. NULL where the divisor is zero.",
+       "MOD(7, 3) = 1", "MOD(-7, 2) = 1", "MOD(7, -8) = -1", "MOD(5.5, 2) = 1.5", "ISNULL(MOD(5, 0))", "MOD(6, -3) = 0"),
+    fn("MIN", sig(ordered, ordered, more(ordered), to="T"), "least({all})",
+       "The smallest of two or more values of one row; NULLs are skipped. For a group of rows see MIN_AGG.",
+       "MIN(3, 1, 2) = 1", "MIN(NULL, 5) = 5", 'MIN("b", "a") = "a"', "MIN(1, 0.5) = 0.5"),
+    fn("MAX", sig(ordered, ordered, more(ordered), to="T"), "greatest({all})",
+       "The largest of two or more values of one row; NULLs are skipped. For a group of rows see MAX_AGG.",
+       "MAX(3, 1, 2) = 3", "MAX(5, NULL) = 5", 'MAX(DATE("2026-01-01"), DATE("2026-02-01")) = "2026-02-01"'),
+    fn("VALUE", sig(text, to=DECIMAL), "CAST({0} AS DECIMAL(38,10))",
+       "The number that a text says, with a point as decimal sign. A text that is no number stops the run.",
+       'VALUE("12.5") = 12.5', 'VALUE(" -3 ") = -3', "ISNULL(VALUE(NULL))"),
+    fn("TRY_VALUE", sig(text, to=DECIMAL), "try_cast({0} AS DECIMAL(38,10))",
+       "The number that a text says, or NULL where it says none.",
+       'TRY_VALUE("12.5") = 12.5', 'ISNULL(TRY_VALUE("twelve"))'),
+    fn("TO_DECIMAL", [(sig(number, to=DECIMAL), "CAST({0} AS DECIMAL(38,10))"), (sig(text, to=DECIMAL), "CAST({0} AS DECIMAL(38,10))")],
+       "A number or a text as a decimal with ten digits behind the point.",
+       'TO_DECIMAL("1.25") = 1.25', "TO_DECIMAL(3) = 3"),
+    fn("TRY_TO_DECIMAL", sig(text, to=DECIMAL), "try_cast({0} AS DECIMAL(38,10))",
+       "A text as a decimal, or NULL where it is none.",
+       'TRY_TO_DECIMAL("1.25") = 1.25', 'ISNULL(TRY_TO_DECIMAL("1,25"))'),
+    fn("TO_INTEGER", [(sig(number, to=INTEGER), "CAST({0} AS BIGINT)"), (sig(text, to=INTEGER), "CAST({0} AS BIGINT)")],
+       "A number without its fraction, or the whole number that a text says.",
+       "TO_INTEGER(4.9) = 4", "TO_INTEGER(-4.9) = -4", 'TO_INTEGER("42") = 42'),
+    fn("TRY_TO_INTEGER", sig(text, to=INTEGER), "try_cast({0} AS BIGINT)",
+       "The whole number that a text says, or NULL where it says none.",
+       'TRY_TO_INTEGER("42") = 42', 'ISNULL(TRY_TO_INTEGER("4.2"))'),
+)  # fmt: skip

@@ -1,0 +1,132 @@
+"""Text: counted in characters, compared as written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from dobonomodo.formula.functions import formats
+from dobonomodo.formula.functions.signature import (
+    Argument,
+    Function,
+    RunFacts,
+    anything,
+    clock,
+    constant,
+    day,
+    fn,
+    integer,
+    maybe,
+    more,
+    number,
+    piece,
+    sig,
+    text,
+)
+from dobonomodo.formula.sql import cast, quote_text
+from dobonomodo.formula.typed import Value
+from dobonomodo.formula.types import BOOLEAN, INTEGER, TEXT, DecimalType
+
+
+def as_text(argument: Argument) -> str:
+    """A piece of text for joining; integers and dates have one way of being written."""
+    return argument.sql if argument.type == TEXT else cast(argument.sql, TEXT)
+
+
+def _concat(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"concat({', '.join(as_text(argument) for argument in arguments)})"
+
+
+def _pad(function: str, arguments: Sequence[Argument]) -> str:
+    pad = arguments[2].sql if len(arguments) > 2 else quote_text(" ")
+    return f"{function}({arguments[0].sql}, CAST({arguments[1].sql} AS INT), {pad})"
+
+
+def _lpad(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return _pad("lpad", arguments)
+
+
+def _rpad(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return _pad("rpad", arguments)
+
+
+def _positive(value: Value) -> str | None:
+    return None if isinstance(value, int) and value >= 1 else "1 or more, counting from the first character"
+
+
+def _mid(arguments: Sequence[Argument], run: RunFacts) -> str:
+    """Spark counts from the end for negative positions and takes 0 for 1; neither is what MID means."""
+    source, start, count = (argument.sql for argument in arguments)
+    sql = f"substring({source}, CAST({start} AS INT), CAST({count} AS INT))"
+    return sql if arguments[1].is_literal else f"CASE WHEN {start} >= 1L THEN {sql} END"
+
+
+def _plain(arguments: Sequence[Argument], run: RunFacts) -> str:
+    (argument,) = arguments
+    sql = as_text(argument)
+    if isinstance(argument.type, DecimalType) and argument.type.scale:
+        return f"rtrim('.', rtrim('0', {sql}))"
+    return sql
+
+
+_start = replace(integer, verify=_positive)
+
+TEXTS: tuple[Function, ...] = (
+    fn("CONCAT", sig(piece, more(piece), to=TEXT), _concat,
+       "Texts joined; NULL if any of them is NULL. Whole numbers and dates may take part, decimals need TEXT first.",
+       'CONCAT("a", "b", "c") = "abc"', 'CONCAT("FY", 2026) = "FY2026"', 'ISNULL(CONCAT("a", NULL))',
+       '"a" & "b" || "c" = "abc"', 'CONCAT(DATE("2026-01-31"), "!") = "2026-01-31!"'),
+    fn("UPPER", sig(text, to=TEXT), "upper({0})", "All letters as capitals.", 'UPPER("abC") = "ABC"', "ISNULL(UPPER(NULL))"),
+    fn("LOWER", sig(text, to=TEXT), "lower({0})", "All letters as small letters.", 'LOWER("ABc") = "abc"'),
+    fn("PROPER", sig(text, to=TEXT), "initcap({0})",
+       "The first letter of each word as a capital, the others small; words are parted by blanks.",
+       'PROPER("nORTH sea") = "North Sea"'),
+    fn("TRIM", sig(text, to=TEXT), r"btrim({0}, ' \t\r\n')",
+       "Without blanks, tabs and line ends at both ends; inside nothing changes.",
+       'TRIM("  a  b ") = "a  b"', 'TRIM("") = ""', "ISNULL(TRIM(NULL))"),
+    fn("LEFT", sig(text, integer, to=TEXT), "left({0}, CAST({1} AS INT))",
+       "The first characters of a text.",
+       'LEFT("abc", 2) = "ab"', 'LEFT("abc", 9) = "abc"', 'LEFT("abc", -1) = ""', "ISNULL(LEFT(NULL, 1))"),
+    fn("RIGHT", sig(text, integer, to=TEXT), "right({0}, CAST({1} AS INT))",
+       "The last characters of a text.",
+       'RIGHT("abc", 2) = "bc"', 'RIGHT("abc", 9) = "abc"', 'RIGHT("abc", 0) = ""'),
+    fn("MID", sig(text, _start, integer, to=TEXT), _mid,
+       "Characters from the middle: the text, the first position (from 1) and how many. NULL for a position below 1.",
+       'MID("abcde", 2, 3) = "bcd"', 'MID("abc", 3, 9) = "c"', 'MID("abc", 9, 1) = ""', 'ISNULL(MID("abc", LEN("") , 1))'),
+    fn("LEN", sig(text, to=INTEGER), "CAST(char_length({0}) AS BIGINT)",
+       "The number of characters, blanks included.",
+       'LEN("abc ") = 4', 'LEN("") = 0', 'LEN("\N{GRINNING FACE}") = 1', "ISNULL(LEN(NULL))"),
+    fn("CONTAINS", sig(text, text, to=BOOLEAN), "contains({0}, {1})",
+       "Whether the second text stands in the first, as written.",
+       'CONTAINS("north sea", "sea")', 'NOT CONTAINS("north", "N")', 'ISNULL(CONTAINS("a", NULL))', 'CONTAINS("a", "")'),
+    fn("STARTSWITH", sig(text, text, to=BOOLEAN), "startswith({0}, {1})",
+       "Whether the first text starts with the second.", 'STARTSWITH("4711-A", "47")', 'NOT STARTSWITH("abc", "b")'),
+    fn("ENDSWITH", sig(text, text, to=BOOLEAN), "endswith({0}, {1})",
+       "Whether the first text ends with the second.", 'ENDSWITH("4711-A", "-A")', 'NOT ENDSWITH("abc", "b")'),
+    fn("FIND", sig(text, text, to=INTEGER), "CAST(instr({1}, {0}) AS BIGINT)",
+       "The position (from 1) of the first text in the second, 0 where it is absent.",
+       'FIND("b", "abcb") = 2', 'FIND("x", "abc") = 0', 'ISNULL(FIND("b", NULL))'),
+    fn("REPLACE", sig(text, text, text, to=TEXT), "replace({0}, {1}, {2})",
+       "The first text with every occurrence of the second replaced by the third.",
+       'REPLACE("a-b-c", "-", "") = "abc"', 'REPLACE("abc", "", "x") = "abc"', 'SUBSTITUTE("aaa", "a", "b") = "bbb"',
+       aliases=("SUBSTITUTE",)),
+    fn("LPAD", sig(text, integer, maybe(text), to=TEXT), _lpad,
+       "A text filled up on the left to so many characters, with blanks or the third text. A longer text is cut.",
+       'LPAD("7", 3, "0") = "007"', 'LPAD("7", 3) = "  7"', 'LPAD("1234", 3, "0") = "123"'),
+    fn("RPAD", sig(text, integer, maybe(text), to=TEXT), _rpad,
+       "A text filled up on the right to so many characters, with blanks or the third text. A longer text is cut.",
+       'RPAD("7", 3, ".") = "7.."', 'RPAD("7", 2) = "7 "'),
+    fn("TEXT", [
+           (sig(number, constant(text, formats.check_number), to=TEXT), formats.format_number),
+           (sig(day, constant(text, formats.check_date), to=TEXT), formats.format_moment),
+           (sig(clock, constant(text, formats.check_time), to=TEXT), formats.format_moment),
+       ],
+       "A number or a date written by a pattern: 0 and # for digits, yyyy MM dd HH mm ss for dates and times.",
+       'TEXT(1234.5, "0.00") = "1234.50"', 'TEXT(1234567.891, "#,##0.00") = "1,234,567.89"', 'TEXT(7, "000") = "007"',
+       'TEXT(-7, "000") = "-007"', 'TEXT(0.125, "0.0%") = "12.5%"', 'TEXT(DATE("2026-01-05"), "yyyy-MM") = "2026-01"',
+       'TEXT(2.345, "0.00") = "2.35"', 'ISNULL(TEXT(NULL, "0"))'),
+    fn("TO_TEXT", sig(anything, to=TEXT), _plain,
+       "Any value as text; decimals without trailing zeros, dates as 2026-01-31.",
+       'TO_TEXT(2.50) = "2.5"', 'TO_TEXT(100) = "100"', 'TO_TEXT(TRUE) = "true"', 'TO_TEXT(DATE("2026-01-31")) = "2026-01-31"',
+       'TO_TEXT(100.00) = "100"', 'TO_TEXT(0.0000001) = "0.0000001"'),
+)  # fmt: skip

@@ -1,0 +1,436 @@
+"""From text to syntax tree. Any text at all gives a tree or problems, never an exception."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
+
+from dobonomodo.formula import tree
+from dobonomodo.formula.types import MAX_DIGITS
+from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems.formula import ExpressionSyntax, SyntaxReason
+
+MAX_LENGTH = 32_768
+MAX_DEPTH = 100
+"""Spark's own parser gives up between 150 and 200 levels of CASE, whatever the stack."""
+MAX_TOKENS = 10_000
+
+KEYWORDS = frozenset(["AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE", "NULL", "CASE", "WHEN", "THEN", "ELSE", "END"])
+
+_SYNONYMS = {"==": "=", "!=": "<>", "||": "&"}
+_OPERAND_ENDS = frozenset(
+    {"NAME", "QUOTED_NAME", "NUMBER", "PERCENT", "TEXT", "TRUE", "FALSE", "NULL", "SELECTOR", "END", "RPAR"}
+)
+_OPERATORS = frozenset({"COMPARE", "JOIN_TEXT", "ADD", "SUBTRACT", "STAR", "DIVIDE"})
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What came of a text: a tree, or the problems that kept it from being one."""
+
+    tree: tree.Expression | None
+    problems: tuple[Problem, ...] = ()
+
+
+def parse(passage: Passage) -> Parsed:
+    """Read an expression."""
+    report = _Report(passage)
+    text = passage.value
+    if not text.strip():
+        return report.stop(SyntaxReason.EMPTY, 0, len(text))
+    if lone := re.search(r"[\ud800-\udfff]", text):
+        return report.stop(SyntaxReason.UNKNOWN_CHARACTER, lone.start(), lone.end(), found=f"U+{ord(lone[0]):04X}")
+    if len(text) > MAX_LENGTH:
+        return report.stop(SyntaxReason.TOO_LONG, MAX_LENGTH, MAX_LENGTH + 1, limit=MAX_LENGTH)
+    tokens = _lex(text, report)
+    if tokens is None:
+        return Parsed(None, tuple(report.problems))
+    if not tokens:
+        return report.stop(SyntaxReason.EMPTY, 0, len(text))
+    if len(tokens) > MAX_TOKENS:
+        token = tokens[MAX_TOKENS]
+        return report.stop(SyntaxReason.TOO_MANY_PARTS, _start(token), _end(token), limit=MAX_TOKENS)
+    parser = _lark().parse_interactive()
+    try:
+        for token in tokens:
+            parser.feed_token(token)
+        found = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+    except UnexpectedToken as error:
+        accepted = parser.accepts()  # type: ignore[no-untyped-call]
+        _report_word(error.token, accepted, tokens, report)
+        return Parsed(None, tuple(report.problems))
+    except _Limit as error:
+        return report.stop(error.reason, error.start, error.end, limit=error.limit)
+    return Parsed(None if report.problems else found, tuple(report.problems))
+
+
+class _Report:
+    """Collects the problems of one passage."""
+
+    def __init__(self, passage: Passage) -> None:
+        self.passage = passage
+        self.problems: list[Problem] = []
+
+    def add(
+        self,
+        reason: SyntaxReason,
+        start: int,
+        end: int,
+        *,
+        found: str = "",
+        expected: tuple[str, ...] = (),
+        limit: int = 0,
+        advice: str | None = None,
+    ) -> None:
+        self.problems.append(
+            ExpressionSyntax(
+                span=self.passage.span(start, end),
+                expression=self.passage.value,
+                reason=reason,
+                found=found,
+                expected=expected,
+                limit=limit,
+                advice=advice,
+            )
+        )
+
+    def stop(self, reason: SyntaxReason, start: int, end: int, **details: Any) -> Parsed:
+        self.add(reason, start, end, **details)
+        return Parsed(None, tuple(self.problems))
+
+
+# --- characters to words
+
+
+def _lex(text: str, report: _Report) -> list[Token] | None:
+    """The words of a text, or None when a character among them has no meaning.
+
+    A semicolon is reported and read as the comma it was meant to be, so that the rest is still checked.
+    """
+    readable = True
+    while True:
+        try:
+            tokens = list(_classify(list(_lark().lex(text))))
+        except UnexpectedCharacters as error:
+            at = error.pos_in_stream or 0
+            char = text[at]
+            repaired = _report_character(text, at, report)
+            readable = readable and repaired is not None
+            text = text[:at] + (repaired or " ") + text[at + 1 :]
+            if char in "\"'`" or len(report.problems) >= 10:
+                return None
+        else:
+            return tokens if readable else None
+
+
+def _report_character(text: str, at: int, report: _Report) -> str | None:
+    """Say what is wrong with a character, and what to read instead if it is clear."""
+    char = text[at]
+    if char in "\"'":
+        report.add(SyntaxReason.UNCLOSED_TEXT, at, len(text))
+        return None
+    if char == "`":
+        report.add(SyntaxReason.UNCLOSED_NAME, at, len(text))
+        return None
+    end = at + 1
+    while end < len(text) and text[end] == char:
+        end += 1
+    shown = char if char.isprintable() else f"U+{ord(char):04X}"
+    advice = _CHARACTER_ADVICE.get(char)
+    if char.isdigit():
+        end = at + len(re.match(r"\w+", text[at:]).group())  # type: ignore[union-attr]
+        shown, advice = text[at:end], "a name cannot start with a digit; put it in backticks"
+    report.add(SyntaxReason.UNKNOWN_CHARACTER, at, at + 1 if char == ";" else end, found=shown, advice=advice)
+    return "," if char == ";" else None
+
+
+_CHARACTER_ADVICE = {
+    ";": "separate arguments with a comma",
+    "“": 'use the straight quote `"`',
+    "”": 'use the straight quote `"`',
+    "„": 'use the straight quote `"`',
+    "‘": "use the straight quote `'`",
+    "’": "use the straight quote `'`",
+    "%": "for a remainder write `MOD(n, d)`; a percentage is a number right before the sign, as in `10%`",
+    "^": "write the product out, as in `x * x`",
+    "!": "write `NOT`, or `<>` for not equal",
+    "|": "write `OR`; two bars join texts",
+    "{": "a selector is written `{{NAME}}`",
+    "}": "a selector is written `{{NAME}}`",
+    "[": "put unusual column names in backticks",
+    "]": "put unusual column names in backticks",
+    ":": "there are no cell ranges; name the column",
+    "$": "there are no cell addresses; name the column",
+    "×": "multiply with `*`",
+    "÷": "divide with `/`",
+    "−": "use the hyphen `-` as minus",
+    "–": "use the hyphen `-` as minus",
+    "≤": "write `<=`",
+    "≥": "write `>=`",
+    "≠": "write `<>`",
+    "\\": "a backslash only has a meaning inside a text",
+}
+
+
+def _classify(tokens: list[Token]) -> Iterator[Token]:
+    """Tell keywords, functions and columns apart; all three are words to the lexer.
+
+    After a dot every word is a column. NOT, AND and OR directly before a parenthesis are functions where an
+    operator could not stand, as in ``flag = NOT(x)`` and ``AND(a, b)``.
+    """
+    previous = ""
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
+        if token.type == "NAME":
+            called = following is not None and following.type == "LPAR"
+            word = token.upper()
+            if previous == "DOT":
+                kind = "NAME"
+            elif word in ("AND", "OR"):
+                kind = "FUNCTION" if called and previous not in _OPERAND_ENDS else word
+            elif word == "NOT":
+                kind = "FUNCTION" if called and previous in _OPERATORS else word
+            elif word in KEYWORDS:
+                kind = word
+            else:
+                kind = "FUNCTION" if called else "NAME"
+            token = token.update(type=kind)
+        yield token
+        previous = token.type
+
+
+# --- words to tree
+
+
+class _Limit(Exception):
+    def __init__(self, reason: SyntaxReason, start: int, end: int, limit: int) -> None:
+        self.reason, self.start, self.end, self.limit = reason, start, end, limit
+
+
+class _Builder(Transformer[Token, Any]):
+    """Makes nodes while the parser reads, so that depth never becomes recursion."""
+
+    def _place(self, kind: Any, parts: Iterable[Any], *values: Any, **named: Any) -> Any:
+        """A node of this kind that spans its parts."""
+        parts = list(parts)
+        depth = 1
+        for part in parts:
+            if not isinstance(part, Token):
+                depth = max(depth, part.depth + 1)
+        start, end = _start(parts[0]), _end(parts[-1])
+        if depth > MAX_DEPTH:
+            raise _Limit(SyntaxReason.TOO_DEEP, start, end, MAX_DEPTH)
+        return kind(*values, **named, start=start, end=end, depth=depth)
+
+    def start(self, parts: list[Any]) -> Any:
+        return parts[0]
+
+    def either(self, parts: list[Any]) -> Any:
+        return self._place(tree.Logic, parts, "OR", tuple(parts[::2]))
+
+    def both(self, parts: list[Any]) -> Any:
+        return self._place(tree.Logic, parts, "AND", tuple(parts[::2]))
+
+    def negation(self, parts: list[Any]) -> Any:
+        return self._place(tree.Not, parts, parts[1])
+
+    def binary(self, parts: list[Any]) -> Any:
+        left, operator, right = parts
+        return self._place(tree.Binary, parts, _SYNONYMS.get(operator, str(operator)), left, right)
+
+    def is_null(self, parts: list[Any]) -> Any:
+        return self._place(tree.IsNull, parts, parts[0], False)
+
+    def is_not_null(self, parts: list[Any]) -> Any:
+        return self._place(tree.IsNull, parts, parts[0], True)
+
+    def is_in(self, parts: list[Any]) -> Any:
+        return self._in(parts, negated=False)
+
+    def is_not_in(self, parts: list[Any]) -> Any:
+        return self._in(parts, negated=True)
+
+    def _in(self, parts: list[Any], *, negated: bool) -> Any:
+        operands = [part for part in parts if not isinstance(part, Token)]
+        return self._place(tree.In, parts, operands[0], tuple(operands[1:]), negated)
+
+    def between(self, parts: list[Any]) -> Any:
+        return self._place(tree.Between, parts, parts[0], parts[2], parts[4], False)
+
+    def not_between(self, parts: list[Any]) -> Any:
+        return self._place(tree.Between, parts, parts[0], parts[3], parts[5], True)
+
+    def like(self, parts: list[Any]) -> Any:
+        return self._place(tree.Like, parts, parts[0], parts[2], False)
+
+    def not_like(self, parts: list[Any]) -> Any:
+        return self._place(tree.Like, parts, parts[0], parts[3], True)
+
+    def negate(self, parts: list[Any]) -> Any:
+        return self._place(tree.Negate, parts, parts[1])
+
+    def number(self, parts: list[Token]) -> Any:
+        return self._number(parts, str(parts[0]), shift=0)
+
+    def percent(self, parts: list[Token]) -> Any:
+        return self._number(parts, parts[0][:-1], shift=-2)
+
+    def _number(self, parts: list[Token], digits: str, *, shift: int) -> Any:
+        mantissa, _, exponent = digits.lower().partition("e")
+        scale = len(mantissa.partition(".")[2]) - (int(exponent) if len(exponent) < 6 and exponent else 0) - shift
+        whole = len(mantissa.partition(".")[0].lstrip("0")) + len(mantissa.partition(".")[2]) - scale
+        if len(exponent) >= 6 or max(whole, 0) + max(scale, 0) > MAX_DIGITS:
+            start, end = _start(parts[0]), _end(parts[0])
+            raise _Limit(SyntaxReason.NUMBER_TOO_LONG, start, end, MAX_DIGITS)
+        return self._place(tree.Number, parts, Decimal(f"{mantissa}e{int(exponent or 0) + shift}"))
+
+    def text(self, parts: list[Token]) -> Any:
+        quote = parts[0][0]
+        return self._place(tree.Text, parts, parts[0][1:-1].replace(quote * 2, quote))
+
+    def true(self, parts: list[Token]) -> Any:
+        return self._place(tree.Truth, parts, True)
+
+    def false(self, parts: list[Token]) -> Any:
+        return self._place(tree.Truth, parts, False)
+
+    def null(self, parts: list[Token]) -> Any:
+        return self._place(tree.Null, parts)
+
+    def selector(self, parts: list[Token]) -> Any:
+        return self._place(tree.SelectorRef, parts, parts[0][2:-2].strip())
+
+    def column(self, parts: list[Token]) -> Any:
+        names = [_unquote(part) for part in parts if part.type != "DOT"]
+        return self._place(tree.Column, parts, names[-1], names[0] if len(names) == 2 else None)
+
+    def function(self, parts: list[Token]) -> Token:
+        return parts[0]
+
+    def call(self, parts: list[Any]) -> Any:
+        arguments = tuple(part for part in parts[1:] if not isinstance(part, Token))
+        return self._place(tree.Call, parts, parts[0].upper(), arguments)
+
+    def call_star(self, parts: list[Any]) -> Any:
+        return self._place(tree.Call, parts, parts[0].upper(), (), star=True)
+
+    def when(self, parts: list[Any]) -> list[Any]:
+        return parts
+
+    def case(self, parts: list[Any]) -> Any:
+        branches = tuple((part[1], part[3]) for part in parts if isinstance(part, list))
+        words = [part for part in parts if not isinstance(part, list)]
+        otherwise = next((part for part in words if not isinstance(part, Token)), None)
+        flat = [inner for part in parts for inner in (part if isinstance(part, list) else [part])]
+        return self._place(tree.Case, flat, branches, otherwise)
+
+    def group(self, parts: list[Any]) -> Any:
+        opening, inner, closing = parts
+        if inner.depth >= MAX_DEPTH:
+            raise _Limit(SyntaxReason.TOO_DEEP, _start(opening), _end(closing), MAX_DEPTH)
+        return replace(inner, start=_start(opening), end=_end(closing), depth=inner.depth + 1)
+
+
+def _start(part: Any) -> int:
+    return (part.start_pos or 0) if isinstance(part, Token) else int(part.start)
+
+
+def _end(part: Any) -> int:
+    return (part.end_pos or 0) if isinstance(part, Token) else int(part.end)
+
+
+def _unquote(token: Token) -> str:
+    return token[1:-1].replace("``", "`") if token.type == "QUOTED_NAME" else str(token)
+
+
+@cache
+def _lark() -> Lark:
+    grammar = files("dobonomodo.formula").joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar, parser="lalr", lexer="basic", transformer=_Builder(), keep_all_tokens=True, maybe_placeholders=False
+    )
+
+
+# --- what to say of a word in the wrong place
+
+_EXPECTED = {
+    "NUMBER": "a value",
+    "RPAR": "`)`",
+    "LPAR": "`(`",
+    "COMMA": "`,`",
+    "COMPARE": "an operator",
+    "THEN": "`THEN`",
+    "WHEN": "`WHEN`",
+    "END": "`END`",
+    "NULL": "`NULL`",
+    "NAME": "a column name",
+}
+
+
+def _report_word(token: Token, accepted: set[str], tokens: list[Token], report: _Report) -> None:
+    """Say which word does not belong where it stands, and what was meant if it is one of the usual slips."""
+    expected = tuple(words for kind, words in _EXPECTED.items() if kind in accepted)
+    if _EXPECTED["NUMBER"] in expected:
+        expected = (_EXPECTED["NUMBER"],)
+    if token.type == "$END":
+        end = _end(tokens[-1])
+        opened = [each.type for each in tokens].count("LPAR") > [each.type for each in tokens].count("RPAR")
+        advice = "a parenthesis is still open" if opened else None
+        report.add(SyntaxReason.UNFINISHED, end - 1, end, expected=expected, advice=advice)
+        return
+    at = next(place for place, each in enumerate(tokens) if each is token)
+    previous = tokens[at - 1] if at else None
+    if token.type == "COMPARE" and _compares_before(tokens[:at]):
+        report.add(SyntaxReason.CHAINED_COMPARISON, _start(token), _end(token), found=str(token))
+        return
+    report.add(
+        SyntaxReason.UNEXPECTED,
+        _start(token),
+        _end(token),
+        found=str(token),
+        expected=expected,
+        advice=_advise(token, previous, tokens),
+    )
+
+
+def _compares_before(tokens: list[Token]) -> bool:
+    """Whether a comparison stands at the same level before here, with an operand after it."""
+    level = 0
+    for token in reversed(tokens):
+        level += (token.type == "RPAR") - (token.type == "LPAR")
+        if level < 0 or (level == 0 and token.type in ("AND", "OR", "COMMA", "NOT")):
+            return False
+        if level == 0 and token.type == "COMPARE":
+            return token is not tokens[-1]
+    return False
+
+
+def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | None:
+    pair = f"{previous or ''}{token}"
+    if pair in ("=<", "=>", "=!", "&&"):
+        return {"=<": "write `<=`", "=>": "write `>=`", "=!": "write `<>`", "&&": "write `AND`"}[pair]
+    if token == "=" and previous is None:
+        return "leave out the `=` at the start"
+    if token.type == "ADD":
+        return "leave out the `+`; a number is positive without it"
+    if token.type == "DOT" and previous is not None and previous.type in ("NAME", "QUOTED_NAME"):
+        return "a column has at most one qualifier, as in `orders.amount`"
+    if token.type == "DOT":
+        return "write a digit before the point, as in `0.5`"
+    if token.type == "COMMA" and not any(each.type == "FUNCTION" for each in tokens):
+        return "the decimal sign is a point; thousands are not separated"
+    if (
+        token.upper() in KEYWORDS
+        and token.type != "TEXT"
+        and (previous is None or previous.type in _OPERATORS | {"COMMA", "LPAR"})
+    ):
+        return f"if `{token}` is a column, put it in backticks"
+    if previous is not None and previous.type in ("NAME", "QUOTED_NAME") and token.type in ("NAME", "QUOTED_NAME"):
+        return "a name with a blank goes in backticks; two values need an operator or a comma between them"
+    return None

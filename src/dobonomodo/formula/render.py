@@ -1,0 +1,92 @@
+"""From checked tree to Spark SQL text. It names no function of the catalogue and sees nothing the user typed."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from typing import assert_never
+
+from dobonomodo.formula.functions.dates import days
+from dobonomodo.formula.functions.signature import Argument, RunFacts
+from dobonomodo.formula.sql import cast, literal, quote_name
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
+
+
+def render_formula(node: Typed, run: RunFacts) -> str:
+    """The expression for Spark; its type there is ``node.type``."""
+    match node:
+        case Literal():
+            return literal(node.value, node.type)
+        case ColumnRef():
+            return quote_name(node.name) if node.qualifier is None else quote_name(node.qualifier, node.name)
+        case Cast():
+            return cast(render_formula(node.operand, run), node.type)
+        case Apply():
+            arguments = [Argument(render_formula(each, run), each) for each in node.operands]
+            return node.function.render(node.way, arguments, run)
+        case Operation():
+            return _render_operation(node, [render_formula(each, run) for each in node.operands])
+        case _:
+            assert_never(node)
+
+
+def rendered_size(node: Typed) -> int:
+    """How long the SQL of an expression will be, found without building it.
+
+    Some functions say their argument more than once, so nesting them multiplies.
+    """
+    sizes = [rendered_size(each) for each in node.operands]
+    if not isinstance(node, Apply):
+        return 20 + sum(sizes)
+    marks = [chr(0xE000 + at) for at in range(len(sizes))]
+    arguments = [Argument(mark, each) for mark, each in zip(marks, node.operands, strict=True)]
+    sql = node.function.render(node.way, arguments, _NO_RUN)
+    return len(sql) + sum(sql.count(mark) * size for mark, size in zip(marks, sizes, strict=True))
+
+
+_NO_RUN = RunFacts(datetime(2000, 1, 1, tzinfo=UTC), "", date(2000, 1, 1), date(2000, 1, 1))
+
+
+def _render_operation(node: Operation, sqls: list[str]) -> str:
+    match node.operator, sqls:
+        case (("AND" | "OR" as operator), _):
+            return f"({f' {operator} '.join(sqls)})"
+        case "NOT", [sql]:
+            return f"(NOT {sql})"
+        case "NEGATE", [sql]:
+            return f"(- {sql})"
+        case (("IS NULL" | "IS NOT NULL" as operator), [sql]):
+            return f"({sql} {operator})"
+        case (("IN" | "NOT IN" as operator), [sql, *items]):
+            return f"({sql} {operator} ({', '.join(items)}))"
+        case (("BETWEEN" | "NOT BETWEEN" as operator), [sql, low, high]):
+            return f"({sql} {operator} {low} AND {high})"
+        case (("LIKE" | "NOT LIKE" as operator), [sql, pattern]):
+            return f"({sql} {operator} {_plain_backslashes(node.operands[1], pattern)})"
+        case "CASE", [*branches, otherwise]:
+            whens = (f"WHEN {test} THEN {value}" for test, value in zip(branches[::2], branches[1::2], strict=True))
+            return f"CASE {' '.join(whens)} ELSE {otherwise} END"
+        case "&", [left, right]:
+            return f"concat({left}, {right})"
+        case "ADD DAYS", [day, count]:
+            return f"date_add({day}, {days(count)})"
+        case "SUBTRACT DAYS", [day, count]:
+            return f"date_sub({day}, {days(count)})"
+        case "DAYS BETWEEN", [end, start]:
+            return cast(f"datediff({end}, {start})", node.type)
+        case "/", [dividend, divisor]:
+            return f"({dividend} / {_without_zero(node.operands[1], divisor)})"
+        case operator, [left, right]:
+            return f"({left} {operator} {right})"
+        case operator, _:
+            raise AssertionError(operator)
+
+
+def _without_zero(node: Typed, sql: str) -> str:
+    return sql if isinstance(node, Literal) and node.value else f"nullif({sql}, 0BD)"
+
+
+def _plain_backslashes(node: Typed, sql: str) -> str:
+    """Spark's LIKE escapes with a backslash; ours has no escapes."""
+    if isinstance(node, Literal) and isinstance(node.value, str):
+        return literal(node.value.replace("\\", "\\\\"), node.type)
+    return rf"replace({sql}, '\\', '\\\\')"

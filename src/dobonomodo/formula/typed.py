@@ -1,0 +1,110 @@
+"""The checked tree: every name resolved, every type known, every conversion explicit. It is all that rendering sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+from dobonomodo.formula.types import INTEGER_DIGITS, DecimalType, Type, as_decimal
+
+if TYPE_CHECKING:
+    from dobonomodo.formula.functions.signature import Function
+
+Value = None | bool | int | Decimal | str | date | datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that was written out."""
+
+    value: Value
+    type: Type
+
+    @property
+    def operands(self) -> tuple[Typed, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRef:
+    """A column in its stored spelling; ``qualifier`` only for joined columns."""
+
+    name: str
+    qualifier: str | None
+    type: Type
+
+    @property
+    def operands(self) -> tuple[Typed, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """A conversion that loses nothing, or fails."""
+
+    operand: Typed
+    type: Type
+
+    @property
+    def operands(self) -> tuple[Typed, ...]:
+        return (self.operand,)
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator over operands of the types it needs. CASE has conditions and values in turn, then the ELSE."""
+
+    operator: str
+    operands: tuple[Typed, ...]
+    type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A function of the catalogue over arguments of the types that one of its signatures wants."""
+
+    function: Function
+    way: int
+    """Which of the function's signatures it is."""
+    operands: tuple[Typed, ...]
+    type: Type
+
+
+Typed = Literal | ColumnRef | Cast | Operation | Apply
+
+
+def walk(node: Typed) -> Iterator[Typed]:
+    """The node and everything below it."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(current.operands))
+
+
+def columns_of(node: Typed) -> tuple[ColumnRef, ...]:
+    """The columns an expression reads, each once, in order of appearance."""
+    return tuple(dict.fromkeys(each for each in walk(node) if isinstance(each, ColumnRef)))
+
+
+def decimal_of(node: Typed) -> DecimalType:
+    """The narrowest decimal type for a number; a literal is as narrow as its digits."""
+    if isinstance(node, Literal) and isinstance(node.value, int | Decimal):
+        return literal_decimal(Decimal(node.value))
+    return as_decimal(node.type)
+
+
+def literal_decimal(value: Decimal) -> DecimalType:
+    """The type that Spark gives a decimal literal."""
+    _, digits, exponent = value.as_tuple()
+    scale = max(0, -int(exponent))
+    precision = len(digits) + max(0, int(exponent)) if any(digits) else 1
+    return DecimalType(max(precision, scale, 1), scale)
+
+
+def is_integer(value: Decimal) -> bool:
+    """Whether a written number is a 64-bit integer."""
+    return int(value.as_tuple().exponent) >= 0 and len(str(int(value))) <= INTEGER_DIGITS and abs(int(value)) < 2**63

@@ -1,0 +1,212 @@
+"""The types of the language and how two of them become one.
+
+Decimals carry precision and scale, because Spark's result types depend on them and cents must add up.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MAX_DIGITS = 38
+KEPT_SCALE = 10
+"""Fractional digits that a product, a quotient or a mixture of wide decimals keeps at least."""
+ROOMY_DIGITS = 13
+"""Integer digits that an operand of wide arithmetic may have at least."""
+INTEGER_DIGITS = 19
+"""Digits of the largest 64-bit integer."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimpleType:
+    """A type that is fully said by its name."""
+
+    name: str
+    sql: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class DecimalType:
+    """An exact number with ``precision`` digits, ``scale`` of them behind the point."""
+
+    precision: int
+    scale: int
+
+    @property
+    def whole(self) -> int:
+        """Digits before the point."""
+        return self.precision - self.scale
+
+    @property
+    def sql(self) -> str:
+        return f"DECIMAL({self.precision},{self.scale})"
+
+    def __str__(self) -> str:
+        return f"decimal({self.precision},{self.scale})"
+
+
+Type = SimpleType | DecimalType
+
+TEXT = SimpleType("string", "STRING")
+INTEGER = SimpleType("integer", "BIGINT")
+BOOLEAN = SimpleType("boolean", "BOOLEAN")
+DATE = SimpleType("date", "DATE")
+TIMESTAMP = SimpleType("timestamp", "TIMESTAMP")
+NULL = SimpleType("null", "STRING")
+"""The type of a bare NULL; a column of nothing else becomes text, since Parquet cannot store void."""
+UNKNOWN = SimpleType("unknown", "STRING")
+"""Stands where a problem was already reported, and fits anywhere so that it is reported once."""
+
+DECIMAL = DecimalType(MAX_DIGITS, KEPT_SCALE)
+"""What a column declared plainly as ``decimal`` is."""
+
+_SIMPLE_BY_NAME = {kind.name: kind for kind in (TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP)}
+TYPE_NAMES = (*_SIMPLE_BY_NAME, "decimal", "decimal(p,s)")
+
+
+def parse_type(text: str) -> Type | None:
+    """The type that a definition names, such as ``decimal(15,2)``; None when there is none."""
+    name = text.strip().lower()
+    if name == "decimal":
+        return DECIMAL
+    if found := re.fullmatch(r"decimal\(\s*([0-9]{1,2})\s*,\s*([0-9]{1,2})\s*\)", name):
+        precision, scale = int(found[1]), int(found[2])
+        return DecimalType(precision, scale) if 1 <= precision <= MAX_DIGITS and scale <= precision else None
+    return _SIMPLE_BY_NAME.get(name)
+
+
+def describe(kind: Type) -> str:
+    """A type in the words of a message: ``text``, ``a number``, ``a date``."""
+    if isinstance(kind, DecimalType) or kind == INTEGER:
+        return "a number"
+    return {
+        TEXT: "text",
+        BOOLEAN: "true or false",
+        DATE: "a date",
+        TIMESTAMP: "a time",
+        NULL: "NULL",
+        UNKNOWN: "unknown",
+    }[kind]
+
+
+def is_number(kind: Type) -> bool:
+    """Whether a type can be computed with."""
+    return isinstance(kind, DecimalType) or kind == INTEGER
+
+
+def fits(kind: Type, wanted: Type) -> bool:
+    """Whether a value of one type may stand where another is wanted, without losing anything."""
+    if kind in (NULL, UNKNOWN) or wanted == UNKNOWN or kind == wanted:
+        return True
+    if isinstance(wanted, DecimalType):
+        return is_number(kind)
+    return (kind, wanted) == (DATE, TIMESTAMP)
+
+
+def as_decimal(kind: Type) -> DecimalType:
+    """A number's type as a decimal that holds all its values."""
+    return kind if isinstance(kind, DecimalType) else DecimalType(INTEGER_DIGITS, 0)
+
+
+def unify(kinds: Iterable[Type]) -> Type | None:
+    """The type that holds the values of all, or None when they do not go together."""
+    result: Type = NULL
+    for kind in kinds:
+        if kind == UNKNOWN or result == UNKNOWN:
+            result = UNKNOWN
+        elif fits(kind, result) and not isinstance(result, DecimalType):
+            continue
+        elif (fits(result, kind) and not isinstance(kind, DecimalType)) or result == NULL:
+            result = kind
+        elif kind != NULL and is_number(result) and is_number(kind):
+            result = _unify_decimals(as_decimal(result), as_decimal(kind))
+        elif kind != NULL:
+            return None
+    return result
+
+
+def _unify_decimals(one: DecimalType, other: DecimalType) -> DecimalType:
+    whole, scale = max(one.whole, other.whole), max(one.scale, other.scale)
+    if whole + scale <= MAX_DIGITS:
+        return DecimalType(whole + scale, scale)
+    return DecimalType(MAX_DIGITS, min(scale, max(KEPT_SCALE, MAX_DIGITS - whole)))
+
+
+def comparable(one: DecimalType, other: DecimalType) -> DecimalType:
+    """The type in which two decimals are compared without rounding either; a value too large for it is an error."""
+    whole, scale = max(one.whole, other.whole), max(one.scale, other.scale)
+    if whole + scale <= MAX_DIGITS:
+        return DecimalType(whole + scale, scale)
+    return DecimalType(MAX_DIGITS, min(scale, MAX_DIGITS - ROOMY_DIGITS))
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """The types to bring two operands to, and the type that Spark then gives the result, rounding at most once."""
+
+    left: DecimalType
+    right: DecimalType
+    result: DecimalType
+
+
+def type_sum(left: DecimalType, right: DecimalType) -> Arithmetic:
+    """``+`` and ``-``: exact; wide operands give up a leading digit, and a value that has it is an error."""
+    whole, scale = max(left.whole, right.whole) + 1, max(left.scale, right.scale)
+    if whole + scale <= MAX_DIGITS:
+        return Arithmetic(left, right, DecimalType(whole + scale, scale))
+    scale = min(scale, MAX_DIGITS - 1 - ROOMY_DIGITS)
+    operand = DecimalType(MAX_DIGITS - 1, scale)
+    return Arithmetic(
+        _narrow(left, whole=operand.whole, scale=scale),
+        _narrow(right, whole=operand.whole, scale=scale),
+        DecimalType(MAX_DIGITS, scale),
+    )
+
+
+def type_product(left: DecimalType, right: DecimalType) -> Arithmetic:
+    """``*``: exact while it fits; else at least ten fractional digits, rounded once.
+
+    Spark gives a product that needs more than 38 digits the scale ``38 - (whole1 + whole2 + 1)``, so the
+    operands' integer digits are chosen to make that the scale we want, and no second rounding follows.
+    """
+    precision, scale = left.precision + right.precision + 1, left.scale + right.scale
+    if precision <= MAX_DIGITS:
+        return Arithmetic(left, right, DecimalType(precision, scale))
+    room = MAX_DIGITS - 1 - left.whole - right.whole
+    kept = max(room, min(scale, KEPT_SCALE))
+    if kept > room:
+        digits = MAX_DIGITS - 1 - kept
+        right_whole = min(right.whole, max(digits // 2, digits - left.whole))
+        left, right = _narrow(left, whole=digits - right_whole), _narrow(right, whole=right_whole)
+    return Arithmetic(left, right, _spark_product(left, right))
+
+
+def _spark_product(left: DecimalType, right: DecimalType) -> DecimalType:
+    precision, scale = left.precision + right.precision + 1, left.scale + right.scale
+    if precision <= MAX_DIGITS:
+        return DecimalType(precision, scale)
+    return DecimalType(MAX_DIGITS, max(MAX_DIGITS - (precision - scale), min(scale, 6)))
+
+
+def type_quotient(left: DecimalType, right: DecimalType) -> Arithmetic:
+    """``/``: always ten fractional digits, rounded once.
+
+    Spark's scale is ``38 - (whole1 + scale2)`` as soon as the exact one does not fit: making that sum 28 gives
+    ten digits whatever the operands were declared as.
+    """
+    whole_and_scale = MAX_DIGITS - KEPT_SCALE
+    right_scale = min(right.scale, max(whole_and_scale - left.whole, whole_and_scale - ROOMY_DIGITS))
+    divisor = _narrow(right, whole=min(right.whole, MAX_DIGITS - right_scale), scale=right_scale)
+    whole = whole_and_scale - divisor.scale
+    scale = min(max(left.scale, KEPT_SCALE - 1 - divisor.precision), MAX_DIGITS - whole)
+    return Arithmetic(DecimalType(whole + scale, scale), divisor, DECIMAL)
+
+
+def _narrow(kind: DecimalType, *, whole: int, scale: int | None = None) -> DecimalType:
+    """The same type with at most so many digits before and behind the point."""
+    scale = kind.scale if scale is None else min(kind.scale, scale)
+    return DecimalType(max(1, min(kind.whole, whole) + scale), scale)

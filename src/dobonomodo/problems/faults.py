@@ -1,0 +1,28 @@
+"""The three exceptions, by who must act: the author, the outside world, or us."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dobonomodo.problems.problem import Problem
+
+
+class Rejected(Exception):
+    """The author must change something; nothing was read or written."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(f"{problem.code}: {problem.message()}" for problem in problems))
+        self.problems = tuple(problems)
+
+
+class RunFailed(Exception):
+    """The data or an outside system is at fault; ``retry_helps`` says whether waiting can mend it."""
+
+    def __init__(self, problem: Problem, *, retry_helps: bool = False) -> None:
+        super().__init__(f"{problem.code}: {problem.message()}")
+        self.problem = problem
+        self.retry_helps = retry_helps
+
+
+class InternalError(Exception):
+    """A fault of this program."""

@@ -1,0 +1,319 @@
+"""What can be wrong with a formula."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, assert_never
+
+from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed, nearest
+
+
+class SyntaxReason(StrEnum):
+    """The ways in which a text is no formula."""
+
+    UNEXPECTED = "unexpected"
+    UNFINISHED = "unfinished"
+    EMPTY = "empty"
+    UNKNOWN_CHARACTER = "unknown character"
+    UNCLOSED_TEXT = "unclosed text"
+    UNCLOSED_NAME = "unclosed name"
+    CHAINED_COMPARISON = "chained comparison"
+    NUMBER_TOO_LONG = "number too long"
+    TOO_LONG = "too long"
+    TOO_DEEP = "too deep"
+    TOO_MANY_PARTS = "too many parts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpressionSyntax(Problem):
+    """The text of an expression does not follow the grammar, or is larger than any formula should be."""
+
+    code: ClassVar[str] = "EXPRESSION_SYNTAX"
+    example: ClassVar[Example] = Example("IF(amount > 0; amount; 0)", "IF(amount > 0, amount, 0)")
+
+    reason: SyntaxReason
+    found: str = ""
+    expected: tuple[str, ...] = ()
+    limit: int = 0
+    advice: str | None = None
+
+    def message(self) -> str:
+        match self.reason:
+            case SyntaxReason.UNEXPECTED:
+                return f"`{self.found}` does not belong here"
+            case SyntaxReason.UNFINISHED:
+                return "the expression is not finished"
+            case SyntaxReason.EMPTY:
+                return "the expression is empty"
+            case SyntaxReason.UNKNOWN_CHARACTER:
+                return f"`{self.found}` has no meaning in an expression"
+            case SyntaxReason.UNCLOSED_TEXT:
+                return "a text starts here and never ends"
+            case SyntaxReason.UNCLOSED_NAME:
+                return "a name in backticks starts here and never ends"
+            case SyntaxReason.CHAINED_COMPARISON:
+                return "comparisons cannot be chained"
+            case SyntaxReason.NUMBER_TOO_LONG:
+                return f"a number has at most {self.limit} digits"
+            case SyntaxReason.TOO_LONG:
+                return f"the expression is longer than {self.limit:,} characters"
+            case SyntaxReason.TOO_DEEP:
+                return f"the expression is nested more than {self.limit} levels deep"
+            case SyntaxReason.TOO_MANY_PARTS:
+                return f"the expression has more than {self.limit:,} parts"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        if self.advice:
+            return self.advice
+        match self.reason:
+            case SyntaxReason.TOO_LONG | SyntaxReason.TOO_DEEP | SyntaxReason.TOO_MANY_PARTS:
+                return "spread it over several updates, each with a column of its own"
+            case SyntaxReason.CHAINED_COMPARISON:
+                return "write `a < b AND b < c`, or `b BETWEEN a AND c`"
+            case SyntaxReason.UNCLOSED_TEXT:
+                return "close it with the same quote; a quote inside a text is written twice"
+            case _:
+                return f"expected {' or '.join(self.expected)}" if self.expected else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownColumn(Problem):
+    """A formula names a column that does not exist at that point, or a table that is not there."""
+
+    code: ClassVar[str] = "UNKNOWN_COLUMN"
+    example: ClassVar[Example] = Example("ROUND(amout * 2, 2)", "ROUND(amount * 2, 2)")
+
+    name: str
+    known: tuple[str, ...] = ()
+    qualifier: str | None = None
+    known_qualifiers: tuple[str, ...] = ()
+    also_under: tuple[str, ...] = ()
+    """Qualifiers that do have a column of this name."""
+    made_by_this_update: bool = False
+
+    @property
+    def _wrong_qualifier(self) -> bool:
+        return self.qualifier is not None and not self.known
+
+    def message(self) -> str:
+        if self._wrong_qualifier:
+            return f"there is no table or alias `{self.qualifier}` here"
+        if self.qualifier:
+            return f"`{self.qualifier}` has no column `{self.name}`"
+        return f"column `{self.name}` does not exist here"
+
+    def hint(self) -> str | None:
+        if self.made_by_this_update:
+            return "assignments of one update all read the row as it was before; use two updates"
+        if self._wrong_qualifier:
+            if self.known_qualifiers:
+                return did_you_mean(self.qualifier or "", self.known_qualifiers)
+            return f"write `{self.name}` alone"
+        if self.also_under:
+            return f"did you mean `{self.also_under[0]}.{self.name}`?"
+        return did_you_mean(self.name, self.known, otherwise="there are no columns here")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownFunction(Problem):
+    """A formula calls a function that is not in the catalogue."""
+
+    code: ClassVar[str] = "UNKNOWN_FUNCTION"
+    example: ClassVar[Example] = Example("ROUNDD(amount, 2)", "ROUND(amount, 2)")
+
+    name: str
+    known: tuple[str, ...] = ()
+    instead: str | None = None
+
+    def message(self) -> str:
+        return f"there is no function `{self.name}`"
+
+    def hint(self) -> str | None:
+        if self.instead:
+            return self.instead
+        if candidate := nearest(self.name, self.known):
+            return f"did you mean `{candidate}`?"
+        return "`dobo functions` lists all of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongArity(Problem):
+    """A function is called with too few or too many arguments."""
+
+    code: ClassVar[str] = "WRONG_ARITY"
+    example: ClassVar[Example] = Example("LEFT(status)", "LEFT(status, 2)")
+
+    function: str
+    given: int
+    usage: tuple[str, ...]
+    instead: str | None = None
+
+    def message(self) -> str:
+        return f"`{self.function}` cannot be called with {counted(self.given, 'argument')}"
+
+    def hint(self) -> str | None:
+        return self.instead or f"write {' or '.join(f'`{usage}`' for usage in self.usage)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeMismatch(Problem):
+    """Values of kinds that do not go together, such as text where a number is needed."""
+
+    code: ClassVar[str] = "TYPE_MISMATCH"
+    example: ClassVar[Example] = Example('amount > "100"', "amount > 100")
+
+    what: str
+    """The operator, function or place that has a say in it."""
+    expected: str
+    found: str
+    advice: str | None = None
+
+    def message(self) -> str:
+        return f"{self.what} needs {self.expected}, not {self.found}"
+
+    def hint(self) -> str | None:
+        return self.advice
+
+    def label(self) -> str | None:
+        return f"this is {self.found}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidDate(Problem):
+    """A text that should be a date or a time is none."""
+
+    code: ClassVar[str] = "INVALID_DATE"
+    example: ClassVar[Example] = Example('DATE("2026-02-30")', 'DATE("2026-02-28")')
+
+    text: str
+
+    def message(self) -> str:
+        return f"`{self.text}` is not a date that exists"
+
+    def hint(self) -> str | None:
+        return "dates are written year-month-day: `2026-01-31`; times `2026-01-31T08:30:00Z`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AggregateNotAllowed(Problem):
+    """An aggregate function stands where single rows are computed: only aggregate, and append with an aggregation, have groups."""
+
+    code: ClassVar[str] = "AGGREGATE_NOT_ALLOWED"
+    example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / 100")
+
+    function: str
+
+    def message(self) -> str:
+        return f"`{self.function}` adds up many rows, and this expression is about one row"
+
+    def hint(self) -> str | None:
+        return "compute it in an `aggregate` operation, then join or select its summary rows"
+
+
+class AggregateReason(StrEnum):
+    """The ways in which an aggregation is none."""
+
+    NONE = "none"
+    NESTED = "nested"
+    UNGROUPED = "ungrouped"
+    UNSUPPORTED = "unsupported"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidAggregate(Problem):
+    """An aggregation without an aggregate function, one inside another, or a column that is neither grouped by nor aggregated."""
+
+    code: ClassVar[str] = "INVALID_AGGREGATE"
+    example: ClassVar[Example] = Example("SUM(SUM(amount))", "SUM(amount)")
+
+    reason: AggregateReason
+    name: str = ""
+    group_by: tuple[str, ...] = ()
+    supported: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        match self.reason:
+            case AggregateReason.NONE:
+                return "an aggregation needs an aggregate function"
+            case AggregateReason.NESTED:
+                return f"`{self.name}` stands inside another aggregate function"
+            case AggregateReason.UNGROUPED:
+                return f"`{self.name}` has many values in a group"
+            case AggregateReason.UNSUPPORTED:
+                return f"`{self.name}` is not an aggregate function of this language"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        match self.reason:
+            case AggregateReason.NONE:
+                return f"wrap the value: `SUM({self.name})`" if self.name else "such as `SUM(amount)` or `COUNT(*)`"
+            case AggregateReason.NESTED:
+                return "aggregate in two operations, one after the other"
+            case AggregateReason.UNGROUPED:
+                keys = f"; it is grouped by {listed(self.group_by)}" if self.group_by else ""
+                return f"aggregate it, as in `SUM({self.name})` or `MAX_AGG({self.name})`, or add it to group_by{keys}"
+            case AggregateReason.UNSUPPORTED:
+                return f"there is {listed(self.supported)}"
+            case _:
+                assert_never(self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectorUndefined(Problem):
+    """``{{NAME}}`` refers to a selector that the project does not define."""
+
+    code: ClassVar[str] = "SELECTOR_UNDEFINED"
+    example: ClassVar[Example] = Example("{{activ}}", "{{active}}")
+
+    name: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"selector `{self.name}` is not defined in the project"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.name, self.known, otherwise="the project defines no selectors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SelectorCycle(Problem):
+    """Selectors that refer to each other in a circle have no meaning."""
+
+    code: ClassVar[str] = "SELECTOR_CYCLE"
+    example: ClassVar[Example] = Example("{{loop}}", "{{active}}")
+
+    names: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"selectors refer to each other in a circle: {' -> '.join(f'`{name}`' for name in self.names)}"
+
+    def hint(self) -> str | None:
+        return "write one of them out without the others"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NullComparison(Problem):
+    """A comparison with NULL is never true, whatever the value."""
+
+    code: ClassVar[str] = "W-03"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example("status = NULL", "ISNULL(status)")
+
+    operator: str
+    operand: str
+
+    def message(self) -> str:
+        return f"`{self.operator} NULL` is never true"
+
+    def hint(self) -> str | None:
+        test = f"ISNULL({self.operand})"
+        return f"write `NOT {test}`" if self.operator in ("<>", "!=") else f"write `{test}`"
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 argument``, ``2 arguments``, ``no arguments``."""
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,136 @@
+"""Problems as text: for people, on one line, as JSON, and as annotations of a pull request.
+
+Colour is markup that the edge turns on; nothing here knows a terminal.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from dobonomodo.problems.place import Span
+from dobonomodo.problems.problem import Problem
+
+EXCERPT_WIDTH = 100
+
+_STYLES = {"error": "1;31", "warning": "1;33", "place": "34", "help": "36", "bold": "1"}
+
+
+def render_full(problems: Iterable[Problem], *, color: bool = False) -> str:
+    """Each problem with its excerpt, caret and hint, and a line that counts them."""
+    problems = tuple(problems)
+    blocks = [_render_block(problem, color=color) for problem in problems]
+    return "\n\n".join([*blocks, render_count(problems)])
+
+
+def render_concise(problems: Iterable[Problem]) -> str:
+    """One line a problem: ``file:line:column: code message``."""
+    return "\n".join(
+        f"{_render_place(problem.span)}{problem.severity}[{problem.code}]: {_printable(problem.message())}"
+        for problem in problems
+    )
+
+
+def render_github(problems: Iterable[Problem]) -> str:
+    """Workflow commands that show each problem beside its line in a pull request."""
+    return "\n".join(_render_annotation(problem) for problem in problems)
+
+
+def render_json(problem: Problem) -> dict[str, Any]:
+    """The public JSON form of a problem."""
+    span, operation = problem.span, problem.operation
+    return {
+        "code": problem.code,
+        "severity": problem.severity,
+        "message": problem.message(),
+        "hint": problem.hint(),
+        "file": span.source.name if span else None,
+        "line": span.line if span else None,
+        "column": span.column if span else None,
+        "operation_seq": operation.seq if operation else None,
+        "operation_name": operation.name if operation else None,
+        "expression": problem.expression,
+    }
+
+
+def render_count(problems: Sequence[Problem]) -> str:
+    """``2 errors, 1 warning``."""
+    counts = {kind: sum(problem.severity == kind for problem in problems) for kind in ("error", "warning")}
+    return ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in counts.items() if number)
+
+
+def _render_block(problem: Problem, *, color: bool) -> str:
+    def paint(text: str, style: str) -> str:
+        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
+
+    head = paint(f"{problem.severity}[{problem.code}]", problem.severity)
+    lines = [f"{head}: {paint(_printable(problem.message()), 'bold')}"]
+    where = [f"operation {problem.operation.seq} `{_printable(problem.operation.name)}`"] if problem.operation else []
+    if span := problem.span:
+        where.insert(0, f"{_printable(span.source.name)}:{span.line}:{span.column}")
+        number = str(span.line)
+        gutter = " " * len(number)
+        bar = paint("|", "place")
+        before, marked, after = _cut_excerpt(span)
+        label = problem.label()
+        caret = paint("^" * max(1, _width(marked)) + (f" {_printable(label)}" if label else ""), problem.severity)
+        lines += [
+            f"{gutter} {paint('-->', 'place')} {', '.join(where)}",
+            f"{gutter} {bar}",
+            f"{paint(number, 'place')} {bar} {before}{marked}{after}",
+            f"{gutter} {bar} {' ' * _width(before)}{caret}",
+        ]
+    elif where:
+        lines.append(f"  {paint('-->', 'place')} {where[0]}")
+    if hint := problem.hint():
+        lines.append(f"   {paint('help:', 'help')} {_printable(hint)}")
+    return "\n".join(lines)
+
+
+def _cut_excerpt(span: Span) -> tuple[str, str, str]:
+    """The line around a span in three parts; a long one is cut so that the marked part stays in view."""
+    line = span.source.line_at(span.start)
+    start = span.column - 1
+    end = min(start + span.end - span.start, len(line))
+    left = max(0, min(start - EXCERPT_WIDTH // 3, len(line) - EXCERPT_WIDTH))
+    right = left + EXCERPT_WIDTH
+    if end > right:
+        end = right
+    before = ("..." if left else "") + _printable(line[left:start])
+    after = _printable(line[end:right]) + ("..." if right < len(line) else "")
+    return before, _printable(line[start:end]), after
+
+
+def _printable(text: str) -> str:
+    """Without anything that would move a cursor or turn the writing direction round."""
+    return "".join(
+        "    " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text
+    )
+
+
+def _width(text: str) -> int:
+    """The number of terminal cells a text takes."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )
+
+
+def _render_place(span: Span | None) -> str:
+    return f"{_printable(span.source.name)}:{span.line}:{span.column}: " if span else ""
+
+
+def _render_annotation(problem: Problem) -> str:
+    def escape(text: str, extra: str = "") -> str:
+        for char in "%\r\n" + extra:
+            text = text.replace(char, f"%{ord(char):02X}")
+        return text
+
+    span = problem.span
+    place = (
+        f" file={escape(span.source.name, ':,')},line={span.line},col={span.column},title={problem.code}"
+        if span
+        else f" title={problem.code}"
+    )
+    text = ". ".join(filter(None, (problem.message(), problem.hint())))
+    return f"::{problem.severity}{place}::{escape(text)}"
