@@ -34,7 +34,7 @@ def formula(
     as_json: Json = False,
 ) -> None:
     """Check one expression; show its type and the Spark SQL it becomes."""
-    from dobonomodo.formula import check_formula, columns_of, parse, print_formula, render_formula
+    from dobonomodo.formula import check_formula, columns_of, flat_name, parse, print_formula, render_formula
     from dobonomodo.problems import Passage
 
     run = _facts(started_at)
@@ -48,7 +48,7 @@ def formula(
         else:
             show_problems(checked.problems)
         stop(Exit.FAILURE)
-    columns = [f"{each.qualifier}.{each.name}" if each.qualifier else each.name for each in columns_of(checked.tree)]
+    columns = [flat_name(each) for each in columns_of(checked.tree)]
     sql = render_formula(checked.tree, run)
     if as_json:
         data = {"expression": print_formula(parsed), "type": str(checked.type), "sql": sql, "columns": columns}

@@ -1,17 +1,18 @@
 """The expression language: text to tree, tree to checked tree, checked tree to Spark SQL. Knows no Spark."""
 
-from dobonomodo.formula.check import Checked, check_formula, convert, parse_moment
+from dobonomodo.formula.check import HOLE, Checked, check_formula, convert, parse_moment
 from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunFacts
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
 from dobonomodo.formula.render import render_formula
 from dobonomodo.formula.scope import Columns, Scope
-from dobonomodo.formula.typed import ColumnRef, Typed, columns_of
+from dobonomodo.formula.typed import ColumnRef, Typed, columns_of, flat_name
 from dobonomodo.formula.types import Type, parse_type
 
 __all__ = [
     "FUNCTIONS",
     "FUNCTION_BY_NAME",
+    "HOLE",
     "Checked",
     "ColumnRef",
     "Columns",
@@ -22,6 +23,7 @@ __all__ = [
     "check_formula",
     "columns_of",
     "convert",
+    "flat_name",
     "parse",
     "parse_moment",
     "parse_type",

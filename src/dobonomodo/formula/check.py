@@ -26,6 +26,7 @@ from dobonomodo.formula.typed import (
     Operation,
     Typed,
     decimal_of,
+    flat_name,
     is_integer,
     literal_decimal,
 )
@@ -68,7 +69,7 @@ from dobonomodo.problems.formula import (
 MAX_SQL = 1_000_000
 """Characters of Spark SQL that one expression may become."""
 
-_HOLE = Literal(None, UNKNOWN)
+HOLE = Literal(None, UNKNOWN)
 """Stands where a problem was reported, so that checking can go on around it."""
 
 _ARITHMETIC = {"+": type_sum, "-": type_sum, "*": type_product, "/": type_quotient}
@@ -80,9 +81,12 @@ class Checked:
 
     tree: Typed | None
     problems: tuple[Problem, ...] = ()
+    selectors: frozenset[str] = frozenset()
+    """The selectors it refers to, directly or through others."""
 
     @property
     def type(self) -> Type:
+        """The type of the value; unknown where there is a problem."""
         return self.tree.type if self.tree else UNKNOWN
 
 
@@ -96,7 +100,7 @@ def check_formula(
     checker = _Checker(scope, passage)
     node = checker.check_whole(parsed.tree, wanted=wanted, what=what)
     problems = in_order(checker.problems)
-    return Checked(None if _failed(problems) else node, problems)
+    return Checked(None if _failed(problems) else node, problems, frozenset(checker.used))
 
 
 def _failed(problems: Iterable[Problem]) -> bool:
@@ -109,6 +113,7 @@ class _Checker:
         self.passage = passage
         self.problems: list[Problem] = []
         self.selectors: list[str] = []
+        self.used: set[str] = set()
         self.depth = 0
         self.visited = 0
         self.aggregate: str | None = None
@@ -129,7 +134,7 @@ class _Checker:
 
     def _check_grouping(self) -> None:
         """Columns outside aggregate functions must be group keys, and there must be an aggregate function."""
-        keys = tuple(f"{key.qualifier}.{key.name}" if key.qualifier else key.name for key in self.scope.group_by or ())
+        keys = tuple(flat_name(key) for key in self.scope.group_by or ())
         if not self.found_aggregate:
             name = self.ungrouped[0][0].name if self.ungrouped else ""
             if not any(isinstance(problem, UnknownFunction | InvalidAggregate) for problem in self.problems):
@@ -207,7 +212,7 @@ class _Checker:
         found = self.scope.resolve(node.name, node.qualifier)
         if found is None:
             self.problems.append(self._unknown_column(node))
-            return _HOLE
+            return HOLE
         if self.scope.group_by is not None and self.aggregate is None and found not in self.scope.group_by:
             self.ungrouped.append((node, self.passage))
         return found
@@ -236,16 +241,17 @@ class _Checker:
         if name not in self.scope.selectors:
             known = tuple(self.scope.selectors)
             self._report(SelectorUndefined, node, name=name, known=known)
-            return _HOLE
+            return HOLE
+        self.used.add(name)
         if name in self.selectors:
             circle = (*self.selectors[self.selectors.index(name) :], name)
             self._report(SelectorCycle, node, names=circle)
-            return _HOLE
+            return HOLE
         passage = self.scope.selectors[name]
         parsed = parse(passage)
         self.problems.extend(parsed.problems)
         if parsed.tree is None:
-            return _HOLE
+            return HOLE
         if self.depth + parsed.tree.depth > MAX_DEPTH:
             return self._too_large(node, SyntaxReason.TOO_DEEP, MAX_DEPTH)
         with self._inside_selector(name, passage, parsed.tree.depth):
@@ -268,7 +274,7 @@ class _Checker:
             operand = Literal(None, INTEGER)
         if not is_number(operand.type) and operand.type != UNKNOWN:
             self._mismatch(node.operand, what="`-`", expected="a number", found=operand.type)
-            return _HOLE
+            return HOLE
         return Operation("NEGATE", (operand,), operand.type)
 
     def _condition(self, node: tree.Expression, *, what: str) -> Typed:
@@ -280,7 +286,7 @@ class _Checker:
         values = [self.check(value) for value in written]
         common = self._common(values, written, what="CASE")
         if common is None:
-            return _HOLE
+            return HOLE
         converted = [convert(value, common) for value in values]
         if node.otherwise is None:
             converted.append(Literal(None, common))
@@ -296,7 +302,7 @@ class _Checker:
             return self._compare(node.operator, (node.left, node.right), ordered=node.operator not in ("=", "<>"))
         left, right = self.check(node.left), self.check(node.right)
         if UNKNOWN in (left.type, right.type):
-            return _HOLE
+            return HOLE
         if DATE in (left.type, right.type) and node.operator in "+-":
             if (dated := self._shift_date(node, left, right)) is not None:
                 return dated
@@ -306,7 +312,7 @@ class _Checker:
             advice = _arithmetic_advice(node.operator, kind)
             self._mismatch(at, what=f"`{node.operator}`", expected="numbers", found=kind, advice=advice)
         if wrong:
-            return _HOLE
+            return HOLE
         if left.type == right.type == INTEGER and node.operator != "/":
             return Operation(node.operator, (left, right), INTEGER)
         types = _ARITHMETIC[node.operator](decimal_of(left), decimal_of(right))
@@ -332,7 +338,7 @@ class _Checker:
             if not text_piece.accepts(operand.type):
                 advice = 'say how it is written: `TEXT(x, "0.00")`' if is_number(operand.type) else None
                 self._mismatch(written, what="`&`", expected=text_piece.wanted, found=operand.type, advice=advice)
-                return _HOLE
+                return HOLE
             operands.append(operand if operand.type in (TEXT, UNKNOWN) else Cast(operand, TEXT))
         return Operation("&", tuple(operands), TEXT)
 
@@ -368,7 +374,7 @@ class _Checker:
         value = parse_moment(operand.value)
         if value is None:
             self._report(InvalidDate, written, text=operand.value)
-            return _HOLE
+            return HOLE
         if isinstance(value, datetime):
             return Literal(value, TIMESTAMP)
         return convert(Literal(value, DATE), TIMESTAMP if TIMESTAMP in moments else DATE)
@@ -429,7 +435,7 @@ class _Checker:
             usage=function.usages(),
             instead="`*` only goes with `COUNT(*)`",
         )
-        return _HOLE
+        return HOLE
 
     def _unknown_function(self, node: tree.Call) -> Typed:
         before = self.found_aggregate
@@ -441,14 +447,14 @@ class _Checker:
             supported = tuple(function.name for function in FUNCTIONS if function.is_aggregate)
             reason = AggregateReason.UNSUPPORTED
             self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
-            return _HOLE
+            return HOLE
         known = tuple(
             name
             for name, function in FUNCTION_BY_NAME.items()
             if not function.is_aggregate or self.scope.group_by is not None
         )
         self._report(UnknownFunction, _name_of(node), name=node.name, known=known, instead=INSTEAD.get(node.name))
-        return _HOLE
+        return HOLE
 
     def _aggregate(self, node: tree.Call, function: Function) -> Typed:
         if self.scope.group_by is None:
@@ -470,19 +476,19 @@ class _Checker:
         ]
         if not ways:
             self._report_arity(node, function)
-            return _HOLE
+            return HOLE
         accepted = [each for each in ways if all(map(_accepts, each[2], operands))]
         way, signature, placed = accepted[0] if accepted else ways[0]
         if not accepted:
             self._report_argument(node, [each[2] for each in ways], operands)
-            return _HOLE
+            return HOLE
         if not all(
             [self._verify(*each, name=node.name) for each in zip(placed, operands, node.arguments, strict=True)]
         ):
-            return _HOLE
+            return HOLE
         converted = self._share(signature, placed, operands, node)
         if converted is None:
-            return _HOLE
+            return HOLE
         return Apply(function, way, tuple(converted), _result(signature, placed, converted))
 
     def _report_arity(self, node: tree.Call, function: Function) -> None:
@@ -562,7 +568,7 @@ class _Checker:
     def _want(self, operand: Typed, wanted: Type, written: tree.Expression, *, what: str) -> Typed:
         if not fits(operand.type, wanted):
             self._mismatch(written, what=what, expected=describe(wanted), found=operand.type)
-            return _HOLE
+            return HOLE
         return convert(operand, wanted)
 
     def _mismatch(
@@ -579,7 +585,7 @@ class _Checker:
     def _too_large(self, node: tree.Expression, reason: SyntaxReason, limit: int) -> Typed:
         if not any(isinstance(problem, ExpressionSyntax) for problem in self.problems):
             self._report(ExpressionSyntax, node, reason=reason, limit=limit)
-        return _HOLE
+        return HOLE
 
     def _span(self, node: tree.Expression) -> Span:
         return self.passage.span(node.start, node.end)

@@ -119,7 +119,7 @@ def _lex(text: str, report: _Report) -> list[Token] | None:
         try:
             tokens = list(_classify(list(_lark().lex(text))))
         except UnexpectedCharacters as error:
-            at = error.pos_in_stream or 0
+            at: int = error.pos_in_stream  # type: ignore[assignment]
             char = text[at]
             repaired = _report_character(text, at, report)
             readable = readable and repaired is not None

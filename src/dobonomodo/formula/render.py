@@ -8,7 +8,7 @@ from typing import assert_never
 from dobonomodo.formula.functions.dates import days
 from dobonomodo.formula.functions.signature import Argument, RunFacts
 from dobonomodo.formula.sql import cast, literal, quote_name
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
 
 
 def render_formula(node: Typed, run: RunFacts) -> str:
@@ -17,7 +17,7 @@ def render_formula(node: Typed, run: RunFacts) -> str:
         case Literal():
             return literal(node.value, node.type)
         case ColumnRef():
-            return quote_name(node.name) if node.qualifier is None else quote_name(node.qualifier, node.name)
+            return quote_name(flat_name(node))
         case Cast():
             return cast(render_formula(node.operand, run), node.type)
         case Apply():

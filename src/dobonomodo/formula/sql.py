@@ -10,14 +10,14 @@ from dobonomodo.formula.types import DecimalType, Type
 from dobonomodo.problems import InternalError
 
 
-def quote_name(*parts: str) -> str:
-    """An identifier, each part in backticks.
+def quote_name(name: str) -> str:
+    """An identifier in backticks.
 
     Spark replaces ``${..}`` anywhere in SQL text before it parses it, and backticks know no escapes for that.
     """
-    if any("${" in part for part in parts):
-        raise InternalError(f"the column name {'.'.join(parts)!r} cannot be given to Spark")
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    if "${" in name:
+        raise InternalError(f"the column name {name!r} cannot be given to Spark")
+    return "`" + name.replace("`", "``") + "`"
 
 
 def quote_text(text: str) -> str:

@@ -90,6 +90,11 @@ def columns_of(node: Typed) -> tuple[ColumnRef, ...]:
     return tuple(dict.fromkeys(each for each in walk(node) if isinstance(each, ColumnRef)))
 
 
+def flat_name(column: ColumnRef) -> str:
+    """The name of a column in a frame that holds joined columns beside its own."""
+    return column.name if column.qualifier is None else f"{column.qualifier}.{column.name}"
+
+
 def decimal_of(node: Typed) -> DecimalType:
     """The narrowest decimal type for a number; a literal is as narrow as its digits."""
     if isinstance(node, Literal) and isinstance(node.value, int | Decimal):

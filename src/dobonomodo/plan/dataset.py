@@ -1,0 +1,102 @@
+"""Datasets as planning sees them: which versions there are, and what one operation makes of one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from dobonomodo.formula import Columns, Type
+from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
+from dobonomodo.model.dataset import Dataset
+from dobonomodo.model.schema import Column, DataType, TemporalMode
+from dobonomodo.plan.system import SYNONYMS, TEMPORAL, system_columns
+
+Role = Literal["input", "lookup", "join", "append"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownDataset:
+    """A version of a dataset that can be planned with."""
+
+    dataset: Dataset
+    version: int
+    registered: Mapping[str, Any] | None = None
+    """Where its rows are, if an output registered it."""
+    has_period: bool = False
+    """Whether its stored rows carry ``_period`` although its temporal mode does not say so."""
+
+
+class Datasets(Protocol):
+    """What datasets there are."""
+
+    def ids(self) -> Sequence[str]:
+        """Every id, for suggestions."""
+        ...
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        """The versions that can be read, none for an unknown id."""
+        ...
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        """A version, or without one the highest that is active."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A place that rows are read from, and the period whose rows are there, if it is by period."""
+
+    datasource_id: str
+    kind: str
+    path: str | None = None
+    table: str | None = None
+    schema: str | None = None
+    period: str | None = None
+
+    def __str__(self) -> str:
+        where = self.path if self.path is not None else ".".join(filter(None, (self.schema, self.table)))
+        return f"{self.datasource_id}:{where}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DatasetUse:
+    """One reading of a table: what for, in which version, with which columns, from where."""
+
+    role: Role
+    dataset_id: str
+    version: int
+    table: str
+    temporal_mode: TemporalMode | None
+    columns: Columns
+    """Business columns, as declared."""
+    natural_key: tuple[str, ...] = ()
+    nullable: frozenset[str] = frozenset()
+    alias: str | None = None
+    seq: int | None = None
+    """The operation that reads it; None for the input and its lookups."""
+    resolver_id: str | None = None
+    locations: tuple[Location, ...] = ()
+    registered: Mapping[str, Any] | None = None
+
+
+def column_types(columns: Sequence[Column]) -> dict[str, Type]:
+    """Declared columns with the types that formulas compute with."""
+    return {column.name: type_of(column.type) for column in columns}
+
+
+def type_of(declared: DataType) -> Type:
+    """The type that formulas compute with."""
+    if declared.precision is not None and declared.scale is not None:
+        return DecimalType(declared.precision, declared.scale)
+    return parse_type(declared.name) or DECIMAL
+
+
+def working_columns(columns: Mapping[str, Type], temporal_mode: TemporalMode | None) -> Columns:
+    """The columns of a working dataset: the business columns, then those of the system."""
+    return Columns({**columns, **system_columns(temporal_mode)}, synonyms=SYNONYMS)
+
+
+def joined_columns(columns: Mapping[str, Type], temporal_mode: TemporalMode | None) -> Columns:
+    """What of a dataset is visible behind an alias: its columns and those that place it in time."""
+    return Columns({**columns, **TEMPORAL[temporal_mode]})

@@ -1,0 +1,26 @@
+"""Where an output goes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A table of a datasource, or a folder of files given in the output itself."""
+
+    kind: str
+    """parquet, csv or database."""
+    table: str
+    """The name of the table; for a location, its path."""
+    datasource_id: str | None = None
+    schema: str | None = None
+
+    @property
+    def name(self) -> str:
+        """How reports and results name the output."""
+        return self.table.rstrip("/").rpartition("/")[2]
+
+    def __str__(self) -> str:
+        place = f"{self.datasource_id}:" if self.datasource_id else f"{self.kind}:"
+        return place + (f"{self.schema}.{self.table}" if self.schema else self.table)

@@ -1,0 +1,53 @@
+"""Checked expressions that operations are built from, beside those that users write."""
+
+from __future__ import annotations
+
+from dobonomodo.formula import FUNCTION_BY_NAME, ColumnRef, Columns, Type, Typed, convert
+from dobonomodo.formula.typed import Apply, Literal, Operation
+from dobonomodo.formula.types import BOOLEAN, INTEGER, TEXT, TIMESTAMP
+from dobonomodo.plan.system import DELETED
+
+TRUE = Literal(True, BOOLEAN)
+FALSE = Literal(False, BOOLEAN)
+CLOCK: Typed = Apply(FUNCTION_BY_NAME["NOW"], 0, (), TIMESTAMP)
+"""The moment at which the run started."""
+ACTIVE: Typed = Operation("NOT", (ColumnRef(DELETED, None, BOOLEAN),), BOOLEAN)
+"""Not deleted. The flag is never NULL after loading."""
+
+
+def text(value: str) -> Literal:
+    """A text."""
+    return Literal(value, TEXT)
+
+
+def integer(value: int) -> Literal:
+    """A whole number."""
+    return Literal(value, INTEGER)
+
+
+def nothing(kind: Type) -> Literal:
+    """NULL of a type."""
+    return Literal(None, kind)
+
+
+def own(name: str, columns: Columns) -> ColumnRef:
+    """A column of the rows themselves."""
+    return ColumnRef(name, None, columns[name])
+
+
+def both(*conditions: Typed | None) -> Typed:
+    """All of the conditions; those that are None do not count."""
+    given = tuple(each for each in conditions if each is not None and each != TRUE)
+    if not given:
+        return TRUE
+    return given[0] if len(given) == 1 else Operation("AND", given, BOOLEAN)
+
+
+def either(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
+    """One value where a condition is true, else the other; both in the type of the first."""
+    return Operation("CASE", (condition, then, convert(otherwise, then.type)), then.type)
+
+
+def equal(left: Typed, right: Typed) -> Typed:
+    """Whether two values of one type are equal; unknown where one is NULL."""
+    return Operation("=", (left, right), BOOLEAN)

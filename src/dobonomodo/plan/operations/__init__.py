@@ -1,0 +1,11 @@
+"""One file per operation type: its fields, its checks and its meaning."""
+
+from dobonomodo.plan.operations.aggregate import Aggregate
+from dobonomodo.plan.operations.append import Append
+from dobonomodo.plan.operations.catalogue import OPERATION_BY_TYPE, OPERATIONS
+from dobonomodo.plan.operations.delete import Delete
+from dobonomodo.plan.operations.output import Output
+from dobonomodo.plan.operations.step import Lowered
+from dobonomodo.plan.operations.update import Update
+
+__all__ = ["OPERATIONS", "OPERATION_BY_TYPE", "Aggregate", "Append", "Delete", "Lowered", "Output", "Update"]

@@ -1,0 +1,199 @@
+"""``aggregate``: summarise the selected rows and append the summary rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from dobonomodo.formula import ColumnRef, Scope, Type, Typed, convert, flat_name
+from dobonomodo.formula.types import UNKNOWN, describe
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity
+from dobonomodo.model.shape import CheckedApart
+from dobonomodo.model.value import Filled, Setting, is_identifier
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.expression import own
+from dobonomodo.plan.operations.step import Lowered, assigned_type, is_hole, resolve_name, stack
+from dobonomodo.plan.relation import Group, Keep, Rel, Schema
+from dobonomodo.plan.rows import Rows, merge
+from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
+from dobonomodo.formula import Columns, columns_of
+from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems.definition import InvalidColumnName
+from dobonomodo.problems.formula import TypeMismatch
+from dobonomodo.problems.operation import (
+    DuplicateAggColumn,
+    DuplicateGroupBy,
+    EmptyAggregations,
+    EmptyGroupBy,
+    SummariesAggregated,
+    SystemColumnConflict,
+)
+
+Check = Callable[[Passage, Scope], Typed]
+
+
+class Aggregation(Entity):
+    """A column of the summary rows and what it is computed as."""
+
+    column: Annotated[str, CheckedApart()] = Field(description="The column that gets the result.")
+    expression: Setting = Field(description="An expression with an aggregate function, such as SUM(amount).")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A name of the user's own."""
+        name = places.get("column")
+        if name is None:
+            return
+        if isinstance(name, str) and name.startswith("_"):
+            yield SystemColumnConflict(name=name, span=places.span("column"))
+        elif not isinstance(name, str) or not is_identifier(name):
+            yield InvalidColumnName(name=str(name), span=places.span("column"))
+
+
+class Grouping(Entity):
+    """Group keys and what is computed for each group."""
+
+    group_by: tuple[Filled, ...] = Field(default=(), description="The columns that make a group.")
+    aggregations: tuple[Aggregation, ...] = Field(default=(), description="What is computed for each group.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """At least one key and one aggregation."""
+        for key, problem in (("group_by", EmptyGroupBy), ("aggregations", EmptyAggregations)):
+            given = places.at(key)
+            if given is None or given.node.value is None or (given.is_list and not given.node.value):
+                yield problem(span=places.key_span(key))
+
+
+class Aggregate(Grouping):
+    """Append one summary row for each group of the selected rows; the rows themselves stay."""
+
+    type: ClassVar[str] = "aggregate"
+
+    def lower(self, rows: Rows, ctx: Context) -> Lowered:
+        """Group the selected rows, give the groups the columns of the working dataset, put them below it."""
+        selected = ctx.selected(rows)
+        self._warn_of_summaries(rows, selected, ctx)
+        scope = ctx.scope(rows)
+        groups = group(self, Keep(rows.node, selected, rows.node.schema), scope, ctx.arguments, ctx, check=ctx.check)
+        changes: dict[str, Type] = {}
+        for name, value, places in groups.values:
+            stored = rows.columns.spelling(name) or name
+            existing = rows.columns.get(stored)
+            kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
+            if kind is None:
+                ctx.report(mismatch(stored, existing or UNKNOWN, value.type, places))
+                kind = existing or UNKNOWN
+            changes[stored] = kind
+        made = groups.node
+        values: dict[str, Typed] = {
+            key.name: convert(own(name, made.schema.own), key.type)
+            for name, key in groups.keys.items()
+            if key.qualifier is None
+        }
+        values |= {
+            (rows.columns.spelling(name) or name): own(f"={name}", made.schema.own)
+            for name, value, _ in groups.values
+            if not is_hole(value)
+        }
+        node, added = stack(
+            rows, changes, made, values, ctx, by=tuple(groups.keys), source=(rows.dataset_id, rows.table)
+        )
+        chosen = rows.conditions_of(selected)
+        seq = ctx.spec.seq
+        origins = dict(rows.origins)
+        for name, value, _ in groups.values:
+            stored = rows.columns.spelling(name) or name
+            made_of = merge([*([origins[stored]] if stored in origins else []), rows.origin_of(value)])
+            origins[stored] = replace(made_of, conditions=made_of.conditions | chosen).through(seq)
+        has_period = any(key.name == PERIOD for key in groups.keys.values())
+        after = replace(
+            rows,
+            node=node,
+            origins=origins,
+            summaries_of=(*rows.summaries_of, seq),
+            periodless_of=rows.periodless_of
+            if has_period or PERIOD not in rows.columns
+            else (*rows.periodless_of, seq),
+        )
+        return Lowered(after, selected=selected, added=added)
+
+    def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
+        looks = {column.name for column in columns_of(selected)}
+        if rows.summaries_of and OPERATION_SEQ not in looks:
+            span = ctx.spec.places.key_span("type")
+            ctx.report(SummariesAggregated(earlier=rows.summaries_of[-1], span=span))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """The groups of some rows. Keys and results have names of their own until they find their columns."""
+
+    node: Rel
+    keys: Mapping[str, ColumnRef]
+    values: tuple[tuple[str, Typed, Places], ...]
+
+
+def group(
+    grouping: Grouping,
+    over: Rel,
+    scope: Scope,
+    places: Places,
+    ctx: Context,
+    *,
+    check: Check,
+    report: Callable[[Problem], None] | None = None,
+) -> Groups:
+    """Check keys and aggregations, and group ``over``.
+
+    In the grouped rows a key is called ``#name`` and a result ``=name``, so that a result may have the name of a column it reads.
+    """
+    tell = report or ctx.report
+    keys: dict[str, ColumnRef] = {}
+    for position, _ in enumerate(grouping.group_by):
+        at = places.at("group_by", position) or places
+        found = resolve_name(at, scope)
+        if isinstance(found, Problem):
+            tell(found)
+        elif f"#{flat_name(found)}" in keys:
+            ctx.report(DuplicateGroupBy(name=flat_name(found), span=at.span()))
+        elif found.qualifier is None and is_system(found.name) and found.name not in GROUPABLE:
+            ctx.report(SystemColumnConflict(name=found.name, grouped=True, span=at.span()))
+        else:
+            keys[f"#{flat_name(found)}"] = found
+    inside = replace(scope, group_by=tuple(keys.values()))
+    values: list[tuple[str, Typed, Places]] = []
+    taken: set[str] = set()
+    for position, aggregation in enumerate(grouping.aggregations):
+        at = places.at("aggregations", position) or places
+        value = check(at.passage("expression"), inside)
+        name = aggregation.column
+        is_key = any(key.qualifier is None and key.name.casefold() == name.casefold() for key in keys.values())
+        if is_key or name.casefold() in taken:
+            ctx.report(DuplicateAggColumn(name=name, is_key=is_key, span=at.span("column")))
+            continue
+        taken.add(name.casefold())
+        values.append((name, value, at))
+    sound = {f"={name}": value for name, value, _ in values if not is_hole(value)}
+    schema = Schema(
+        Columns(
+            {**{name: key.type for name, key in keys.items()}, **{name: value.type for name, value in sound.items()}}
+        )
+    )
+    return Groups(Group(over, keys, sound, schema), keys, tuple(values))
+
+
+def mismatch(name: str, existing: Type, given: Type, places: Places) -> Problem:
+    """A result of another kind than its column."""
+    passage = places.passage("expression")
+    return TypeMismatch(
+        what=f"column `{name}`",
+        expected=describe(existing),
+        found=describe(given),
+        span=passage.span(0, len(passage.value)),
+        expression=passage.value,
+    )

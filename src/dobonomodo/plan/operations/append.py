@@ -1,0 +1,220 @@
+"""``append``: bring rows of another dataset in, as they are or summarised."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from pydantic import Field
+
+from dobonomodo.formula import HOLE, Scope, Type, Typed, check_formula, convert
+from dobonomodo.formula.types import BOOLEAN, UNKNOWN, unify
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity
+from dobonomodo.model.value import Count, Id, Setting
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.dataset import KnownDataset
+from dobonomodo.plan.expression import ACTIVE, both, own
+from dobonomodo.plan.operations.aggregate import Grouping, group
+from dobonomodo.plan.operations.step import Lowered, is_hole, stack
+from dobonomodo.plan.relation import Keep, Rel, Scan
+from dobonomodo.plan.rows import Origin, Rows, merge
+from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID
+from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems.formula import SelectorCycle, SelectorUndefined, UnknownColumn
+from dobonomodo.problems.operation import (
+    AppendAggregationInvalid,
+    AppendColumnMismatch,
+    AppendColumnNotFound,
+    AppendDatasetNotFound,
+    AppendExpressionInvalid,
+    AppendResolverNotFound,
+    AppendVersionNotFound,
+    UnfilteredPeriods,
+)
+
+CARRIED = (PERIOD, PERIOD_FROM, PERIOD_TO)
+
+
+class Source(Entity):
+    """The dataset that rows come from."""
+
+    dataset_id: Id = Field(description="The dataset to append from.")
+    dataset_version: Count | None = Field(
+        default=None, description="A version to stay with; left out, the latest active one."
+    )
+
+
+class Append(Entity):
+    """Append the rows of another dataset; each of their columns must exist in the working dataset."""
+
+    type: ClassVar[str] = "append"
+
+    source: Source = Field(description="Where the rows come from.")
+    source_selector: Setting | None = Field(
+        default=None, description="Which of its rows; only its own columns are visible."
+    )
+    aggregation: Grouping | None = Field(default=None, description="Summarise the rows before they are appended.")
+
+    def lower(self, rows: Rows, ctx: Context) -> Lowered:
+        """Checked in the order of R-170; a source that is missing hides everything that depends on it."""
+        places = ctx.arguments
+        known = self._find(places.at("source") or places, ctx)
+        if known is None:
+            return Lowered(rows)
+        at = (places.at("source") or places).at("dataset_id")
+        scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at)
+        if known.has_period and scan.use.temporal_mode is None:
+            ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
+        scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
+        selector = self._selector(places, scope, ctx)
+        kept = Keep(scan, both(ACTIVE, selector), scan.schema)
+        if self.aggregation is None:
+            return self._append_rows(rows, scan, kept, selector, ctx)
+        return self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
+
+    def _find(self, places: Places, ctx: Context) -> KnownDataset | None:
+        dataset_id, version = self.source.dataset_id, self.source.dataset_version
+        known = ctx.datasets.find(dataset_id, version)
+        if known is not None:
+            return known
+        versions = tuple(ctx.datasets.versions(dataset_id))
+        if version is not None and versions:
+            span = places.span("dataset_version")
+            ctx.report(AppendVersionNotFound(dataset_id=dataset_id, version=version, versions=versions, span=span))
+        else:
+            ids = tuple(ctx.datasets.ids())
+            span = places.span("dataset_id")
+            ctx.report(AppendDatasetNotFound(dataset_id=dataset_id, known=ids, disabled=bool(versions), span=span))
+        return None
+
+    def _selector(self, places: Places, scope: Scope, ctx: Context) -> Typed | None:
+        if self.source_selector is None or not self.source_selector.strip():
+            return None
+        passage = places.passage("source_selector")
+        checked = check_formula(passage, scope, wanted=BOOLEAN, what="source_selector")
+        ctx.used_selectors |= checked.selectors
+        for problem in checked.problems:
+            ctx.report(recode(problem, AppendExpressionInvalid))
+        return checked.tree if checked.tree is not None else HOLE
+
+    def _append_rows(self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, ctx: Context) -> Lowered:
+        """Each row with all its business columns."""
+        source = scan.schema.own
+        values: dict[str, Typed] = {name: own(name, source) for name in scan.use.columns}
+        span_of = {name: ctx.arguments.span("source", "dataset_id") for name in values}
+        values |= {name: own(name, source) for name in CARRIED if name in source and name in rows.columns}
+        values[LABELS] = own(LABELS, source)
+        origins = {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
+        return self._stack(rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx)
+
+    def _append_groups(
+        self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, scope: Scope, places: Places, ctx: Context
+    ) -> Lowered:
+        """One row a group, with the keys and the results as its columns."""
+
+        def check(passage: Passage, inside: Scope) -> Typed:
+            checked = check_formula(passage, inside)
+            ctx.used_selectors |= checked.selectors
+            for problem in checked.problems:
+                ctx.report(recode(problem, AppendAggregationInvalid))
+            return checked.tree if checked.tree is not None else HOLE
+
+        assert self.aggregation is not None  # noqa: S101  the caller has looked
+        groups = group(
+            self.aggregation,
+            kept,
+            scope,
+            places,
+            ctx,
+            check=check,
+            report=lambda problem: ctx.report(recode(problem, AppendColumnNotFound)),
+        )
+        made = groups.node
+        values: dict[str, Typed] = {key.name: own(name, made.schema.own) for name, key in groups.keys.items()}
+        key_places = places.at("group_by") or places
+        span_of = {key.name: key_places.span() for key in groups.keys.values()}
+        stored = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan))
+        origins = {key.name: stored.origin_of(key) for key in groups.keys.values()}
+        for name, value, at in groups.values:
+            span_of[name] = at.span("column")
+            values[name] = own(f"={name}", made.schema.own) if not is_hole(value) else HOLE
+            origins[name] = stored.origin_of(value)
+        dropped = [name for name in CARRIED if name in values and name not in rows.columns]
+        values = {name: value for name, value in values.items() if name not in dropped}
+        return self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx)
+
+    def _stack(
+        self,
+        rows: Rows,
+        scan: Scan,
+        made: Rel,
+        values: Mapping[str, Typed],
+        origins: Mapping[str, Origin],
+        span_of: Mapping[str, object],
+        by: tuple[str, ...],
+        selector: Typed | None,
+        ctx: Context,
+    ) -> Lowered:
+        aligned: dict[str, Typed] = {}
+        changes: dict[str, Type] = {}
+        for name, value in values.items():
+            stored = rows.columns.spelling(name)
+            span = span_of.get(name)
+            if stored is None:
+                business = tuple(each for each in rows.columns if not each.startswith("_"))
+                ctx.report(AppendColumnMismatch(name=name, known=business, span=span))  # type: ignore[arg-type]
+                continue
+            kind = _aligned_type(rows.columns[stored], value.type)
+            if kind is None:
+                ctx.report(
+                    AppendColumnMismatch(
+                        name=name,
+                        working_type=str(rows.columns[stored]),
+                        source_type=str(value.type),
+                        span=span,  # type: ignore[arg-type]
+                    )
+                )
+                continue
+            aligned[stored] = convert(value, kind)
+            if kind != rows.columns[stored]:
+                changes[stored] = kind
+        seq = ctx.spec.seq
+        node, added = stack(rows, changes, made, aligned, ctx, by=by, source=(scan.use.dataset_id, scan.use.table))
+        conditions = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan)).conditions_of(
+            *([selector] if selector is not None else [])
+        )
+        merged = dict(rows.origins)
+        for name in values:
+            column = rows.columns.spelling(name)
+            if column is not None and name in origins:
+                origin = merge([*([merged[column]] if column in merged else []), origins[name]])
+                merged[column] = replace(origin, conditions=origin.conditions | conditions).through(seq)
+        periodless = PERIOD in rows.columns and PERIOD not in aligned
+        after = replace(
+            rows,
+            node=node,
+            origins=merged,
+            periodless_of=(*rows.periodless_of, seq) if periodless else rows.periodless_of,
+        )
+        return Lowered(after, selected=both(ACTIVE, selector), added=added)
+
+
+def _aligned_type(working: Type, source: Type) -> Type | None:
+    """The one type of a column that both have (C-52): numbers and dates widen, nothing else does."""
+    if UNKNOWN in (working, source):
+        return working
+    return unify((working, source))
+
+
+def _stored_origins(scan: Scan) -> dict[str, Origin]:
+    return {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
+
+
+def recode(problem: Problem, kind: type[AppendExpressionInvalid]) -> Problem:
+    """A problem of a formula under the code that append gives it; warnings and selectors keep their own."""
+    if problem.severity == "warning" or isinstance(problem, SelectorUndefined | SelectorCycle):
+        return problem
+    chosen = AppendColumnNotFound if isinstance(problem, UnknownColumn) else kind
+    return chosen(cause=problem, span=problem.span, operation=problem.operation, expression=problem.expression)

@@ -1,0 +1,15 @@
+"""The operation types there are."""
+
+from __future__ import annotations
+
+from dobonomodo.plan.operations.aggregate import Aggregate
+from dobonomodo.plan.operations.append import Append
+from dobonomodo.plan.operations.delete import Delete
+from dobonomodo.plan.operations.output import Output
+from dobonomodo.plan.operations.update import Update
+
+OPERATIONS = (Update, Aggregate, Append, Delete, Output)
+
+OPERATION_BY_TYPE: dict[str, type[Update] | type[Aggregate] | type[Append] | type[Delete] | type[Output]] = {
+    operation.type: operation for operation in OPERATIONS
+}

@@ -1,0 +1,136 @@
+"""``output``: write rows to a destination, and perhaps register them as a dataset. The only operation that writes."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dobonomodo.formula import Scope
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity
+from dobonomodo.model.template import check_relative_path
+from dobonomodo.model.value import Filled, Flag, Id, Text
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.destination import Destination
+from dobonomodo.plan.expression import ACTIVE, TRUE, both
+from dobonomodo.plan.operations.step import Lowered, resolve_name
+from dobonomodo.plan.relation import Keep, Write
+from dobonomodo.plan.rows import Rows
+from dobonomodo.plan.system import PERIOD
+from dobonomodo.problems import Passage, Problem, Span
+from dobonomodo.problems.operation import (
+    DestinationReason,
+    DuplicateOutputColumn,
+    EmptyProjection,
+    InvalidDestination,
+    PeriodlessRegistered,
+)
+
+
+class DestinationSpec(Entity):
+    """A table of a datasource, or a folder of files."""
+
+    datasource_id: Id | None = Field(default=None, description="The datasource to write to.")
+    table: Text | None = Field(default=None, description="The table, or folder of files, in that datasource.")
+    schema_name: Filled | None = Field(
+        default=None, alias="schema", description="The schema of the table in a database."
+    )
+    type: Text | None = Field(default=None, description="For a location of its own: parquet or csv.")
+    path: Text | None = Field(default=None, description="For a location of its own: the folder to write to.")
+
+
+class Output(Entity):
+    """Write the selected rows; deleted ones only on request."""
+
+    type: ClassVar[str] = "output"
+
+    destination: DestinationSpec = Field(default=DestinationSpec(), description="Where to write.")
+    mode: Literal["replace", "append"] | None = Field(
+        default=None, description="Replace what the same period wrote before (the default), or append to it."
+    )
+    columns: tuple[Filled, ...] | None = Field(default=None, description="These columns in this order; left out, all.")
+    include_deleted: Flag = Field(default=False, description="Whether deleted rows are written too.")
+    register_as_dataset: Id | None = Field(default=None, description="Make the output a dataset of this name.")
+
+    def lower(self, rows: Rows, ctx: Context) -> Lowered:
+        """The rows stay as they are; what is written hangs beside them."""
+        selector = ctx.selector(ctx.scope(rows))
+        chosen = both(TRUE if self.include_deleted else ACTIVE, selector)
+        destination = self._destination(ctx.arguments, ctx)
+        columns = self._columns(rows, ctx)
+        if self.register_as_dataset and PERIOD in columns and rows.periodless_of:
+            span = ctx.arguments.span("register_as_dataset")
+            ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))
+        kept = rows.node if chosen == TRUE else Keep(rows.node, chosen, rows.node.schema)
+        write = Write(
+            rows=kept,
+            columns=columns,
+            destination=destination,
+            mode=self.mode or "replace",
+            register_as=self.register_as_dataset,
+            include_deleted=self.include_deleted,
+        )
+        return Lowered(rows, selected=chosen, write=write)
+
+    def _columns(self, rows: Rows, ctx: Context) -> tuple[str, ...]:
+        if self.columns is None:
+            return tuple(rows.columns)
+        if not self.columns:
+            ctx.report(EmptyProjection(span=ctx.arguments.key_span("columns")))
+        scope = Scope(columns=rows.columns, table=rows.table)
+        chosen: list[str] = []
+        for position, name in enumerate(self.columns):
+            at = ctx.arguments.at("columns", position) or ctx.arguments
+            found = resolve_name(at, scope)
+            if isinstance(found, Problem):
+                ctx.report(found)
+            elif found.name in chosen:
+                ctx.report(DuplicateOutputColumn(name=name, span=at.span()))
+            else:
+                chosen.append(found.name)
+        return tuple(chosen)
+
+    def _destination(self, arguments: Places, ctx: Context) -> Destination:
+        spec = self.destination
+        places = arguments.at("destination")
+        span = places.span() if places is not None else arguments.key_span("destination")
+
+        def refuse(
+            reason: DestinationReason, *, name: str = "", known: tuple[str, ...] = (), at: Span | None = None
+        ) -> Destination:
+            ctx.report(InvalidDestination(reason=reason, name=name, known=known, span=at or span))
+            return Destination("parquet", name or "?")
+
+        if spec.datasource_id is not None and (spec.path is not None or spec.type is not None):
+            return refuse(DestinationReason.BOTH)
+        if spec.datasource_id is None and spec.path is None and spec.type is None:
+            return refuse(DestinationReason.MISSING)
+        name = spec.table if spec.datasource_id is not None else spec.path
+        if name is None or not name.strip():
+            return refuse(DestinationReason.EMPTY_TABLE)
+        kind = spec.type or ""
+        if spec.datasource_id is not None:
+            source = ctx.datasources.get(spec.datasource_id)
+            at = places.span("datasource_id") if places is not None else None
+            if source is None:
+                known = tuple(ctx.datasources)
+                return refuse(DestinationReason.UNKNOWN_DATASOURCE, name=spec.datasource_id, known=known, at=at)
+            if source.status != "active":
+                return refuse(DestinationReason.DISABLED, name=spec.datasource_id, at=at)
+            kind = source.type
+            if spec.schema_name is not None and kind != "database":
+                return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
+        elif kind not in ("parquet", "csv"):
+            return refuse(DestinationReason.NO_FILES, name=kind or "?")
+        if kind != "database" and any(check_relative_path(Passage.alone(name))):
+            return refuse(DestinationReason.UNSAFE, name=name)
+        destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
+        first = ctx.destinations.setdefault(destination, ctx.spec.seq)
+        if first != ctx.spec.seq and self.mode != "append":
+            ctx.report(
+                InvalidDestination(
+                    reason=DestinationReason.WRITTEN_TWICE, name=str(destination), first_seq=first, span=span
+                )
+            )
+        return destination

@@ -1,0 +1,234 @@
+"""``update``: set columns on the selected rows, with columns of other datasets at hand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from dobonomodo.formula import Columns, Typed, columns_of, convert
+from dobonomodo.formula.types import BOOLEAN, UNKNOWN, Type, describe
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity
+from dobonomodo.model.shape import CheckedApart
+from dobonomodo.model.value import Count, Id, Identifier, Setting
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.dataset import KnownDataset, joined_columns
+from dobonomodo.plan.expression import ACTIVE, CLOCK, both, either, nothing, own
+from dobonomodo.plan.operations.step import Lowered, assigned_type, derive, is_hole
+from dobonomodo.plan.relation import Keep, Lookup, Rel, Schema
+from dobonomodo.plan.rows import Origin, Rows
+from dobonomodo.plan.system import ASSIGNABLE, RESERVED, UPDATED_AT
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidColumnName, ReservedColumn
+from dobonomodo.problems.formula import TypeMismatch
+from dobonomodo.problems.operation import (
+    DuplicateTarget,
+    EmptyAssignments,
+    JoinAliasConflict,
+    JoinDatasetNotFound,
+    JoinVersionNotFound,
+    UnderscoreColumn,
+)
+
+_TARGET = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+
+
+class Join(Entity):
+    """Another dataset, whose matching row is at hand while the update computes."""
+
+    alias: Identifier = Field(description="The name in front of its columns: `alias.column`.")
+    dataset_id: Id = Field(description="The dataset to join.")
+    dataset_version: Count | None = Field(
+        default=None, description="A version to stay with; left out, the latest active one."
+    )
+    on: Setting = Field(description="The condition that makes a row match; at most one row may.")
+
+
+class Assignment(Entity):
+    """A column and the expression for its new value."""
+
+    column: Annotated[str, CheckedApart()] = Field(description="An existing column, or a new one.")
+    expression: Setting = Field(description="The value; it reads the row as it was before the update.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A name that a column can have, existing or new (VR-002)."""
+        name = places.get("column")
+        if name is not None and not (isinstance(name, str) and _is_target(name)):
+            yield InvalidColumnName(name=str(name), span=places.span("column"))
+
+
+class Update(Entity):
+    """Set columns on the selected rows; every expression reads the row as it was before."""
+
+    type: ClassVar[str] = "update"
+
+    joins: tuple[Join, ...] = Field(default=(), description="Datasets whose columns the expressions may use.")
+    assignments: tuple[Assignment, ...] = Field(default=(), description="The columns to set.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """At least one assignment (VR-001)."""
+        given = places.at("assignments")
+        if given is None or (given.is_list and not given.node.value) or given.node.value is None:
+            yield EmptyAssignments(span=places.key_span("assignments"))
+
+    def lower(self, rows: Rows, ctx: Context) -> Lowered:
+        """One select: a CASE per target, so that rows that are not selected cannot raise."""
+        joins = _Joins(rows, ctx)
+        for position, join in enumerate(self.joins):
+            joins.add(join, ctx.arguments.at("joins", position) or ctx.arguments)
+        targets = [each.column for each in self.assignments]
+        upcoming = frozenset(name for name in targets if rows.columns.spelling(name) is None)
+        scope = ctx.scope(rows, joined=joins.columns, upcoming=upcoming)
+        selected = both(ACTIVE, ctx.selector(scope))
+        values: dict[str, Typed] = {}
+        places_by_target: dict[str, Places] = {}
+        for position, assignment in enumerate(self.assignments):
+            places = ctx.arguments.at("assignments", position) or ctx.arguments
+            value = ctx.check(places.passage("expression"), scope)
+            name = self._target(assignment, places, rows, places_by_target, ctx)
+            if name is not None:
+                values[name] = self._assign(name, value, selected, places, rows, ctx)
+        values[UPDATED_AT] = either(selected, CLOCK, own(UPDATED_AT, rows.columns))
+        over = joins.lower(selected)
+        updated = derive(
+            rows,
+            values,
+            conditions=(selected, *joins.conditions),
+            seq=ctx.spec.seq,
+            over=over,
+            origins={**rows.origins, **joins.origins},
+        )
+        return Lowered(updated, selected=selected)
+
+    def _target(
+        self, assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
+    ) -> str | None:
+        """The stored spelling of the column to set, None when it cannot be set."""
+        name, span = assignment.column, places.span("column")
+        if name.casefold() in RESERVED and name.casefold() not in ASSIGNABLE:
+            ctx.report(ReservedColumn(name=name, span=span))
+            return None
+        stored = rows.columns.spelling(name) or name
+        first = taken.setdefault(stored.casefold(), places)
+        if first is not places:
+            ctx.report(DuplicateTarget(name=name, first=first.span("column"), span=span))
+            return None
+        if stored == name and name.startswith("_") and name not in rows.columns:
+            ctx.report(UnderscoreColumn(name=name, span=span))
+        return stored
+
+    def _assign(self, name: str, value: Typed, selected: Typed, places: Places, rows: Rows, ctx: Context) -> Typed:
+        existing = rows.columns.get(name)
+        kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
+        if kind is None:
+            passage = places.passage("expression")
+            ctx.report(
+                TypeMismatch(
+                    what=f"column `{name}`",
+                    expected=describe(existing or UNKNOWN),
+                    found=describe(value.type),
+                    span=passage.span(0, len(passage.value)),
+                    expression=passage.value,
+                )
+            )
+            kind = existing or UNKNOWN
+            value = nothing(kind)
+        old: Typed = own(name, rows.columns) if existing is not None else nothing(kind)
+        return either(selected, convert(value, kind), old)
+
+
+class _Joins:
+    """The joins of one update: each may use the aliases before it."""
+
+    def __init__(self, rows: Rows, ctx: Context) -> None:
+        self.rows, self.ctx = rows, ctx
+        self.columns: dict[str, Columns] = {}
+        self.origins: dict[str, Origin] = {}
+        self.conditions: list[Typed] = []
+        self._lookups: list[tuple[str, Rel, Typed]] = []
+
+    def add(self, join: Join, places: Places) -> None:
+        """Check a join and make its columns visible."""
+        ctx, alias = self.ctx, join.alias
+        if (taken_by := self._taken(alias)) is not None:
+            ctx.report(JoinAliasConflict(alias=alias, taken_by=taken_by, span=places.span("alias")))
+        known = find_join(join.dataset_id, join.dataset_version, places, ctx)
+        if known is None:
+            self.columns[alias] = ANY_COLUMNS
+            return
+        scan = ctx.scan(known, "join", alias=alias, at=places.at("dataset_id"))
+        table = known.dataset.main_table
+        self.columns[alias] = joined_columns(scan.use.columns, table.temporal_mode)
+        for column in self.columns[alias]:
+            self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))
+        scope = ctx.scope(self.rows, joined=self.columns)
+        on = ctx.check(places.passage("on"), scope, wanted=BOOLEAN, what="`on`")
+        self.conditions.append(on)
+        visible = Keep(scan, ACTIVE, scan.schema)
+        self._lookups.append((alias, visible, on))
+
+    def _taken(self, alias: str) -> str | None:
+        folded = alias.casefold()
+        if folded == self.rows.table.casefold():
+            return "the main table"
+        if any(folded == each.casefold() for each in self.rows.joined):
+            return "a lookup of the dataset"
+        if any(folded == each.casefold() for each in self.columns):
+            return "another join of this update"
+        flat = [name for name in self.rows.columns if name.casefold().startswith(f"{folded}.")]
+        return f"the column `{flat[0]}`" if flat else None
+
+    def lower(self, selected: Typed) -> Rel:
+        """The rows with the joined columns beside them.
+
+        Only selected rows need a match, unless what selects them is itself joined: then all active rows do.
+        """
+        uses_alias = any(column.qualifier in self.columns for column in columns_of(selected))
+        only = ACTIVE if uses_alias else selected
+        node = self.rows.node
+        joined = dict(self.rows.joined)
+        for alias, source, on in self._lookups:
+            joined[alias] = self.columns[alias]
+            node = Lookup(node, alias, source, on, only, Schema(self.rows.columns, dict(joined)))
+        return node
+
+
+class _AnyColumns(Columns):
+    """The columns of a dataset that could not be found: every name is one, so that each fault is reported once."""
+
+    def spelling(self, name: str) -> str | None:
+        return name
+
+    def __getitem__(self, name: str) -> Type:
+        return UNKNOWN
+
+
+ANY_COLUMNS = _AnyColumns({})
+
+
+def find_join(dataset_id: str, version: int | None, places: Places, ctx: Context) -> KnownDataset | None:
+    """The dataset that a join names, or a problem."""
+    known = ctx.datasets.find(dataset_id, version)
+    if known is not None:
+        return known
+    versions = tuple(ctx.datasets.versions(dataset_id))
+    if version is not None and versions:
+        span = places.span("dataset_version")
+        ctx.report(JoinVersionNotFound(dataset_id=dataset_id, version=version, versions=versions, span=span))
+    else:
+        span = places.span("dataset_id")
+        ctx.report(
+            JoinDatasetNotFound(
+                dataset_id=dataset_id, known=tuple(ctx.datasets.ids()), disabled=bool(versions), span=span
+            )
+        )
+    return None
+
+
+def _is_target(name: str) -> bool:
+    return _TARGET.fullmatch(name) is not None

@@ -1,0 +1,228 @@
+"""The planner: walks the operations in order, carrying the columns of the working dataset, and finds every problem in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert
+from dobonomodo.formula.types import UNKNOWN, as_decimal, comparable, describe, is_number, unify
+from dobonomodo.model.dataset import Dataset, DatasetTarget
+from dobonomodo.model.dataset import Lookup as LookupSpec
+from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.operation import OperationSpec
+from dobonomodo.model.project import Project
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, joined_columns, working_columns
+from dobonomodo.plan.expression import ACTIVE, both, equal
+from dobonomodo.plan.operations import OPERATION_BY_TYPE, Lowered
+from dobonomodo.plan.operations.step import columns_with
+from dobonomodo.plan.operations.update import ANY_COLUMNS
+from dobonomodo.plan.relation import Derive, Keep, Lookup, Rel, Scan, Schema
+from dobonomodo.plan.resolution import Resolution
+from dobonomodo.plan.rows import Origin, Rows
+from dobonomodo.plan.system import SYNONYMS
+from dobonomodo.problems import Problem, in_order
+from dobonomodo.problems.formula import TypeMismatch
+from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """One operation of a plan: the rows before and after it, and what it does."""
+
+    spec: OperationSpec
+    before: Rows
+    lowered: Lowered
+
+    @property
+    def after(self) -> Rows:
+        """The working dataset that the next operation sees."""
+        return self.lowered.rows
+
+    def added_columns(self) -> dict[str, Type]:
+        """Columns that this operation makes."""
+        return {name: kind for name, kind in self.after.columns.items() if name not in self.before.columns}
+
+    def changed_columns(self) -> dict[str, tuple[Type, Type]]:
+        """Columns that this operation sets, with their type before and after."""
+        before, after = self.before, self.after
+        return {
+            name: (before.columns[name], kind)
+            for name, kind in after.columns.items()
+            if name in before.columns
+            and (before.columns[name] != kind or before.origins.get(name) != after.origins.get(name))
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """All that a run of a project will do, known before a row is read."""
+
+    project: Project
+    input: DatasetUse
+    uses: tuple[DatasetUse, ...]
+    start: Rows
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A plan, or the problems that stand in its way; warnings may come with a plan."""
+
+    plan: Plan | None
+    problems: tuple[Problem, ...] = ()
+
+
+def plan_project(
+    project: Project,
+    *,
+    datasets: Datasets,
+    resolution: Resolution,
+    datasources: Mapping[str, DataSource],
+    sound: bool = True,
+) -> Planned:
+    """The plan of a project with all its problems. ``sound`` is False for a project of which parts could not be read."""
+    ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources)
+    start = _load_input(project, ctx)
+    rows = start if sound else replace(start, certain=False)
+    steps: list[Step] = []
+    for spec in project.operations:
+        ctx.begin(spec, certain=rows.certain)
+        lowered = _lower(spec, rows, ctx)
+        steps.append(Step(spec, rows, lowered))
+        rows = lowered.rows
+    ctx.operation = None
+    ctx.problems.extend(_find_dead_work(project, steps, ctx) if sound else ())
+    problems = in_order(ctx.problems)
+    failed = any(problem.severity == "error" for problem in problems)
+    if failed or not sound:
+        return Planned(None, problems)
+    return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps)), problems)
+
+
+def _lower(spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
+    loaded = OPERATION_BY_TYPE[spec.type].load(ctx.arguments)
+    for problem in loaded.problems:
+        ctx.report(problem)
+    if loaded.value is None:
+        return Lowered(_guess_columns(rows, ctx))
+    return loaded.value.lower(rows, ctx)
+
+
+def _guess_columns(rows: Rows, ctx: Context) -> Rows:
+    """After an operation that could not be read: the columns it seems to make, so that later ones are still checked."""
+    named = {
+        element.text("column")
+        for key in ("assignments", "aggregations")
+        if (listed := ctx.arguments.at(key)) is not None
+        for element in listed.elements()
+    }
+    new = {name: UNKNOWN for name in named if name and rows.columns.spelling(name) is None}
+    schema = Schema(columns_with(rows.columns, new), rows.joined)
+    return replace(rows, node=Derive(rows.node, {}, schema), certain=False)
+
+
+# --- the input and its lookups
+
+
+def _load_input(project: Project, ctx: Context) -> Rows:
+    dataset_id, version = project.input_dataset_id, project.input_dataset_version
+    known = ctx.datasets.find(dataset_id, version)
+    if known is None:
+        ctx.report(
+            InputDatasetNotFound(
+                dataset_id=dataset_id,
+                known=tuple(ctx.datasets.ids()),
+                disabled=bool(ctx.datasets.versions(dataset_id)),
+                span=project.places.span("input_dataset_id"),
+            )
+        )
+        return _unknown_input(dataset_id)
+    scan = ctx.scan(known, "input", at=project.places.at("input_dataset_id"))
+    origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in scan.use.columns}
+    rows = Rows(scan, scan.use.table, dataset_id, origins)
+    for position, lookup in enumerate(known.dataset.lookups):
+        rows = _join_lookup(rows, lookup, known, position, ctx)
+    return rows
+
+
+def _unknown_input(dataset_id: str) -> Rows:
+    """A working dataset of which nothing is known: every name is a column, so that only the input is reported."""
+    use = DatasetUse("input", dataset_id, 0, "", None, Columns({}))
+    columns = _AnyWorking(working_columns({}, None), synonyms=SYNONYMS)
+    return Rows(Scan(use, Schema(columns)), "", dataset_id, {}, certain=False)
+
+
+class _AnyWorking(Columns):
+    def spelling(self, name: str) -> str | None:
+        return super().spelling(name) or name
+
+    def __getitem__(self, name: str) -> Type:
+        return super().__getitem__(name) if name in self._types else UNKNOWN
+
+
+def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: int, ctx: Context) -> Rows:
+    """A lookup of the dataset, joined before the first operation (C-82)."""
+    places = known.dataset.places.at("lookups", position)
+    target = known
+    if isinstance(lookup.target, DatasetTarget):
+        found = ctx.datasets.find(lookup.target.id)
+        if found is None:
+            span = places.span("target", "id") if places is not None else None
+            ctx.report(JoinDatasetNotFound(dataset_id=lookup.target.id, known=tuple(ctx.datasets.ids()), span=span))
+            joined = {**rows.joined, lookup.alias: ANY_COLUMNS}
+            return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)), certain=False)
+        target = found
+        table = found.dataset.main_table
+        scan = ctx.scan(found, "lookup", alias=lookup.alias)
+    else:
+        table = lookup.target  # type: ignore[assignment]
+        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias)
+    columns = joined_columns(scan.use.columns, table.temporal_mode)
+    conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
+    joined = {**rows.joined, lookup.alias: columns}
+    source: Rel = Keep(scan, ACTIVE, scan.schema)
+    node = Lookup(rows.node, lookup.alias, source, both(*conditions), ACTIVE, Schema(rows.columns, joined))
+    origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{target.dataset.id}.{name}"})) for name in columns}
+    return replace(rows, node=node, origins={**rows.origins, **origins})
+
+
+def _lookup_conditions(
+    rows: Rows, lookup: LookupSpec, columns: Columns, dataset: Dataset, position: int, ctx: Context
+) -> Iterator[Typed]:
+    for number, condition in enumerate(lookup.join_conditions):
+        left = rows.columns.spelling(condition.source_column)
+        right = columns.spelling(condition.target_column)
+        if left is None or right is None:
+            continue  # reported where the dataset is defined
+        one, other = rows.columns[left], columns[right]
+        common = unify((one, other))
+        if common is None:
+            ctx.report(
+                TypeMismatch(
+                    what=f"the lookup `{lookup.alias}`",
+                    expected=f"columns of one kind, here {describe(one)}",
+                    found=describe(other),
+                    span=dataset.places.span("lookups", position, "join_conditions", number),
+                )
+            )
+            continue
+        if is_number(one) and is_number(other) and one != other:
+            common = comparable(as_decimal(one), as_decimal(other))
+        yield equal(convert(ColumnRef(left, None, one), common), convert(ColumnRef(right, lookup.alias, other), common))
+
+
+# --- warnings about the whole
+
+
+def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterator[Problem]:
+    outputs = [position for position, step in enumerate(steps) if step.spec.type == "output"]
+    if not outputs:
+        yield WithoutEffect(no_output=True, span=project.places.key_span("operations"))
+    else:
+        for step in steps[outputs[-1] + 1 :]:
+            yield WithoutEffect(no_output=False, span=step.spec.places.key_span("type"), operation=step.spec.ref)
+    for name in project.selectors:
+        if name not in ctx.used_selectors:
+            yield UnusedSelector(name=name, span=project.places.key_span("selectors", name))

@@ -1,0 +1,148 @@
+"""Where the rows of a table are for a period: which resolver, which rule, which locations. Pure, like all planning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dobonomodo.model.dataset import Dataset
+from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.period import Period, Schedule
+from dobonomodo.model.project import Project
+from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule
+from dobonomodo.model.template import check_relative_path, render_template
+from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.rule import check_rule, decide
+from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems.definition import UnsafePath
+from dobonomodo.problems.operation import NoRuleMatches, ResolverNotFound
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What came of looking for a table."""
+
+    resolver_id: str | None
+    locations: tuple[Location, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """All that decides where rows are found. Without a period only the resolver is looked for."""
+
+    resolvers: Mapping[str, Resolver] = field(default_factory=dict)
+    default_resolver: str | None = None
+    datasources: Mapping[str, DataSource] = field(default_factory=dict)
+    schedule: Schedule | None = None
+    period: Period | None = None
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        """The project's override, else the dataset's resolver, else where it was registered, else the default (R-081)."""
+        chosen = project.resolver_overrides.get(dataset.id) or dataset.resolver_id
+        if chosen is None and use.registered is not None:
+            return Resolved(None)
+        chosen = chosen or self.default_resolver
+        resolver = self.resolvers.get(chosen) if chosen is not None else None
+        if resolver is None or resolver.status != "active":
+            problem = ResolverNotFound(
+                dataset_id=dataset.id, resolver_id=chosen, known=tuple(self.resolvers), disabled=resolver is not None
+            )
+            return Resolved(None, problems=(problem,))
+        if self.period is None:
+            return Resolved(resolver.id)
+        return self._apply(resolver, use, self.period)
+
+    def _apply(self, resolver: Resolver, use: DatasetUse, period: Period) -> Resolved:
+        tried: list[tuple[str, str]] = []
+        for position, rule in enumerate(resolver.rules):
+            name = rule.name or f"rule {position + 1}"
+            reason = self._mismatch(rule, resolver, position, use, period)
+            if reason is not None:
+                tried.append((name, reason))
+                continue
+            locations, problems = self._locate(rule, use, period)
+            return Resolved(resolver.id, locations, problems, name)
+        missing = NoRuleMatches(resolver_id=resolver.id, table=use.table, period=period.identifier, tried=tuple(tried))
+        return Resolved(resolver.id, problems=(missing,))
+
+    def _mismatch(self, rule: Rule, resolver: Resolver, position: int, use: DatasetUse, period: Period) -> str | None:
+        """Why a rule is not for this table and period, None if it is."""
+        if rule.when is not None:
+            checked = check_rule(resolver.places.passage("rules", position, "when"))
+            if checked.tree is None:
+                return f"its condition is faulty: {checked.problems[0].message()}"
+            facts = {
+                "table.name": use.table,
+                "period.identifier": period.identifier,
+                "period.level": period.level,
+                "period.start_date": period.start_date,
+                "period.end_date": period.end_date,
+            }
+            if decide(checked.tree, facts) is not True:
+                return f"`{rule.when}` is not true"
+        if rule.data_level != ANY_LEVEL and not self._parts(period, rule.data_level):
+            return f"there is no `{rule.data_level}` for period `{period.identifier}`"
+        return None
+
+    def _parts(self, period: Period, level: str) -> tuple[Period, ...]:
+        """The periods of a level that hold a period's data: its parts, itself, or the one it lies in."""
+        if self.schedule is None:
+            return (period,) if level == period.level else ()
+        found = self.schedule.children(period, level)
+        if found:
+            return found
+        above: Period | None = period
+        while above is not None and above.level != level:
+            above = self.schedule.by_identifier.get(above.parent or "")
+        return (above,) if above is not None else ()
+
+    def _locate(self, rule: Rule, use: DatasetUse, period: Period) -> tuple[tuple[Location, ...], tuple[Problem, ...]]:
+        parts = (period,) if rule.data_level == ANY_LEVEL else self._parts(period, rule.data_level)
+        rendered = [self._render(rule, use, part) for part in parts]
+        problems = tuple(problem for location in rendered for problem in _leaves_prefix(location))
+        shared = len({str(location) for location in rendered}) < len(rendered)
+        wider = rule.data_level == ANY_LEVEL or parts[0].level != period.level and not self._is_part(parts[0], period)
+        if shared or wider:
+            rendered = [
+                Location(each.datasource_id, each.kind, each.path, each.table, each.schema) for each in rendered
+            ]
+        return tuple(dict.fromkeys(rendered)), problems
+
+    def _is_part(self, part: Period, period: Period) -> bool:
+        return period.contains(part.start_date, part.end_date)
+
+    def _render(self, rule: Rule, use: DatasetUse, period: Period) -> Location:
+        strategy = rule.strategy
+        start = period.start_date
+        values = {
+            "table_name": use.table,
+            "dataset_id": use.dataset_id,
+            "dataset_version": str(use.version),
+            "identifier": period.identifier,
+            "YYYY": f"{start.year:04d}",
+            "MM": f"{start.month:02d}",
+            "QQ": f"Q{(start.month + 2) // 3}",
+            "DD": f"{start.day:02d}",
+        }
+        source = self.datasources.get(strategy.datasource_id)
+        kind = source.type if source is not None else "unknown"
+        if isinstance(strategy, PathStrategy):
+            path = render_template(strategy.path, values)
+            return Location(strategy.datasource_id, kind, path=path, period=period.identifier)
+        table = render_template(strategy.table, values)
+        schema = render_template(strategy.schema_name, values) if strategy.schema_name else None
+        return Location(strategy.datasource_id, kind, table=table, schema=schema, period=period.identifier)
+
+
+def _leaves_prefix(location: Location) -> Iterator[Problem]:
+    if location.path is not None and any(check_relative_path(Passage.alone(location.path))):
+        yield UnsafePath(path=location.path)
+
+
+def check_resolver(resolver: Resolver) -> Iterator[Problem]:
+    """The problems of a resolver's conditions."""
+    for position, rule in enumerate(resolver.rules):
+        if rule.when is not None:
+            yield from check_rule(resolver.places.passage("rules", position, "when")).problems

@@ -1,0 +1,72 @@
+"""The working dataset on its way through the operations: a node, its columns, and where each column came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from dobonomodo.formula import Columns, Typed, columns_of, flat_name
+from dobonomodo.plan.relation import Rel
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a column's values are made of."""
+
+    inputs: frozenset[str] = frozenset()
+    """Stored columns, as ``dataset.column``, whose values flow in."""
+    conditions: frozenset[str] = frozenset()
+    """Stored columns that decide which rows are changed or counted."""
+    operations: tuple[int, ...] = ()
+    """The operations that made or changed it, in order."""
+
+    def through(self, seq: int) -> Origin:
+        """The same, changed by one more operation."""
+        return replace(self, operations=(*(each for each in self.operations if each != seq), seq))
+
+
+def merge(origins: Iterable[Origin]) -> Origin:
+    """What several columns are made of together."""
+    inputs: set[str] = set()
+    conditions: set[str] = set()
+    operations: set[int] = set()
+    for origin in origins:
+        inputs |= origin.inputs
+        conditions |= origin.conditions
+        operations |= set(origin.operations)
+    return Origin(frozenset(inputs), frozenset(conditions), tuple(sorted(operations)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The state between two operations."""
+
+    node: Rel
+    table: str
+    dataset_id: str
+    origins: Mapping[str, Origin]
+    """By column; joined columns as ``alias.column``."""
+    summaries_of: tuple[int, ...] = ()
+    """The aggregates whose summary rows are among the rows."""
+    periodless_of: tuple[int, ...] = ()
+    """The operations whose rows have no ``_period``."""
+    certain: bool = True
+    """False after an operation that could not be read, when columns may be missing here."""
+
+    @property
+    def columns(self) -> Columns:
+        return self.node.schema.own
+
+    @property
+    def joined(self) -> Mapping[str, Columns]:
+        return self.node.schema.joined
+
+    def origin_of(self, *expressions: Typed) -> Origin:
+        """What the values of expressions are made of."""
+        names = [flat_name(each) for expression in expressions for each in columns_of(expression)]
+        return merge(self.origins.get(name, Origin()) for name in names)
+
+    def conditions_of(self, *expressions: Typed) -> frozenset[str]:
+        """The stored columns that conditions look at."""
+        origin = self.origin_of(*expressions)
+        return origin.inputs | origin.conditions

@@ -1,0 +1,68 @@
+"""The system columns: one table that says what each is and who may touch it (semantics, Part 3)."""
+
+from __future__ import annotations
+
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Type
+
+ROW_ID = "_row_id"
+DELETED = "_deleted"
+CREATED_AT = "_created_at"
+UPDATED_AT = "_updated_at"
+SOURCE_DATASET = "_source_dataset_id"
+SOURCE_TABLE = "_source_table"
+OPERATION_SEQ = "_operation_seq"
+LABELS = "_labels"
+PERIOD = "_period"
+PERIOD_FROM = "_period_from"
+PERIOD_TO = "_period_to"
+RUN_PERIOD = "_run_period"
+
+ALWAYS: dict[str, Type] = {
+    ROW_ID: TEXT,
+    DELETED: BOOLEAN,
+    CREATED_AT: TIMESTAMP,
+    UPDATED_AT: TIMESTAMP,
+    SOURCE_DATASET: TEXT,
+    SOURCE_TABLE: TEXT,
+    OPERATION_SEQ: INTEGER,
+    LABELS: TEXT,
+}
+"""On every row of a working dataset."""
+
+TEMPORAL: dict[str | None, dict[str, Type]] = {
+    "period": {PERIOD: TEXT},
+    "bitemporal": {PERIOD_FROM: DATE, PERIOD_TO: DATE},
+    "snapshot": {},
+    None: {},
+}
+"""Added by the temporal mode of the main table."""
+
+SYNONYMS = {"_modified_at": UPDATED_AT, "_source_dataset": SOURCE_DATASET}
+
+RESERVED = frozenset(
+    {
+        *ALWAYS,
+        *SYNONYMS,
+        PERIOD,
+        PERIOD_FROM,
+        PERIOD_TO,
+        RUN_PERIOD,
+        "_created_by_project_id",
+        "_created_by_run_id",
+        "_valid_from",
+        "_valid_to",
+    }
+)
+
+ASSIGNABLE = frozenset({LABELS})
+GROUPABLE = frozenset({PERIOD, PERIOD_FROM, PERIOD_TO})
+
+
+def is_system(name: str) -> bool:
+    """Whether a column is the system's, in any case."""
+    return name.casefold() in RESERVED
+
+
+def system_columns(temporal_mode: str | None) -> dict[str, Type]:
+    """The system columns of a working dataset whose main table has this temporal mode."""
+    return {**ALWAYS, **TEMPORAL[temporal_mode]}

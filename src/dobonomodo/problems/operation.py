@@ -1,0 +1,666 @@
+"""What can be wrong with the operations of a project, as far as it can be known before a row is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, assert_never
+
+from dobonomodo.problems.place import Span
+from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed
+
+_UPDATE = "type: update\narguments:\n  assignments:"
+_AGGREGATE = "type: aggregate\narguments:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyAssignments(Problem):
+    """An update without assignments changes nothing."""
+
+    code: ClassVar[str] = "EMPTY_ASSIGNMENTS"
+    example: ClassVar[Example] = Example(
+        f"{_UPDATE} []", f'{_UPDATE}\n    - {{column: net, expression: "amount * 0.9"}}'
+    )
+
+    def message(self) -> str:
+        return "an update needs at least one assignment"
+
+    def hint(self) -> str | None:
+        return "write `assignments: [{column: ..., expression: ...}]`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateTarget(Problem):
+    """One update sets the same column twice, and all its assignments take effect at the same time."""
+
+    code: ClassVar[str] = "DUPLICATE_TARGET"
+    example: ClassVar[Example] = Example(
+        f'{_UPDATE}\n    - {{column: net, expression: "amount"}}\n    - {{column: Net, expression: "amount * 2"}}',
+        f'{_UPDATE}\n    - {{column: net, expression: "amount * 2"}}',
+    )
+
+    name: str
+    first: Span | None = None
+
+    def message(self) -> str:
+        at = f" (first in line {self.first.line})" if self.first else ""
+        return f"column `{self.name}` is assigned twice in one update{at}"
+
+    def hint(self) -> str | None:
+        return "use two updates, or one expression"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyGroupBy(Problem):
+    """An aggregation does not say by which columns the rows are grouped."""
+
+    code: ClassVar[str] = "EMPTY_GROUP_BY"
+    example: ClassVar[Example] = Example(f"{_AGGREGATE}\n  group_by: []", f"{_AGGREGATE}\n  group_by: [region]")
+
+    def message(self) -> str:
+        return "`group_by` needs at least one column"
+
+    def hint(self) -> str | None:
+        return "group by `_period` for one summary row a period"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyAggregations(Problem):
+    """An aggregation does not say what is to be computed."""
+
+    code: ClassVar[str] = "EMPTY_AGGREGATIONS"
+    example: ClassVar[Example] = Example(
+        f"{_AGGREGATE}\n  group_by: [region]\n  aggregations: []",
+        f'{_AGGREGATE}\n  group_by: [region]\n  aggregations:\n    - {{column: total, expression: "SUM(amount)"}}',
+    )
+
+    def message(self) -> str:
+        return "`aggregations` needs at least one entry"
+
+    def hint(self) -> str | None:
+        return "write `aggregations: [{column: total, expression: SUM(amount)}]`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateGroupBy(Problem):
+    """The same column stands twice in ``group_by``, perhaps once with its table in front."""
+
+    code: ClassVar[str] = "DUPLICATE_GROUP_BY"
+    example: ClassVar[Example] = Example("group_by: [region, orders.region]", "group_by: [region]")
+
+    name: str
+
+    def message(self) -> str:
+        return f"`{self.name}` is in `group_by` twice"
+
+    def hint(self) -> str | None:
+        return "leave one of them out"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateAggColumn(Problem):
+    """Two aggregations fill the same column, or one fills a column that is a group key."""
+
+    code: ClassVar[str] = "DUPLICATE_AGG_COLUMN"
+    example: ClassVar[Example] = Example(
+        "group_by: [region]\naggregations:\n  - {column: region, expression: COUNT(*)}",
+        "group_by: [region]\naggregations:\n  - {column: order_count, expression: COUNT(*)}",
+    )
+
+    name: str
+    is_key: bool = False
+
+    def message(self) -> str:
+        return f"`{self.name}` is a group key" if self.is_key else f"`{self.name}` is filled by two aggregations"
+
+    def hint(self) -> str | None:
+        return "give the result a column of its own"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SystemColumnConflict(Problem):
+    """An aggregation uses a system column as its result, or groups by one that is different in every row."""
+
+    code: ClassVar[str] = "SYSTEM_COLUMN_CONFLICT"
+    example: ClassVar[Example] = Example("group_by: [_row_id]", "group_by: [_period]")
+
+    name: str
+    grouped: bool = False
+
+    def message(self) -> str:
+        if self.grouped:
+            return f"`{self.name}` is a system column and cannot be a group key"
+        return f"`{self.name}` is kept for the system and cannot be the result of an aggregation"
+
+    def hint(self) -> str | None:
+        if self.grouped:
+            return "of the system columns, only `_period`, `_period_from` and `_period_to` can be grouped by"
+        return "choose a name that does not start with `_`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinAliasConflict(Problem):
+    """Two joins of one update have the same alias, or an alias is already the name of a table here."""
+
+    code: ClassVar[str] = "JOIN_ALIAS_CONFLICT"
+    example: ClassVar[Example] = Example(
+        "joins:\n  - {alias: orders, dataset_id: customers, on: ...}   # the main table is called orders",
+        "joins:\n  - {alias: customers, dataset_id: customers, on: ...}",
+    )
+
+    alias: str
+    taken_by: str
+
+    def message(self) -> str:
+        return f"the alias `{self.alias}` is taken by {self.taken_by}"
+
+    def hint(self) -> str | None:
+        return "choose another alias"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetMissing(Problem):
+    """What the ways of not finding a dataset have in common."""
+
+    dataset_id: str
+    known: tuple[str, ...] = ()
+    disabled: bool = False
+
+    def message(self) -> str:
+        if self.disabled:
+            return f"dataset `{self.dataset_id}` has no active version"
+        return f"there is no dataset `{self.dataset_id}`"
+
+    def hint(self) -> str | None:
+        if self.disabled:
+            return "set its `status` to active and apply it"
+        return did_you_mean(self.dataset_id, self.known, otherwise="define it under `datasets/`")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionMissing(Problem):
+    """What the ways of not finding a version of a dataset have in common."""
+
+    dataset_id: str
+    version: int
+    versions: tuple[int, ...] = ()
+
+    def message(self) -> str:
+        return f"dataset `{self.dataset_id}` has no version {self.version}"
+
+    def hint(self) -> str | None:
+        known = listed([str(each) for each in self.versions])
+        return f"there is {known}; leave `dataset_version` out for the latest" if self.versions else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputDatasetNotFound(DatasetMissing):
+    """The dataset that a project works on does not exist, or none of its versions is active."""
+
+    code: ClassVar[str] = "INPUT_DATASET_NOT_FOUND"
+    example: ClassVar[Example] = Example("input_dataset_id: sales-order", "input_dataset_id: sales-orders")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinDatasetNotFound(DatasetMissing):
+    """The dataset of a join does not exist, or none of its versions is active."""
+
+    code: ClassVar[str] = "JOIN_DATASET_NOT_FOUND"
+    example: ClassVar[Example] = Example("dataset_id: custmers", "dataset_id: customers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinVersionNotFound(VersionMissing):
+    """A join asks for a version of a dataset that was never recorded."""
+
+    code: ClassVar[str] = "JOIN_VERSION_NOT_FOUND"
+    example: ClassVar[Example] = Example("dataset_id: customers\ndataset_version: 9", "dataset_id: customers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmptyProjection(Problem):
+    """An output lists no columns; leave ``columns`` out to write all."""
+
+    code: ClassVar[str] = "EMPTY_PROJECTION"
+    example: ClassVar[Example] = Example("columns: []", "columns: [order_id, amount]")
+
+    def message(self) -> str:
+        return "`columns` is empty, so nothing would be written"
+
+    def hint(self) -> str | None:
+        return "list the columns, or leave `columns` out to write all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateOutputColumn(Problem):
+    """An output lists the same column twice."""
+
+    code: ClassVar[str] = "DUPLICATE_OUTPUT_COLUMN"
+    example: ClassVar[Example] = Example("columns: [amount, Amount]", "columns: [amount]")
+
+    name: str
+
+    def message(self) -> str:
+        return f"`{self.name}` is in `columns` twice"
+
+
+class DestinationReason(StrEnum):
+    """The ways in which a destination is none."""
+
+    MISSING = "missing"
+    BOTH = "both"
+    EMPTY_TABLE = "empty table"
+    UNKNOWN_DATASOURCE = "unknown datasource"
+    DISABLED = "disabled"
+    NO_FILES = "no files"
+    NO_DATABASE = "no database"
+    UNSAFE = "unsafe"
+    WRITTEN_TWICE = "written twice"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidDestination(Problem):
+    """An output does not say clearly where to write, or two of them would overwrite each other."""
+
+    code: ClassVar[str] = "INVALID_DESTINATION"
+    example: ClassVar[Example] = Example(
+        'destination: {datasource_id: lake, table: ""}', "destination: {datasource_id: lake, table: processed_orders}"
+    )
+
+    reason: DestinationReason
+    name: str = ""
+    known: tuple[str, ...] = ()
+    first_seq: int = 0
+
+    def message(self) -> str:
+        match self.reason:
+            case DestinationReason.MISSING:
+                return "the destination says neither a datasource with a table nor a location"
+            case DestinationReason.BOTH:
+                return "the destination says a datasource and a location at once"
+            case DestinationReason.EMPTY_TABLE:
+                return "the destination has no name"
+            case DestinationReason.UNKNOWN_DATASOURCE:
+                return f"there is no datasource `{self.name}`"
+            case DestinationReason.DISABLED:
+                return f"datasource `{self.name}` is disabled"
+            case DestinationReason.NO_FILES:
+                return f"`{self.name}` is not a kind of file that can be written"
+            case DestinationReason.NO_DATABASE:
+                return f"`schema` has no meaning for the files of `{self.name}`"
+            case DestinationReason.UNSAFE:
+                return f"`{self.name}` would leave the folder it belongs to"
+            case DestinationReason.WRITTEN_TWICE:
+                return f"operation {self.first_seq} already writes to `{self.name}`, and this one would replace it"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        match self.reason:
+            case DestinationReason.UNKNOWN_DATASOURCE:
+                return did_you_mean(self.name, self.known, otherwise="define it under `datasources/`")
+            case DestinationReason.WRITTEN_TWICE:
+                return "write `mode: append` on the second, or choose another table"
+            case DestinationReason.NO_FILES:
+                return "there is `parquet` and `csv`"
+            case DestinationReason.DISABLED:
+                return "set its `status` to active"
+            case DestinationReason.NO_DATABASE:
+                return "leave `schema` out"
+            case _:
+                return "write `{datasource_id: ..., table: ...}` or `{type: parquet, path: ...}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolverNotFound(Problem):
+    """Nothing says where the rows of a dataset are: no override in the project, no resolver on the dataset, no default."""
+
+    code: ClassVar[str] = "RESOLVER_NOT_FOUND"
+    example: ClassVar[Example] = Example(
+        "dataset: {id: orders, resolver_id: lak, ...}", "dataset: {id: orders, resolver_id: lake, ...}"
+    )
+
+    dataset_id: str
+    resolver_id: str | None = None
+    known: tuple[str, ...] = ()
+    disabled: bool = False
+
+    def message(self) -> str:
+        if self.resolver_id is None:
+            return f"no resolver says where the rows of dataset `{self.dataset_id}` are"
+        state = "is disabled" if self.disabled else "does not exist"
+        return f"resolver `{self.resolver_id}` for dataset `{self.dataset_id}` {state}"
+
+    def hint(self) -> str | None:
+        if self.resolver_id is not None and not self.disabled:
+            return did_you_mean(self.resolver_id, self.known)
+        return "give the dataset a `resolver_id`, or mark a resolver `is_default: true`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoRuleMatches(Problem):
+    """A resolver has no rule for a table and a period."""
+
+    code: ClassVar[str] = "NO_RULE_MATCHES"
+    example: ClassVar[Example] = Example(
+        "rules:\n  - {when: 'table.name = \"customers\"', strategy: ...}   # and the table is called orders",
+        "rules:\n  - {when: 'table.name = \"customers\"', strategy: ...}\n  - {strategy: ...}",
+    )
+
+    resolver_id: str
+    table: str
+    period: str
+    tried: tuple[tuple[str, str], ...]
+    """Each rule and why it did not match."""
+
+    def message(self) -> str:
+        tried = "; ".join(f"{name}: {why}" for name, why in self.tried) or "it has no rules"
+        return f"resolver `{self.resolver_id}` has no rule for table `{self.table}` in period `{self.period}` ({tried})"
+
+    def hint(self) -> str | None:
+        return "add a rule without `when` at the end, or mend one of them"
+
+
+# --- append
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendDatasetNotFound(DatasetMissing):
+    """The dataset that rows are to be appended from does not exist, or none of its versions is active."""
+
+    code: ClassVar[str] = "APPEND_001"
+    example: ClassVar[Example] = Example("source: {dataset_id: budgets}", "source: {dataset_id: budget}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendVersionNotFound(VersionMissing):
+    """An append asks for a version of a dataset that was never recorded."""
+
+    code: ClassVar[str] = "APPEND_002"
+    example: ClassVar[Example] = Example(
+        "source: {dataset_id: budget, dataset_version: 5}", "source: {dataset_id: budget, dataset_version: 3}"
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendColumnMismatch(Problem):
+    """The rows to append have a column that the working dataset lacks, or has with another type."""
+
+    code: ClassVar[str] = "APPEND_003"
+    example: ClassVar[Example] = Example(
+        "aggregations:\n  - {column: budget_total, expression: SUM(amount)}   # the working data has no budget_total",
+        "aggregations:\n  - {column: amount, expression: SUM(amount)}",
+    )
+
+    name: str
+    known: tuple[str, ...] = ()
+    working_type: str | None = None
+    source_type: str | None = None
+
+    def message(self) -> str:
+        if self.working_type is None:
+            return f"the working dataset has no column `{self.name}` that the appended rows could fill"
+        return f"column `{self.name}` is {self.working_type} in the working dataset and {self.source_type} in the appended rows"
+
+    def hint(self) -> str | None:
+        if self.working_type is None:
+            return (did_you_mean(self.name, self.known) or "") + "; an update before this can add a column"
+        return "append does not convert: bring both to one type"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendExpressionInvalid(Problem):
+    """The ``source_selector`` of an append is no condition over the source's rows."""
+
+    code: ClassVar[str] = "APPEND_004"
+    example: ClassVar[Example] = Example("source_selector: amount >", "source_selector: amount > 10000")
+
+    cause: Problem
+
+    def message(self) -> str:
+        return self.cause.message()
+
+    def hint(self) -> str | None:
+        return self.cause.hint()
+
+    def label(self) -> str | None:
+        return self.cause.label()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendAggregationInvalid(AppendExpressionInvalid):
+    """An aggregation of an append uses a function that does not exist, or does not aggregate."""
+
+    code: ClassVar[str] = "APPEND_005"
+    example: ClassVar[Example] = Example("expression: MEDIAN(amount)", "expression: AVG(amount)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendColumnNotFound(AppendExpressionInvalid):
+    """An append names a column that its source does not have."""
+
+    code: ClassVar[str] = "APPEND_006"
+    example: ClassVar[Example] = Example("group_by: [acount_code]", "group_by: [account_code]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppendResolverNotFound(ResolverNotFound):
+    """Nothing says where the rows of the dataset to append are."""
+
+    code: ClassVar[str] = "APPEND_007"
+    example: ClassVar[Example] = Example("dataset: {id: budget, ...}", "dataset: {id: budget, resolver_id: lake, ...}")
+
+
+# --- running
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectNotRunnable(Problem):
+    """A project that is inactive or in conflict does not run."""
+
+    code: ClassVar[str] = "PROJECT_NOT_RUNNABLE"
+    example: ClassVar[Example] = Example("dobo run monthly-sales   # deactivated before", "dobo activate monthly-sales")
+
+    project_id: str
+    status: str
+
+    def message(self) -> str:
+        return f"project `{self.project_id}` is {self.status}"
+
+    def hint(self) -> str | None:
+        if self.status == "conflict":
+            return (
+                f"`dobo show {self.project_id}` says what changed; activate an adapted version or keep the pinned one"
+            )
+        return f"`dobo activate {self.project_id}` makes it runnable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodNotRunnable(Problem):
+    """A closed period runs only with an override, a locked one never."""
+
+    code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
+    example: ClassVar[Example] = Example(
+        "dobo run monthly-sales --period 2025-12   # closed",
+        "dobo run monthly-sales --period 2025-12 --override-closed",
+    )
+
+    period: str
+    status: str
+
+    def message(self) -> str:
+        return f"period `{self.period}` is {self.status}"
+
+    def hint(self) -> str | None:
+        return (
+            "add --override-closed if that is meant" if self.status == "closed" else "a locked period never runs again"
+        )
+
+
+# --- warnings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummariesAggregated(Problem):
+    """An aggregate can take in the summary rows of an earlier one, so that totals count details and summaries."""
+
+    code: ClassVar[str] = "W-01"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "type: aggregate   # after another aggregate", "type: aggregate\nselector: _operation_seq = 0"
+    )
+
+    earlier: int
+
+    def message(self) -> str:
+        return f"the rows to aggregate can include the summary rows of operation {self.earlier}"
+
+    def hint(self) -> str | None:
+        return "add `selector: _operation_seq = 0` to take the loaded rows only"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlankDelete(Problem):
+    """A delete whose selector is blank deletes every active row."""
+
+    code: ClassVar[str] = "W-02"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example('type: delete\nselector: ""', "type: delete\nselector: amount = 0")
+
+    def message(self) -> str:
+        return "the selector is blank, so every row is deleted"
+
+    def hint(self) -> str | None:
+        return "leave `selector` out if that is meant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnfilteredPeriods(Problem):
+    """A source without temporal mode has a ``_period`` column, and is not filtered by it."""
+
+    code: ClassVar[str] = "W-04"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "main_table: {name: budget, columns: [...]}",
+        "main_table: {name: budget, temporal_mode: period, columns: [...]}",
+    )
+
+    dataset_id: str
+
+    def message(self) -> str:
+        return f"dataset `{self.dataset_id}` has no temporal mode, so the rows of all periods are taken"
+
+    def hint(self) -> str | None:
+        return "set `temporal_mode: period`, or `snapshot` if that is meant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodlessRegistered(Problem):
+    """Rows without a period are registered in a dataset that is read by period; no run will ever find them."""
+
+    code: ClassVar[str] = "W-05"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "group_by: [region]\n# then an output with register_as_dataset",
+        "group_by: [_period, region]\n# then an output with register_as_dataset",
+    )
+
+    made_by: int
+
+    def message(self) -> str:
+        return f"the rows that operation {self.made_by} makes have no `_period`, so no period will find them again"
+
+    def hint(self) -> str | None:
+        return "group by `_period` there, or leave those rows out of this output"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithoutEffect(Problem):
+    """Operations whose result is never written."""
+
+    code: ClassVar[str] = "W-06"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example("operations: [update]", "operations: [update, output]")
+
+    no_output: bool
+
+    def message(self) -> str:
+        if self.no_output:
+            return "the project has no output, so nothing is written"
+        return "no output comes after this operation, so it has no effect"
+
+    def hint(self) -> str | None:
+        return "add an `output` at the end"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedSelector(Problem):
+    """A selector that nothing refers to."""
+
+    code: ClassVar[str] = "W-07"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "selectors: {active: 'status = \"active\"'}   # and no {{active}} anywhere",
+        'selectors: {active: \'status = "active"\'}\n...\nselector: "{{active}}"',
+    )
+
+    name: str
+
+    def message(self) -> str:
+        return f"selector `{self.name}` is not used"
+
+    def hint(self) -> str | None:
+        return f"use it as `{{{{{self.name}}}}}`, or remove it"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnderscoreColumn(Problem):
+    """A new column whose name starts with ``_``; such names are kept for the system."""
+
+    code: ClassVar[str] = "W-08"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example("column: _note", "column: note")
+
+    name: str
+
+    def message(self) -> str:
+        return f"`{self.name}` may clash with a system column of a later release"
+
+    def hint(self) -> str | None:
+        return f"call it `{self.name.lstrip('_') or 'note'}`"
+
+
+OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
+    EmptyAssignments,
+    DuplicateTarget,
+    EmptyGroupBy,
+    EmptyAggregations,
+    DuplicateGroupBy,
+    DuplicateAggColumn,
+    SystemColumnConflict,
+    JoinAliasConflict,
+    JoinDatasetNotFound,
+    JoinVersionNotFound,
+    InputDatasetNotFound,
+    EmptyProjection,
+    DuplicateOutputColumn,
+    InvalidDestination,
+    ResolverNotFound,
+    NoRuleMatches,
+    AppendDatasetNotFound,
+    AppendVersionNotFound,
+    AppendColumnMismatch,
+    AppendExpressionInvalid,
+    AppendAggregationInvalid,
+    AppendColumnNotFound,
+    AppendResolverNotFound,
+    ProjectNotRunnable,
+    PeriodNotRunnable,
+    SummariesAggregated,
+    BlankDelete,
+    UnfilteredPeriods,
+    PeriodlessRegistered,
+    WithoutEffect,
+    UnusedSelector,
+    UnderscoreColumn,
+)
