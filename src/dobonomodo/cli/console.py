@@ -9,11 +9,15 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
-from typing import Annotated, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
 from dobonomodo.problems import Problem, render
+
+if TYPE_CHECKING:
+    from dobonomodo.workspace import Workspace
 
 
 class Exit(IntEnum):
@@ -40,6 +44,7 @@ class Settings:
     verbose: bool = False
     debug: bool = False
     folder: str | None = None
+    environment: str | None = None
 
 
 def colored(stream: Any) -> bool:
@@ -75,6 +80,13 @@ def show_json(thing: str, data: Any, *, problems: Iterable[Problem] = (), ok: bo
         "problems": [render.render_json(problem) for problem in problems],
     }
     show(json.dumps(document, ensure_ascii=False, indent=2, default=_plain))
+
+
+def open_workspace(path: Path | None = None) -> Workspace:
+    """The workspace at a path, at -C, or around the current folder."""
+    from dobonomodo.workspace import Workspace
+
+    return Workspace.open(path or Settings.folder or ".", environment=Settings.environment)
 
 
 def stop(code: Exit) -> NoReturn:

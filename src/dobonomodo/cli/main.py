@@ -8,10 +8,17 @@ from typing import Annotated
 import typer
 from typer.exceptions import TyperException
 
+from dobonomodo.cli.activate import activate, deactivate
+from dobonomodo.cli.apply import apply
 from dobonomodo.cli.console import Exit, Settings, say, show_problems
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
+from dobonomodo.cli.ls import ls, show_one
+from dobonomodo.cli.period import period
+from dobonomodo.cli.plan import plan
+from dobonomodo.cli.schema import schema
+from dobonomodo.cli.validate import validate
 
 app = typer.Typer(
     name="dobo",
@@ -22,7 +29,12 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (formula, functions, explain):
+for command in (validate, plan, apply, activate, deactivate):
+    app.command()(command)
+app.add_typer(period, name="period")
+app.command()(ls)
+app.command("show")(show_one)
+for command in (formula, functions, explain, schema):
     app.command()(command)
 
 
@@ -40,6 +52,7 @@ def common(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR works too.")] = False,
+    environment: Annotated[str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
@@ -47,6 +60,7 @@ def common(
 ) -> None:
     """Flags that every command knows."""
     Settings.folder, Settings.quiet, Settings.verbose, Settings.debug = directory, quiet, verbose, debug
+    Settings.environment = environment
     if no_color:
         Settings.color = False
 

@@ -38,6 +38,10 @@ class Datasets(Protocol):
         """The versions that can be read, none for an unknown id."""
         ...
 
+    def is_broken(self, dataset_id: str) -> bool:
+        """Whether a dataset exists and cannot be read, which is reported where it is defined."""
+        ...
+
     def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
         """A version, or without one the highest that is active."""
         ...

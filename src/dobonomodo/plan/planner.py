@@ -80,23 +80,29 @@ def plan_project(
     datasets: Datasets,
     resolution: Resolution,
     datasources: Mapping[str, DataSource],
-    sound: bool = True,
+    uncertain_from: int | None = None,
 ) -> Planned:
-    """The plan of a project with all its problems. ``sound`` is False for a project of which parts could not be read."""
+    """The plan of a project with all its problems.
+
+    ``uncertain_from`` is the number of the first operation that could not be read, for a project that has such.
+    """
     ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources)
     start = _load_input(project, ctx)
-    rows = start if sound else replace(start, certain=False)
+    rows = start
     steps: list[Step] = []
     for spec in project.operations:
+        if uncertain_from is not None and spec.seq >= uncertain_from:
+            rows = replace(rows, certain=False)
         ctx.begin(spec, certain=rows.certain)
         lowered = _lower(spec, rows, ctx)
         steps.append(Step(spec, rows, lowered))
         rows = lowered.rows
     ctx.operation = None
-    ctx.problems.extend(_find_dead_work(project, steps, ctx) if sound else ())
+    if uncertain_from is None:
+        ctx.problems.extend(_find_dead_work(project, steps, ctx))
     problems = in_order(ctx.problems)
     failed = any(problem.severity == "error" for problem in problems)
-    if failed or not sound:
+    if failed or uncertain_from is not None:
         return Planned(None, problems)
     return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps)), problems)
 
@@ -130,14 +136,15 @@ def _load_input(project: Project, ctx: Context) -> Rows:
     dataset_id, version = project.input_dataset_id, project.input_dataset_version
     known = ctx.datasets.find(dataset_id, version)
     if known is None:
-        ctx.report(
-            InputDatasetNotFound(
-                dataset_id=dataset_id,
-                known=tuple(ctx.datasets.ids()),
-                disabled=bool(ctx.datasets.versions(dataset_id)),
-                span=project.places.span("input_dataset_id"),
+        if not ctx.datasets.is_broken(dataset_id):
+            ctx.report(
+                InputDatasetNotFound(
+                    dataset_id=dataset_id,
+                    known=tuple(ctx.datasets.ids()),
+                    disabled=bool(ctx.datasets.versions(dataset_id)),
+                    span=project.places.span("input_dataset_id"),
+                )
             )
-        )
         return _unknown_input(dataset_id)
     scan = ctx.scan(known, "input", at=project.places.at("input_dataset_id"))
     origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in scan.use.columns}

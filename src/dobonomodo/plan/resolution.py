@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.document import Places
 from dobonomodo.model.period import Period, Schedule
 from dobonomodo.model.project import Project
 from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule
@@ -35,6 +36,8 @@ class Resolution:
     resolvers: Mapping[str, Resolver] = field(default_factory=dict)
     default_resolver: str | None = None
     datasources: Mapping[str, DataSource] = field(default_factory=dict)
+    broken: frozenset[str] = frozenset()
+    """Resolvers that exist and could not be read, which is reported where they are defined."""
     schedule: Schedule | None = None
     period: Period | None = None
 
@@ -44,6 +47,8 @@ class Resolution:
         if chosen is None and use.registered is not None:
             return Resolved(None)
         chosen = chosen or self.default_resolver
+        if chosen in self.broken:
+            return Resolved(chosen)
         resolver = self.resolvers.get(chosen) if chosen is not None else None
         if resolver is None or resolver.status != "active":
             problem = ResolverNotFound(
@@ -141,8 +146,9 @@ def _leaves_prefix(location: Location) -> Iterator[Problem]:
         yield UnsafePath(path=location.path)
 
 
-def check_resolver(resolver: Resolver) -> Iterator[Problem]:
+def check_resolver(places: Places) -> Iterator[Problem]:
     """The problems of a resolver's conditions."""
-    for position, rule in enumerate(resolver.rules):
-        if rule.when is not None:
-            yield from check_rule(resolver.places.passage("rules", position, "when")).problems
+    rules = places.at("rules")
+    for rule in rules.elements() if rules is not None else ():
+        if rule.text("when") is not None:
+            yield from check_rule(rule.passage("when")).problems

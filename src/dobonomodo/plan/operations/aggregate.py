@@ -16,7 +16,7 @@ from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Filled, Setting, is_identifier
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import own
-from dobonomodo.plan.operations.step import Lowered, assigned_type, is_hole, resolve_name, stack
+from dobonomodo.plan.operations.step import Lowered, assigned_type, is_hole, names_in, resolve_name, stack
 from dobonomodo.plan.relation import Group, Keep, Rel, Schema
 from dobonomodo.plan.rows import Rows, merge
 from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
@@ -120,7 +120,8 @@ class Aggregate(Grouping):
             if has_period or PERIOD not in rows.columns
             else (*rows.periodless_of, seq),
         )
-        return Lowered(after, selected=selected, added=added)
+        reads = names_in(selected, *groups.keys.values(), *(value for _, value, _ in groups.values))
+        return Lowered(after, selected=selected, added=added, reads=reads)
 
     def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
         looks = {column.name for column in columns_of(selected)}

@@ -77,7 +77,7 @@ class Append(Entity):
     def _find(self, places: Places, ctx: Context) -> KnownDataset | None:
         dataset_id, version = self.source.dataset_id, self.source.dataset_version
         known = ctx.datasets.find(dataset_id, version)
-        if known is not None:
+        if known is not None or ctx.datasets.is_broken(dataset_id):
             return known
         versions = tuple(ctx.datasets.versions(dataset_id))
         if version is not None and versions:
@@ -198,7 +198,7 @@ class Append(Entity):
             origins=merged,
             periodless_of=(*rows.periodless_of, seq) if periodless else rows.periodless_of,
         )
-        return Lowered(after, selected=both(ACTIVE, selector), added=added)
+        return Lowered(after, selected=both(ACTIVE, selector), added=added, reads=frozenset(aligned))
 
 
 def _aligned_type(working: Type, source: Type) -> Type | None:

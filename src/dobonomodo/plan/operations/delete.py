@@ -7,7 +7,7 @@ from typing import ClassVar
 from dobonomodo.model.entity import Entity
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import CLOCK, TRUE, either, own
-from dobonomodo.plan.operations.step import Lowered, derive
+from dobonomodo.plan.operations.step import Lowered, derive, names_in
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import DELETED, UPDATED_AT
 from dobonomodo.problems.operation import BlankDelete
@@ -28,4 +28,5 @@ class Delete(Entity):
             DELETED: either(selected, TRUE, own(DELETED, columns)),
             UPDATED_AT: either(selected, CLOCK, own(UPDATED_AT, columns)),
         }
-        return Lowered(derive(rows, marked, conditions=(selected,), seq=ctx.spec.seq), selected=selected)
+        after = derive(rows, marked, conditions=(selected,), seq=ctx.spec.seq)
+        return Lowered(after, selected=selected, reads=names_in(selected))

@@ -14,7 +14,7 @@ from dobonomodo.model.value import Filled, Flag, Id, Text
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.expression import ACTIVE, TRUE, both
-from dobonomodo.plan.operations.step import Lowered, resolve_name
+from dobonomodo.plan.operations.step import Lowered, names_in, resolve_name
 from dobonomodo.plan.relation import Keep, Write
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import PERIOD
@@ -71,7 +71,7 @@ class Output(Entity):
             register_as=self.register_as_dataset,
             include_deleted=self.include_deleted,
         )
-        return Lowered(rows, selected=chosen, write=write)
+        return Lowered(rows, selected=chosen, write=write, reads=names_in(chosen) | frozenset(columns))
 
     def _columns(self, rows: Rows, ctx: Context) -> tuple[str, ...]:
         if self.columns is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dobonomodo.formula import HOLE, ColumnRef, Columns, Scope, Type, Typed, convert
+from dobonomodo.formula import HOLE, ColumnRef, Columns, Scope, Type, Typed, columns_of, convert
 from dobonomodo.formula import parse as parse_formula
 from dobonomodo.formula import tree as syntax
 from dobonomodo.formula.types import DATE, NULL, TEXT, TIMESTAMP, UNKNOWN, DecimalType, is_number, unify
@@ -42,6 +42,8 @@ class Lowered:
     added: Rel | None = None
     """The rows it makes."""
     write: Write | None = None
+    reads: frozenset[str] = frozenset()
+    """The columns of the working dataset that it cannot do without."""
 
 
 def columns_with(columns: Columns, changes: Mapping[str, Type]) -> Columns:
@@ -173,6 +175,13 @@ def _not_a_column(passage: Passage) -> Problem:
         expected=("a column name",),
         span=passage.span(0, len(passage.value)),
         expression=passage.value,
+    )
+
+
+def names_in(*expressions: Typed) -> frozenset[str]:
+    """The columns of the working dataset that expressions use."""
+    return frozenset(
+        column.name for expression in expressions for column in columns_of(expression) if column.qualifier is None
     )
 
 

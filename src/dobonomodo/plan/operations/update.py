@@ -17,7 +17,7 @@ from dobonomodo.model.value import Count, Id, Identifier, Setting
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, joined_columns
 from dobonomodo.plan.expression import ACTIVE, CLOCK, both, either, nothing, own
-from dobonomodo.plan.operations.step import Lowered, assigned_type, derive, is_hole
+from dobonomodo.plan.operations.step import Lowered, assigned_type, derive, is_hole, names_in
 from dobonomodo.plan.relation import Keep, Lookup, Rel, Schema
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import ASSIGNABLE, RESERVED, UPDATED_AT
@@ -86,10 +86,12 @@ class Update(Entity):
         scope = ctx.scope(rows, joined=joins.columns, upcoming=upcoming)
         selected = both(ACTIVE, ctx.selector(scope))
         values: dict[str, Typed] = {}
+        written: list[Typed] = []
         places_by_target: dict[str, Places] = {}
         for position, assignment in enumerate(self.assignments):
             places = ctx.arguments.at("assignments", position) or ctx.arguments
             value = ctx.check(places.passage("expression"), scope)
+            written.append(value)
             name = self._target(assignment, places, rows, places_by_target, ctx)
             if name is not None:
                 values[name] = self._assign(name, value, selected, places, rows, ctx)
@@ -103,7 +105,7 @@ class Update(Entity):
             over=over,
             origins={**rows.origins, **joins.origins},
         )
-        return Lowered(updated, selected=selected)
+        return Lowered(updated, selected=selected, reads=names_in(selected, *joins.conditions, *written))
 
     def _target(
         self, assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
@@ -214,7 +216,7 @@ ANY_COLUMNS = _AnyColumns({})
 def find_join(dataset_id: str, version: int | None, places: Places, ctx: Context) -> KnownDataset | None:
     """The dataset that a join names, or a problem."""
     known = ctx.datasets.find(dataset_id, version)
-    if known is not None:
+    if known is not None or ctx.datasets.is_broken(dataset_id):
         return known
     versions = tuple(ctx.datasets.versions(dataset_id))
     if version is not None and versions:

@@ -1,0 +1,78 @@
+"""`dobo apply`: record the definitions in the store, after showing what changes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Change
+
+
+def apply(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Record new versions of what changed; show the changes first."""
+    workspace = open_workspace()
+    changes = [change for change in workspace.changes() if change.action != "unchanged"]
+    if not changes:
+        if as_json:
+            show_json("apply", {"changes": [], "conflicts": {}})
+        else:
+            say("nothing has changed")
+        return
+    if not as_json:
+        for change in changes:
+            show(_render(change))
+    if not yes and not as_json and sys.stdin.isatty() and not typer.confirm("Record this?", default=True, err=True):
+        stop(Exit.FAILURE)
+    applied = workspace.apply()
+    conflicts = {
+        project: [{"column": each.column, "change": each.change, "operations": [list(ref) for ref in each.operations]} for each in found]
+        for project, found in applied.conflicts.items()
+    }
+    if as_json:
+        recorded = [_describe(change) for change in applied.changes if change.action != "unchanged"]
+        show_json("apply", {"changes": recorded, "conflicts": conflicts})
+        return
+    say(f"recorded {len(changes)} change{'' if len(changes) == 1 else 's'}")
+    for project, found in applied.conflicts.items():
+        say(f"project {project} is now in conflict:")
+        for each in found:
+            used = ", ".join(f"{ref.seq} {ref.name}" for ref in each.operations)
+            say(f"  column {each.column}: {each.change}; used by operation {used}")
+        say(f"  activate an adapted version, or keep the pinned one: dobo activate {project} --keep-pin")
+    show_problems([problem for problem in workspace.problems() if problem.severity == "warning"])
+
+
+def _render(change: Change) -> str:
+    definition = change.definition
+    sign = {"created": "+", "changed": "~", "touched": "."}[change.action]
+    head = f"{sign} {definition.kind} {definition.id}"
+    if change.action == "created":
+        return f"{head} v{change.version}"
+    if change.action == "touched":
+        return f"{head} v{change.version}: {', '.join(_differing(change))} (in place)"
+    return f"{head} v{change.before.version if change.before else 0} -> v{change.version}: {', '.join(_differing(change))}"
+
+
+def _differing(change: Change) -> list[str]:
+    """The parts of a definition that are not as they were."""
+    before: dict[str, Any] = dict(change.before.document) if change.before else {}
+    after = dict(change.definition.document)
+    return [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+
+
+def _describe(change: Change) -> dict[str, Any]:
+    return {
+        "action": str(change.action),
+        "kind": change.definition.kind,
+        "id": change.definition.id,
+        "version": change.version,
+        "changed": _differing(change),
+    }

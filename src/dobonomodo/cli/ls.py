@@ -1,0 +1,78 @@
+"""`dobo ls` and `dobo show`: what there is, and all about one thing."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+
+
+class Kind(StrEnum):
+    """What can be listed."""
+
+    PROJECTS = "projects"
+    DATASETS = "datasets"
+    RESOLVERS = "resolvers"
+    DATASOURCES = "datasources"
+    CALENDARS = "calendars"
+
+
+class Form(StrEnum):
+    """How a list is shown."""
+
+    TABLE = "table"
+    JSON = "json"
+    NAME = "name"
+
+
+def ls(
+    kind: Annotated[Kind, typer.Argument(help="What to list.")],
+    output: Annotated[Form, typer.Option("-o", "--output", help="How to show it.")] = Form.TABLE,
+    as_json: Json = False,
+) -> None:
+    """List definitions with their versions and status."""
+    rows = open_workspace().listing(kind.removesuffix("s"))
+    if as_json or output is Form.JSON:
+        show_json("ls", rows)
+    elif output is Form.NAME:
+        for row in rows:
+            show(row["id"])
+    else:
+        table = [("ID", "VERSION", "STATUS", "NAME"), *((r["id"], _version(r), r["status"], r["name"]) for r in rows)]
+        widths = [max(len(row[at]) for row in table) for at in range(4)]
+        for row in table:
+            show("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    if not rows:
+        say(f"there are no {kind}")
+        stop(Exit.NOTHING)
+
+
+def show_one(
+    name: Annotated[str, typer.Argument(help="The id of a project or dataset.")],
+    as_json: Json = False,
+) -> None:
+    """Show all about one definition: its versions, its status, what it consists of."""
+    import yaml
+
+    found = open_workspace().describe(name)
+    if as_json:
+        show_json("show", found)
+        return
+    show(yaml.safe_dump(_plain(found), sort_keys=False, allow_unicode=True, width=100).rstrip())
+
+
+def _version(row: dict[str, Any]) -> str:
+    number = f"v{row['version']}" if row["version"] else "-"
+    return f"{number}*" if row["changed"] else number
+
+
+def _plain(value: Any) -> Any:
+    """Only what YAML can say without tags."""
+    if isinstance(value, dict):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | bool) or value is None else str(value)

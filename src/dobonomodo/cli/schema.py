@@ -1,0 +1,28 @@
+"""`dobo schema`: JSON Schemas with which an editor completes and checks definitions."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from dobonomodo.cli.console import show, usage_error
+
+
+def schema(
+    kind: Annotated[str | None, typer.Argument(help="One kind of definition; left out, a schema for all.")] = None,
+) -> None:
+    """Print a JSON Schema. In a file, point to it: # yaml-language-server: $schema=..."""
+    from dobonomodo.model import KINDS
+    from dobonomodo.model.json_schema import make_any_schema, make_schema
+    from dobonomodo.plan.operations.catalogue import argument_schemas
+
+    arguments = argument_schemas()
+    if kind is None:
+        found = make_any_schema(arguments_by_type=arguments)
+    elif kind in KINDS:
+        found = make_schema(kind, arguments_by_type=arguments)
+    else:
+        usage_error(f"`{kind}` is not a kind of definition; there is {', '.join(KINDS)}")
+    show(json.dumps(found, indent=2, ensure_ascii=False))

@@ -1,0 +1,115 @@
+"""A datasource: how to reach a store of data, without the secret that opens it."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, SerializeAsAny, model_validator
+
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity
+from dobonomodo.model.secret import holds_secret, is_secret_key
+from dobonomodo.model.shape import ChosenBy
+from dobonomodo.model.value import Expected, Filled, Flag, Id, Text
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidValue, SecretInDefinition
+
+_CREDENTIAL_REFERENCE = re.compile(r"env://[A-Za-z_][A-Za-z0-9_]*|file://\S+")
+
+
+class ParquetOptions(Entity):
+    """A folder of Parquet files."""
+
+    refuses_secrets: ClassVar[bool] = True
+
+    path_prefix: Filled = Field(description="The folder; a relative one starts at the workspace.")
+
+
+class CsvOptions(Entity):
+    """A folder of CSV files."""
+
+    refuses_secrets: ClassVar[bool] = True
+
+    path_prefix: Filled = Field(description="The folder; a relative one starts at the workspace.")
+    delimiter: Annotated[str, Field(min_length=1, max_length=1), Expected("one character, as text")] = Field(
+        default=",", description="What stands between two values."
+    )
+    has_header: Flag = Field(default=True, description="Whether the first line of a file names the columns.")
+
+
+class DatabaseOptions(Entity):
+    """A database that is reached by an address."""
+
+    refuses_secrets: ClassVar[bool] = True
+
+    url: Filled = Field(description="The address, without a password: `postgresql://user@host:5432/db`.")
+    schema_name: Filled | None = Field(default=None, alias="schema", description="The schema that holds the tables.")
+
+
+Options = ParquetOptions | CsvOptions | DatabaseOptions
+
+OPTIONS_BY_TYPE: Mapping[str, type[Entity]] = {
+    "parquet": ParquetOptions,
+    "csv": CsvOptions,
+    "database": DatabaseOptions,
+}
+
+
+class DataSource(Entity):
+    """A store of data: files in a folder, or a database."""
+
+    kind: ClassVar[str] = "datasource"
+    cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner", "status"})
+
+    id: Id = Field(default="", description="What other definitions refer to; generated if left out.")
+    name: Filled = Field(default="", description="What people call it; the id if left out.")
+    description: Text | None = Field(default=None, description="What is stored there.")
+    owner: Text | None = Field(default=None, description="Who answers for it.")
+    type: Literal["parquet", "csv", "database"] = Field(description="The kind of store.")
+    status: Literal["active", "disabled"] = Field(default="active", description="A disabled datasource is not used.")
+    options: Annotated[SerializeAsAny[Options], ChosenBy("type", OPTIONS_BY_TYPE)] = Field(
+        description="How to reach it; what can be set depends on the type. Never a password."
+    )
+    credential_ref: Text | None = Field(
+        default=None, description="Where the password is found: `env://NAME` or `file://path`. Never the password."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _choose_options(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("options"), dict):
+            options = OPTIONS_BY_TYPE.get(data.get("type", ""))
+            if options is not None:
+                return {**data, "options": options.model_validate(data["options"])}
+        return data
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """No secrets in the open, and a reference that can be followed."""
+        options = places.at("options")
+        if options is not None:
+            yield from _find_secrets(options, "options")
+        reference = places.text("credential_ref")
+        if reference is not None and not _CREDENTIAL_REFERENCE.fullmatch(reference):
+            yield InvalidValue(
+                key="credential_ref",
+                expected="`env://NAME` or `file://path`",
+                found="this text",
+                advice="a definition names where a password is, and never holds it",
+                span=places.span("credential_ref"),
+            )
+
+
+def _find_secrets(places: Places, key: str) -> Iterator[Problem]:
+    for name in places.keys:
+        part = places.at(name)
+        if part is None:
+            continue
+        if is_secret_key(name) and not part.is_mapping:
+            yield SecretInDefinition(key=name, span=places.key_span(name))
+        else:
+            yield from _find_secrets(part, name)
+    for element in places.elements():
+        yield from _find_secrets(element, key)
+    if holds_secret(places.text() or ""):
+        yield SecretInDefinition(key=key, span=places.span())

@@ -1,0 +1,106 @@
+"""JSON Schemas (Draft-07) of the definitions, for editors that complete and check while one types."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.model.definitions import ENTITIES, SCENARIO
+from dobonomodo.model.operation import SYNONYM_BY_KEY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from dobonomodo.model.entity import Entity
+
+DRAFT = "http://json-schema.org/draft-07/schema#"
+
+Schema = dict[str, Any]
+
+
+def make_schema(
+    kind: str, *, arguments_by_type: Mapping[str, Schema] | None = None, body: Schema | None = None
+) -> Schema:
+    """The schema of a document of a kind.
+
+    ``arguments_by_type`` has the schema of the arguments of each operation type; ``body`` is the schema of a kind that
+    is not an entity, such as a scenario.
+    """
+    entity = next((entity for entity in ENTITIES if entity.kind == kind), None)
+    if entity is None:
+        return _wrap(kind, body or {"type": "object"}, {})
+    inner, definitions = _schema_of(entity)
+    if "OperationSpec" in definitions:
+        definitions["OperationSpec"] = _open_operation(definitions["OperationSpec"], arguments_by_type or {})
+    return _wrap(kind, inner, definitions)
+
+
+def make_any_schema(*, arguments_by_type: Mapping[str, Schema] | None = None, scenario: Schema | None = None) -> Schema:
+    """One schema for files of every kind."""
+    schemas = [make_schema(entity.kind, arguments_by_type=arguments_by_type) for entity in ENTITIES]
+    schemas.append(make_schema(SCENARIO, body=scenario))
+    definitions = {name: part for schema in schemas for name, part in schema.get("definitions", {}).items()}
+    properties = {name: part for schema in schemas for name, part in schema["properties"].items()}
+    return {
+        "$schema": DRAFT,
+        "title": "a definition",
+        "description": "One of the kinds of definitions; the top-level key says which.",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "minProperties": 1,
+        "definitions": definitions,
+    }
+
+
+def _schema_of(entity: type[Entity]) -> tuple[Schema, dict[str, Schema]]:
+    schema = entity.model_json_schema(ref_template="#/definitions/{model}")
+    definitions = schema.pop("$defs", {})
+    return _to_draft_07(schema), {name: _to_draft_07(part) for name, part in definitions.items()}
+
+
+def _to_draft_07(part: Any) -> Any:
+    """Draft-07 ignores what stands beside a reference, so that goes around it."""
+    if isinstance(part, list):
+        return [_to_draft_07(element) for element in part]
+    if not isinstance(part, dict):
+        return part
+    done = {key: _to_draft_07(value) for key, value in part.items() if not _is_noise(key, value, part)}
+    if "$ref" in done and len(done) > 1:
+        reference = done.pop("$ref")
+        return {"allOf": [{"$ref": reference}], **done}
+    return done
+
+
+def _is_noise(key: str, value: object, owner: Schema) -> bool:
+    """Titles that only repeat a key, and defaults that only say that a key may be left out."""
+    if key == "title":
+        return isinstance(value, str) and "properties" not in owner
+    return key == "default" and value is None
+
+
+def _open_operation(schema: Schema, arguments_by_type: Mapping[str, Schema]) -> Schema:
+    """Synonyms are accepted, and the arguments follow from the type."""
+    properties = dict(schema["properties"])
+    for key, synonym in SYNONYM_BY_KEY.items():
+        properties[synonym] = {**properties[key], "description": f"Another word for `{key}`."}
+    conditions = [
+        {
+            "if": {"properties": {"type": {"const": name}}, "required": ["type"]},
+            "then": {"properties": {"arguments": arguments, "parameters": arguments}},
+        }
+        for name, arguments in arguments_by_type.items()
+    ]
+    opened = {**schema, "properties": properties, "required": ["type"]}
+    return {**opened, "allOf": conditions} if conditions else opened
+
+
+def _wrap(kind: str, inner: Schema, definitions: dict[str, Schema]) -> Schema:
+    schema: Schema = {
+        "$schema": DRAFT,
+        "title": f"a {kind}",
+        "type": "object",
+        "properties": {"$schema": {"type": "string"}, kind: inner},
+        "required": [kind],
+        "additionalProperties": False,
+    }
+    return {**schema, "definitions": definitions} if definitions else schema

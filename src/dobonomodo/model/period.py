@@ -1,0 +1,113 @@
+"""Periods of a calendar: their status, their parents, and which finer periods make up a coarser one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from functools import cached_property
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from dobonomodo.model.entity import Entity, Loaded
+from dobonomodo.model.value import Day, FileName, Filled
+from dobonomodo.problems.definition import PeriodNotFound
+from dobonomodo.problems.store import InvalidTransition
+
+PeriodStatus = Literal["open", "closed", "locked"]
+
+TRANSITIONS: Mapping[PeriodStatus, tuple[PeriodStatus, ...]] = {
+    "open": ("closed",),
+    "closed": ("locked",),
+    "locked": (),
+}
+"""The status that may follow each status."""
+
+
+class Period(Entity):
+    """A stretch of time that runs and data belong to, first and last day included."""
+
+    cosmetic: ClassVar[frozenset[str]] = frozenset({"status"})
+
+    identifier: FileName = Field(description="The name of the period, unique in its calendar.")
+    level: Filled = Field(description="The calendar level it belongs to.")
+    parent: FileName | None = Field(default=None, description="The period of the level above that it is a part of.")
+    start_date: Day = Field(description="The first day.")
+    end_date: Day = Field(description="The last day.")
+    status: PeriodStatus = Field(default="open", description="open, then closed, then locked; never back.")
+
+    def move_to(self, status: PeriodStatus) -> Loaded["Period"]:
+        """The period with another status, if it may take that one now; a status it already has changes nothing."""
+        if status == self.status:
+            return Loaded(self)
+        if status not in TRANSITIONS[self.status]:
+            possible = TRANSITIONS[self.status]
+            subject = f"period `{self.identifier}`"
+            wrong = InvalidTransition(subject=subject, status=self.status, wanted=status, possible=possible)
+            return Loaded(None, (wrong,))
+        return Loaded(self.model_copy(update={"status": status}))
+
+    def contains(self, start: date, end: date) -> bool:
+        """Whether a stretch of days lies inside the period."""
+        return self.start_date <= start and end <= self.end_date
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All periods of a calendar, generated and listed, by date and from coarse to fine."""
+
+    calendar: str
+    periods: tuple[Period, ...]
+    parent_by_level: Mapping[str, str | None] = field(default_factory=dict)
+
+    @cached_property
+    def by_identifier(self) -> Mapping[str, Period]:
+        """Every period under its identifier."""
+        return {period.identifier: period for period in self.periods}
+
+    def find(self, identifier: str) -> Loaded[Period]:
+        """The period with an identifier, or a problem that suggests the nearest one."""
+        period = self.by_identifier.get(identifier)
+        if period is not None:
+            return Loaded(period)
+        levels = tuple(self.parent_by_level)
+        finest_first = sorted(self.periods, key=lambda each: -levels.index(each.level))
+        known = tuple(each.identifier for each in finest_first)
+        return Loaded(None, (PeriodNotFound(identifier=identifier, calendar=self.calendar, known=known),))
+
+    def at_level(self, level: str) -> tuple[Period, ...]:
+        """The periods of a level in date order."""
+        return tuple(period for period in self.periods if period.level == level)
+
+    def is_finer(self, level: str, than: str) -> bool:
+        """Whether a level is below another one."""
+        above = self.parent_by_level.get(level)
+        while above is not None:
+            if above == than:
+                return True
+            above = self.parent_by_level.get(above)
+        return False
+
+    def children(self, period: Period, level: str) -> tuple[Period, ...]:
+        """The periods of a level that make up a period, by date: itself at its own level, none at a coarser one."""
+        if level == period.level:
+            return (period,)
+        if not self.is_finer(level, period.level):
+            return ()
+        return tuple(part for part in self.at_level(level) if self._is_part(part, period))
+
+    def with_statuses(self, status_by_identifier: Mapping[str, PeriodStatus]) -> "Schedule":
+        """The same periods with the statuses they have come to meanwhile."""
+        periods = tuple(
+            period.model_copy(update={"status": status_by_identifier.get(period.identifier, period.status)})
+            for period in self.periods
+        )
+        return Schedule(self.calendar, periods, self.parent_by_level)
+
+    def _is_part(self, part: Period, whole: Period) -> bool:
+        """By the chain of parents; where that breaks off before the level of the whole, by the dates."""
+        above: Period | None = part
+        while above is not None and above.level != whole.level:
+            above = self.by_identifier.get(above.parent) if above.parent is not None else None
+        if above is None:
+            return whole.contains(part.start_date, part.end_date)
+        return above.identifier == whole.identifier

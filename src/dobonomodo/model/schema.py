@@ -1,0 +1,179 @@
+"""Tables and their columns: names, types, and how rows belong to a time."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity, check_unique
+from dobonomodo.model.shape import CheckedApart
+from dobonomodo.model.value import Expected, FileName, Flag, Text, is_name
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidColumnName, InvalidValue, LimitExceeded, ReservedColumn
+from dobonomodo.problems.problem import nearest
+
+MAX_COLUMNS = 2_000
+MAX_PRECISION = 38
+
+TypeName = Literal["string", "integer", "decimal", "boolean", "date", "timestamp"]
+TYPE_NAMES: tuple[TypeName, ...] = ("string", "integer", "decimal", "boolean", "date", "timestamp")
+TemporalMode = Literal["period", "bitemporal", "snapshot"]
+
+_TYPE_BY_HABIT: dict[str, TypeName] = {
+    "text": "string", "str": "string", "varchar": "string", "char": "string", "uuid": "string",
+    "int": "integer", "bigint": "integer", "long": "integer", "smallint": "integer",
+    "number": "decimal", "numeric": "decimal", "float": "decimal", "double": "decimal", "money": "decimal",
+    "bool": "boolean", "datetime": "timestamp",
+}  # fmt: skip
+_DECIMAL = re.compile(r"decimal\s*\(\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*\)")
+
+
+@dataclass(frozen=True, slots=True)
+class DataType:
+    """The declared type of a column; a decimal may say its digits, and how many of them are behind the point."""
+
+    name: TypeName
+    precision: int | None = None
+    scale: int | None = None
+
+    @classmethod
+    def parse(cls, text: object) -> "DataType":
+        """The type a definition names, such as ``decimal(15,2)``; raises ValueError if there is none."""
+        if isinstance(text, DataType):
+            return text
+        if not isinstance(text, str):
+            raise ValueError
+        wanted = text.strip().lower()
+        for name in TYPE_NAMES:
+            if wanted == name:
+                return cls(name)
+        found = _DECIMAL.fullmatch(wanted)
+        if not found or not 1 <= int(found[1]) <= MAX_PRECISION or int(found[2]) > int(found[1]):
+            raise ValueError
+        return cls("decimal", int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return self.name if self.precision is None else f"{self.name}({self.precision},{self.scale})"
+
+
+ColumnType = Annotated[
+    DataType,
+    BeforeValidator(DataType.parse),
+    PlainSerializer(str, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(TYPE_NAMES)},
+                {"type": "string", "pattern": r"^decimal\(\s*[0-9]{1,2}\s*,\s*[0-9]{1,2}\s*\)$"},
+            ]
+        }
+    ),
+    CheckedApart(),
+    Expected("a type"),
+]
+
+
+class Column(Entity):
+    """A column of a table."""
+
+    cosmetic: ClassVar[frozenset[str]] = frozenset({"description"})
+
+    name: Annotated[str, CheckedApart()] = Field(
+        description="How formulas refer to the column. Unique ignoring case; names that start with `_` are reserved."
+    )
+    type: ColumnType = Field(
+        description="string, integer, decimal, decimal(precision,scale), boolean, date or timestamp."
+    )
+    nullable: Flag = Field(default=True, description="Whether rows may have no value here.")
+    description: Text | None = Field(default=None, description="What the column means.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A name that can be used, and a type that there is."""
+        if places.at("name") is not None:
+            yield from check_column_name(places, "name")
+        declared = places.get("type")
+        if declared is not None:
+            try:
+                DataType.parse(declared)
+            except ValueError:
+                yield _wrong_type(places, declared)
+
+
+class Table(Entity):
+    """A table with its columns, as formulas know it."""
+
+    cosmetic: ClassVar[frozenset[str]] = frozenset({"description"})
+
+    name: FileName = Field(description="The name that formulas and resolvers know the table by: `orders.amount`.")
+    temporal_mode: TemporalMode | None = Field(
+        default=None,
+        description="How rows belong to a time: by `_period`, by an interval (bitemporal), or not (snapshot). "
+        "Left out: rows are not filtered by period.",
+    )
+    columns: tuple[Column, ...] = Field(description="The columns, in order.")
+    description: Text | None = Field(default=None, description="What the table holds.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Columns that can be told apart, at least one and not too many."""
+        yield from check_columns(places)
+
+
+def check_columns(places: Places) -> Iterable[Problem]:
+    """The rules for the key `columns` of a table."""
+    columns = places.at("columns")
+    if columns is None or not columns.is_list:
+        return
+    elements = tuple(columns.elements())
+    if not elements:
+        yield InvalidValue(key="columns", expected="at least one column", found="an empty list", span=columns.span())
+    if len(elements) > MAX_COLUMNS:
+        yield LimitExceeded(what="columns in a table", limit=MAX_COLUMNS, span=places.key_span("columns"))
+        return
+    names = ((element.text("name"), element.at("name") or element) for element in elements)
+    yield from check_unique(names, kind="column", ignore_case=True)
+
+
+def check_column_name(places: Places, key: str) -> Iterable[Problem]:
+    """The name of a user's own column: usable, and not one of the system's."""
+    name = places.get(key)
+    if name is None:
+        return
+    if not isinstance(name, str):
+        yield InvalidColumnName(name=str(name), span=places.span(key))
+    elif name.startswith("_"):
+        yield ReservedColumn(name=name, span=places.span(key))
+    elif not is_name(name):
+        yield InvalidColumnName(name=name, span=places.span(key))
+
+
+def column_names(places: Places, *path: str) -> tuple[str, ...]:
+    """The names of the columns that stand at a path, those that are texts."""
+    columns = places.at(*path)
+    found = (element.text("name") for element in columns.elements()) if columns is not None else ()
+    return tuple(name for name in found if name is not None)
+
+
+def _wrong_type(places: Places, declared: Any) -> InvalidValue:
+    known = (*TYPE_NAMES, "decimal(15,2)")
+    text = declared if isinstance(declared, str) else str(declared)
+    word = text.partition("(")[0].strip().lower()
+    meant = _TYPE_BY_HABIT.get(word) or nearest(word, TYPE_NAMES)
+    advice = None
+    if word == "decimal":
+        advice = f"write `decimal(p,s)` with p from 1 to {MAX_PRECISION} and s from 0 to p, such as `decimal(15,2)`"
+    elif meant:
+        advice = f"did you mean `{meant}`?"
+    return InvalidValue(
+        key="type",
+        expected="a type",
+        found=f"`{text}`",
+        known=known,
+        text=text,
+        advice=advice,
+        span=places.span("type"),
+    )

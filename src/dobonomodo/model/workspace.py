@@ -1,0 +1,79 @@
+"""The workspace: where state and drafts are kept, how Spark is reached, and what differs between installations."""
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from pydantic import Field
+
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity, Loaded
+from dobonomodo.model.value import Filled, Id, Setting, Text
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidValue, UnknownReference
+
+DEFAULT_STORE = "sqlite:///.dobo/store.db"
+DEFAULT_SANDBOX = ".dobo/sandbox"
+
+
+class SparkSettings(Entity):
+    """How Spark is reached and set up."""
+
+    master: Filled | None = Field(default=None, description="Where Spark runs: local[*], spark://..., yarn.")
+    remote: Filled | None = Field(default=None, description="A Spark Connect server instead: sc://host:15002.")
+    conf: dict[str, Setting] = Field(default_factory=dict, description="Settings of the Spark session.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """One way to reach Spark."""
+        if places.get("master") is not None and places.get("remote") is not None:
+            yield InvalidValue(
+                key="remote", expected="no `master` beside it", found="both", span=places.key_span("remote")
+            )
+
+
+class Environment(Entity):
+    """What is different in one installation; what is left out is as in the workspace."""
+
+    store: Filled | None = Field(default=None, description="The store to use instead.")
+    sandbox: Filled | None = Field(default=None, description="The sandbox to use instead.")
+    default_resolver: Id | None = Field(default=None, description="The default resolver to use instead.")
+    spark: SparkSettings | None = Field(default=None, description="Spark settings to use instead, one by one.")
+
+
+class Workspace(Entity):
+    """A folder of definitions and its surroundings."""
+
+    kind: ClassVar[str] = "workspace"
+
+    name: Filled | None = Field(default=None, description="What people call it.")
+    description: Text | None = Field(default=None, description="What it is for.")
+    store: Filled = Field(default=DEFAULT_STORE, description="The database that keeps versions and runs.")
+    sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
+    default_resolver: Id | None = Field(default=None, description="The resolver of datasets that name none.")
+    spark: SparkSettings = Field(default_factory=SparkSettings, description="The Spark session that runs use.")
+    environments: dict[str, Environment] = Field(
+        default_factory=dict, description="What differs between installations, by name; chosen with --env."
+    )
+
+    def in_environment(self, name: str | None) -> Loaded["Workspace"]:
+        """The workspace as it is in one of its environments; unchanged for None."""
+        if name is None:
+            return Loaded(self)
+        environment = self.environments.get(name)
+        if environment is None:
+            unknown = UnknownReference(kind="environment", id=name, known=tuple(self.environments))
+            return Loaded(None, (unknown,))
+        changed = {key: getattr(environment, key) for key in ("store", "sandbox", "default_resolver")}
+        changes = {key: value for key, value in changed.items() if value is not None}
+        if environment.spark is not None:
+            changes["spark"] = _merge_spark(self.spark, environment.spark)
+        return Loaded(self.model_copy(update=changes))
+
+
+def _merge_spark(usual: SparkSettings, special: SparkSettings) -> SparkSettings:
+    moved = special.master is not None or special.remote is not None
+    return SparkSettings(
+        master=special.master if moved else usual.master,
+        remote=special.remote if moved else usual.remote,
+        conf={**usual.conf, **special.conf},
+    )

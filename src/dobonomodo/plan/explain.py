@@ -1,0 +1,210 @@
+"""A plan for people and for programs: what is read, done and written, and where every column comes from."""
+
+from __future__ import annotations
+
+from typing import Any, assert_never
+
+from dobonomodo.formula import RunFacts, Typed, render_formula
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.planner import Plan, Step
+from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Rel, Scan, Stack, Write
+from dobonomodo.plan.rows import Origin
+from dobonomodo.plan.system import LABELS, is_system
+
+
+def describe_plan(plan: Plan, run: RunFacts | None = None, *, sql: bool = False) -> dict[str, Any]:
+    """The plan as plain data; with ``run``, for its period and clock."""
+    return {
+        "project": plan.project.id,
+        "name": plan.project.name,
+        "period": run.period if run else None,
+        "reads": [_describe_use(use) for use in plan.uses],
+        "operations": [_describe_step(step, run if sql else None) for step in plan.steps],
+        "writes": [_describe_write(step, step.lowered.write) for step in plan.steps if step.lowered.write],
+    }
+
+
+def _describe_use(use: DatasetUse) -> dict[str, Any]:
+    return {
+        "role": use.role,
+        "dataset": use.dataset_id,
+        "version": use.version,
+        "table": use.table,
+        "alias": use.alias,
+        "operation_seq": use.seq,
+        "temporal_mode": use.temporal_mode,
+        "resolver": use.resolver_id,
+        "locations": [str(location) for location in use.locations],
+        "columns": {name: str(kind) for name, kind in use.columns.items()},
+    }
+
+
+def _describe_step(step: Step, run: RunFacts | None) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "seq": step.spec.seq,
+        "name": step.spec.name,
+        "type": step.spec.type,
+        "selector": step.spec.selector,
+        "adds": {name: str(kind) for name, kind in step.added_columns().items()},
+        "changes": {name: str(after) for name, (_, after) in shown_changes(step).items()},
+        "reads": sorted(step.lowered.reads),
+    }
+    if run is not None:
+        described["sql"] = render_step(step, run)
+    return described
+
+
+def shown_changes(step: Step) -> dict[str, tuple[Any, Any]]:
+    """The columns an operation sets, without those that every operation sets."""
+    return {
+        name: change for name, change in step.changed_columns().items() if name == LABELS or not is_system(name)
+    }
+
+
+def _describe_write(step: Step, write: Write) -> dict[str, Any]:
+    rows = step.before
+    return {
+        "seq": step.spec.seq,
+        "destination": str(write.destination),
+        "table": write.destination.name,
+        "mode": write.mode,
+        "include_deleted": write.include_deleted,
+        "register_as": write.register_as,
+        "columns": [
+            {"name": name, "type": str(rows.columns[name]), **_describe_origin(rows.origins.get(name, Origin()))}
+            for name in write.columns
+        ],
+    }
+
+
+def _describe_origin(origin: Origin) -> dict[str, Any]:
+    return {
+        "inputs": sorted(origin.inputs),
+        "conditions": sorted(origin.conditions),
+        "operations": list(origin.operations),
+    }
+
+
+# --- for people
+
+
+def render_plan(plan: Plan, run: RunFacts | None = None, *, sql: bool = False) -> str:
+    """The plan as text."""
+    project = plan.project
+    lines = [f"{project.name} ({project.id})" + (f", period {run.period}" if run else ""), "", "reads"]
+    lines += _table([_read_row(use) for use in plan.uses])
+    lines += ["", "does"]
+    for step in plan.steps:
+        lines += _render_step(step, run if sql else None)
+    lines += ["", "writes"]
+    writes = [(step, step.lowered.write) for step in plan.steps if step.lowered.write]
+    for step, write in writes:
+        lines += _render_write(step, write)
+    if not writes:
+        lines.append("  nothing")
+    return "\n".join(lines)
+
+
+def _read_row(use: DatasetUse) -> tuple[str, ...]:
+    shown = f"as {use.alias or use.table}"
+    where = ", ".join(str(location) for location in use.locations)
+    if not where:
+        where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
+    return (use.role, f"{use.dataset_id} v{use.version}", shown, f"operation {use.seq}" if use.seq else "", where)
+
+
+def _render_step(step: Step, run: RunFacts | None) -> list[str]:
+    spec = step.spec
+    lines = [f"  {spec.seq:>4}  {spec.type:<9}  {spec.name}"]
+    if spec.selector:
+        lines.append(f"                   where {' '.join(spec.selector.split())}")
+    if added := step.added_columns():
+        lines.append(f"                   adds {', '.join(f'{name} {kind}' for name, kind in added.items())}")
+    sets = [
+        name if before == after else f"{name} ({before} becomes {after})"
+        for name, (before, after) in shown_changes(step).items()
+    ]
+    if sets:
+        lines.append(f"                   sets {', '.join(sets)}")
+    if run is not None:
+        lines += [f"                   | {line}" for line in render_step(step, run)]
+    return lines
+
+
+def _render_write(step: Step, write: Write) -> list[str]:
+    extras = [write.mode]
+    if write.include_deleted:
+        extras.append("with deleted rows")
+    if write.register_as:
+        extras.append(f"registered as {write.register_as}")
+    lines = [f"  {step.spec.seq:>4}  {write.destination}  ({', '.join(extras)})"]
+    rows = step.before
+    table = []
+    for name in write.columns:
+        if is_system(name):
+            continue
+        origin = rows.origins.get(name, Origin())
+        through = f"through {', '.join(map(str, origin.operations))}" if origin.operations else ""
+        table.append((name, str(rows.columns[name]), ", ".join(sorted(origin.inputs)), through))
+    lines += [f"      {line}" for line in _table(table)]
+    system = [name for name in write.columns if is_system(name)]
+    if system:
+        lines.append(f"        and {', '.join(system)}")
+    return lines
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max((len(cell) for cell in column), default=0) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+# --- Spark SQL
+
+
+def render_step(step: Step, run: RunFacts) -> list[str]:
+    """The Spark SQL of what an operation does, part by part."""
+    lines: list[str] = []
+    target = step.lowered.write.rows if step.lowered.write else step.after.node
+    _render_node(target, step.before.node, run, lines)
+    return lines
+
+
+def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
+    """The nodes above ``stop``, the first to happen first."""
+
+    def sql(expression: Typed) -> str:
+        return render_formula(expression, run)
+
+    if node is stop:
+        return
+    match node:
+        case Scan():
+            lines.append(f"read {node.use.dataset_id} v{node.use.version}")
+        case Keep():
+            _render_node(node.rows, stop, run, lines)
+            lines.append(f"WHERE {sql(node.condition)}")
+        case Derive():
+            _render_node(node.rows, stop, run, lines)
+            lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in node.values.items())
+        case Lookup():
+            _render_node(node.rows, stop, run, lines)
+            inner: list[str] = []
+            _render_node(node.source, stop, run, inner)
+            lines.append(f"LEFT JOIN ({'; '.join(inner)}) AS {quote_name(node.alias)}")
+            lines.append(f"  ON {sql(node.only)} AND {sql(node.on)}  -- at most one match")
+        case Group():
+            _render_node(node.rows, stop, run, lines)
+            lines.append(f"GROUP BY {', '.join(sql(key) for key in node.keys.values())}")
+            lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in node.values.items())
+        case Mint():
+            _render_node(node.rows, stop, run, lines)
+            lines.append(f"SELECT new row id from the run, operation {node.seq} and {', '.join(node.by)}")
+        case Stack():
+            _render_node(node.rows, stop, run, lines)
+            _render_node(node.more, stop, run, lines)
+            lines.append("UNION ALL with the rows before")
+        case _:
+            assert_never(node)

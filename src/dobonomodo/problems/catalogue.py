@@ -1,0 +1,47 @@
+"""Every kind of problem there is. `dobo explain` and docs/problems.md are made from this tuple."""
+
+from __future__ import annotations
+
+from dobonomodo.problems.definition import DEFINITION_PROBLEMS
+from dobonomodo.problems.formula import (
+    AggregateNotAllowed,
+    ExpressionSyntax,
+    InvalidAggregate,
+    InvalidDate,
+    NullComparison,
+    SelectorCycle,
+    SelectorUndefined,
+    TypeMismatch,
+    UnknownColumn,
+    UnknownFunction,
+    WrongArity,
+)
+from dobonomodo.problems.operation import OPERATION_PROBLEMS
+from dobonomodo.problems.problem import Problem
+from dobonomodo.problems.run import RUN_PROBLEMS
+from dobonomodo.problems.store import STORE_PROBLEMS
+from dobonomodo.problems.workspace import WORKSPACE_PROBLEMS
+
+PROBLEMS: tuple[type[Problem], ...] = (
+    ExpressionSyntax,
+    UnknownColumn,
+    UnknownFunction,
+    WrongArity,
+    TypeMismatch,
+    InvalidDate,
+    AggregateNotAllowed,
+    InvalidAggregate,
+    SelectorUndefined,
+    SelectorCycle,
+    NullComparison,
+    *DEFINITION_PROBLEMS,
+    *OPERATION_PROBLEMS,
+    *RUN_PROBLEMS,
+    *STORE_PROBLEMS,
+    *WORKSPACE_PROBLEMS,
+)
+
+
+def find_problem(code: str) -> type[Problem] | None:
+    """The kind of problem with this code, in any case."""
+    return next((kind for kind in PROBLEMS if kind.code == code.upper()), None)

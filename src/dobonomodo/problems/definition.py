@@ -1,0 +1,608 @@
+"""What can be wrong with a definition: its YAML, its keys and values, and how definitions refer to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, ClassVar, assert_never
+
+from dobonomodo.problems.problem import Example, Problem, did_you_mean, listed, nearest
+
+if TYPE_CHECKING:
+    from dobonomodo.problems.place import Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlSyntax(Problem):
+    """A document is not well-formed YAML or JSON, so nothing in it can be read."""
+
+    code: ClassVar[str] = "YAML_SYNTAX"
+    example: ClassVar[Example] = Example('project: {id: "monthly, operations: []}', 'project: {id: "monthly"}')
+
+    fault: str
+    advice: str | None = None
+
+    def message(self) -> str:
+        return self.fault
+
+    def hint(self) -> str | None:
+        return self.advice
+
+
+class YamlFeature(StrEnum):
+    """What YAML has and a definition does not."""
+
+    TAG = "tag"
+    RECURSION = "recursion"
+    COMPLEX_KEY = "complex key"
+    NULL_KEY = "null key"
+    NO_NUMBER = "no number"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YamlUnsupported(Problem):
+    """A part of YAML that definitions do without: tags, values that contain themselves, keys that are no text."""
+
+    code: ClassVar[str] = "YAML_UNSUPPORTED"
+    example: ClassVar[Example] = Example(
+        "project: {id: p, input_dataset_id: d, operations: [{type: delete, selector: {{old}}}]}",
+        'project: {id: p, input_dataset_id: d, operations: [{type: delete, selector: "{{old}}"}]}',
+    )
+
+    feature: YamlFeature
+    found: str = ""
+
+    def message(self) -> str:
+        match self.feature:
+            case YamlFeature.TAG:
+                return f"tags such as `{self.found}` are not used in definitions"
+            case YamlFeature.RECURSION:
+                return f"`*{self.found}` contains itself"
+            case YamlFeature.COMPLEX_KEY:
+                return "a key must be text, not a list or a mapping"
+            case YamlFeature.NULL_KEY:
+                return "a key is missing before `:`"
+            case YamlFeature.NO_NUMBER:
+                return f"`{self.found}` is not a number that can be computed with"
+            case _:
+                assert_never(self.feature)
+
+    def hint(self) -> str | None:
+        match self.feature:
+            case YamlFeature.TAG:
+                return "leave the tag out; put a text in quotes to keep it text"
+            case YamlFeature.COMPLEX_KEY:
+                return "`{{...}}` needs quotes around it in YAML" if self.found == "{{" else None
+            case YamlFeature.NO_NUMBER:
+                return "put it in quotes if it is a text"
+            case YamlFeature.RECURSION | YamlFeature.NULL_KEY:
+                return None
+            case _:
+                assert_never(self.feature)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitExceeded(Problem):
+    """A definition is larger, deeper or longer than any that makes sense, and is not read any further."""
+
+    code: ClassVar[str] = "LIMIT_EXCEEDED"
+    example: ClassVar[Example] = Example(f"project: {'[' * 70}{']' * 70}", "project: {id: p, operations: []}")
+
+    what: str
+    limit: int
+
+    def message(self) -> str:
+        return f"there are more than {self.limit:,} {self.what}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateKey(Problem):
+    """A mapping has the same key twice; which value was meant cannot be known."""
+
+    code: ClassVar[str] = "DUPLICATE_KEY"
+    example: ClassVar[Example] = Example("resolver: {id: a, id: b, rules: []}", "resolver: {id: a, rules: []}")
+
+    key: str
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"key `{self.key}` is given twice{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return "keep one of the two"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidDocument(Problem):
+    """A document is not a mapping with one top-level key that names its kind."""
+
+    code: ClassVar[str] = "INVALID_DOCUMENT"
+    example: ClassVar[Example] = Example("- seq: 1", "resolver: {id: lake, rules: []}")
+
+    kinds: tuple[str, ...]
+    also: str | None = None
+    """A second top-level key."""
+
+    def message(self) -> str:
+        if self.also is not None:
+            return f"`{self.also}` is a second top-level key; a document defines one thing"
+        return "a document starts with one key that names its kind"
+
+    def hint(self) -> str | None:
+        if self.also is not None:
+            return "put `---` on a line of its own between two definitions"
+        return f"the kinds are {listed(self.kinds)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownKind(Problem):
+    """The top-level key of a document names no kind of definition."""
+
+    code: ClassVar[str] = "UNKNOWN_KIND"
+    example: ClassVar[Example] = Example("resolvr: {id: lake, rules: []}", "resolver: {id: lake, rules: []}")
+
+    kind: str
+    known: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"`{self.kind}` is not a kind of definition"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.kind, self.known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownKey(Problem):
+    """A key that has no meaning where it stands; it is never ignored."""
+
+    code: ClassVar[str] = "UNKNOWN_KEY"
+    example: ClassVar[Example] = Example("resolver: {id: lake, rulez: []}", "resolver: {id: lake, rules: []}")
+
+    key: str
+    known: tuple[str, ...]
+    owner: str = ""
+    advice: str | None = None
+
+    def message(self) -> str:
+        return f"`{self.key}` is not a key of {self.owner or 'this mapping'}"
+
+    def hint(self) -> str | None:
+        return self.advice or did_you_mean(self.key, self.known, otherwise="nothing can be set here")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MissingKey(Problem):
+    """A key that must be given is not there."""
+
+    code: ClassVar[str] = "MISSING_KEY"
+    example: ClassVar[Example] = Example("resolver: {id: lake}", "resolver: {id: lake, rules: []}")
+
+    key: str
+    owner: str = ""
+    expected: str = ""
+
+    def message(self) -> str:
+        return f"key `{self.key}` of {self.owner or 'this mapping'} is missing"
+
+    def hint(self) -> str | None:
+        return f"add `{self.key}:` with {self.expected}" if self.expected else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidValue(Problem):
+    """A value is not of the kind that its key needs."""
+
+    code: ClassVar[str] = "INVALID_VALUE"
+    example: ClassVar[Example] = Example("resolver: {id: 100, rules: []}", 'resolver: {id: "100", rules: []}')
+
+    key: str
+    expected: str
+    found: str
+    known: tuple[str, ...] = ()
+    text: str | None = None
+    """The value, where it is a text and ``known`` lists the texts there are."""
+    advice: str | None = None
+
+    def message(self) -> str:
+        return f"`{self.key}` needs {self.expected}, not {self.found}"
+
+    def hint(self) -> str | None:
+        if self.advice:
+            return self.advice
+        return did_you_mean(self.text or "", self.known) if self.known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateId(Problem):
+    """Two definitions of one kind have the same id."""
+
+    code: ClassVar[str] = "DUPLICATE_ID"
+    example: ClassVar[Example] = Example(
+        "resolver: {id: a, rules: []}\n---\nresolver: {id: a, rules: []}",
+        "resolver: {id: a, rules: []}\n---\nresolver: {id: b, rules: []}",
+    )
+
+    kind: str
+    id: str
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"there is another {self.kind} with the id `{self.id}`{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return "give one of the two another id"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateName(Problem):
+    """Two things that are told apart by name have the same one; upper and lower case count as equal for columns."""
+
+    code: ClassVar[str] = "DUPLICATE_NAME"
+    example: ClassVar[Example] = Example(
+        "dataset: {id: d, main_table: {name: t, columns: [{name: a, type: date}, {name: A, type: date}]}}",
+        "dataset: {id: d, main_table: {name: t, columns: [{name: a, type: date}, {name: b, type: date}]}}",
+    )
+
+    kind: str
+    name: str
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"there is another {self.kind} named `{self.name}`{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return "rename one of the two"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateDefault(Problem):
+    """More than one resolver, or more than one calendar, claims to be the default."""
+
+    code: ClassVar[str] = "DUPLICATE_DEFAULT"
+    example: ClassVar[Example] = Example(
+        "resolver: {id: a, is_default: true, rules: []}\n---\nresolver: {id: b, is_default: true, rules: []}",
+        "resolver: {id: a, is_default: true, rules: []}\n---\nresolver: {id: b, rules: []}",
+    )
+
+    kind: str
+    id: str
+    other: str
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"{self.kind} `{self.other}` is the default already{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return f"at most one {self.kind} is the default"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateWorkspace(Problem):
+    """A workspace is described more than once."""
+
+    code: ClassVar[str] = "DUPLICATE_WORKSPACE"
+    example: ClassVar[Example] = Example("workspace: {name: a}\n---\nworkspace: {name: b}", "workspace: {name: a}")
+
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"there is another `workspace` document{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return "keep one of the two; `environments` holds what differs between installations"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownReference(Problem):
+    """A definition refers by id to another one that does not exist."""
+
+    code: ClassVar[str] = "UNKNOWN_REFERENCE"
+    example: ClassVar[Example] = Example(
+        "workspace: {default_resolver: lak}\n---\nresolver: {id: lake, rules: []}",
+        "workspace: {default_resolver: lake}\n---\nresolver: {id: lake, rules: []}",
+    )
+
+    kind: str
+    id: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"there is no {self.kind} `{self.id}`"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.id, self.known, otherwise=f"no {self.kind} is defined")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretInDefinition(Problem):
+    """A password or key stands in a definition, from where it would get into git, logs and reports."""
+
+    code: ClassVar[str] = "SECRET_IN_DEFINITION"
+    example: ClassVar[Example] = Example(
+        "datasource: {id: w, type: database, options: {url: 'postgresql://me:secret@host/db'}}",
+        "datasource: {id: w, type: database, options: {url: 'postgresql://me@host/db'}, credential_ref: env://W_PASSWORD}",
+    )
+
+    key: str
+
+    def message(self) -> str:
+        return f"`{self.key}` holds a secret"
+
+    def hint(self) -> str | None:
+        return "take it out, change it where it was used, and name where to find it: `credential_ref: env://NAME`"
+
+
+class OperationReason(StrEnum):
+    """The ways in which the outer part of an operation contradicts itself."""
+
+    UNKNOWN_TYPE = "unknown type"
+    SYNONYM_CONFLICT = "synonym conflict"
+    SELECTOR_CONFLICT = "selector conflict"
+    SELECTOR_ON_APPEND = "selector on append"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidOperation(Problem):
+    """An operation has an unknown type, or says one thing in two ways that differ."""
+
+    code: ClassVar[str] = "INVALID_OPERATION"
+    example: ClassVar[Example] = Example(
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 1, type: delte}]}",
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 1, type: delete}]}",
+    )
+
+    reason: OperationReason
+    found: str = ""
+    known: tuple[str, ...] = ()
+    first: Span | None = None
+
+    def message(self) -> str:
+        match self.reason:
+            case OperationReason.UNKNOWN_TYPE:
+                return f"there is no operation type `{self.found}`"
+            case OperationReason.SYNONYM_CONFLICT:
+                pair = " and ".join(f"`{name}`" for name in self.known)
+                return f"{pair} mean the same and have different values"
+            case OperationReason.SELECTOR_CONFLICT:
+                return f"the selector inside `{self.found}` differs from the one of the operation"
+            case OperationReason.SELECTOR_ON_APPEND:
+                return "an append has no `selector`: it does not act on rows that are there already"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        match self.reason:
+            case OperationReason.UNKNOWN_TYPE:
+                return did_you_mean(self.found, self.known)
+            case OperationReason.SYNONYM_CONFLICT | OperationReason.SELECTOR_CONFLICT:
+                return "keep one of the two"
+            case OperationReason.SELECTOR_ON_APPEND:
+                return "use `source_selector` in `arguments` to choose the rows that are appended"
+            case _:
+                assert_never(self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidSeq(Problem):
+    """The sequence number of an operation is not a whole number above zero, or is missing where others have one."""
+
+    code: ClassVar[str] = "INVALID_SEQ"
+    example: ClassVar[Example] = Example(
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 0, type: delete}]}",
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 1, type: delete}]}",
+    )
+
+    found: str | None
+
+    def message(self) -> str:
+        if self.found is None:
+            return "`seq` is missing, and other operations of this project have one"
+        return f"`seq` needs a whole number above zero, not {self.found}"
+
+    def hint(self) -> str | None:
+        return "operations run in the order of `seq`; gaps are allowed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DuplicateSeq(Problem):
+    """Two operations of a project have the same sequence number, so their order is not known."""
+
+    code: ClassVar[str] = "DUPLICATE_SEQ"
+    example: ClassVar[Example] = Example(
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 1, type: delete}, {seq: 1, type: delete}]}",
+        "project: {id: p, input_dataset_id: d, operations: [{seq: 1, type: delete}, {seq: 2, type: delete}]}",
+    )
+
+    seq: int
+    first: Span | None = None
+
+    def message(self) -> str:
+        return f"`seq` {self.seq} is used by another operation{_also_at(self.first)}"
+
+    def hint(self) -> str | None:
+        return "give each operation a number of its own; gaps are allowed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidColumnName(Problem):
+    """A column has a name that cannot be stored or referred to."""
+
+    code: ClassVar[str] = "INVALID_COLUMN_NAME"
+    example: ClassVar[Example] = Example(
+        "dataset: {id: d, main_table: {name: t, columns: [{name: '', type: date}]}}",
+        "dataset: {id: d, main_table: {name: t, columns: [{name: due, type: date}]}}",
+    )
+
+    name: str
+
+    def message(self) -> str:
+        return f"`{self.name}` cannot be the name of a column" if self.name.strip() else "a column needs a name"
+
+    def hint(self) -> str | None:
+        return "use letters, digits and `_`, starting with a letter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservedColumn(Problem):
+    """A name that belongs to the system is used for a column of the user's own."""
+
+    code: ClassVar[str] = "RESERVED_COLUMN"
+    example: ClassVar[Example] = Example(
+        "dataset: {id: d, main_table: {name: t, columns: [{name: _period, type: string}]}}",
+        "dataset: {id: d, main_table: {name: t, columns: [{name: booked_in, type: string}]}}",
+    )
+
+    name: str
+
+    def message(self) -> str:
+        return f"`{self.name}` is a name of the system"
+
+    def hint(self) -> str | None:
+        return "names that start with `_` are system columns; they are always there and are not declared"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownToken(Problem):
+    """A location template has a token that stands for nothing."""
+
+    code: ClassVar[str] = "UNKNOWN_TOKEN"
+    example: ClassVar[Example] = Example(
+        "resolver: {id: r, rules: [{strategy: {type: path, datasource_id: l, path: '{{YEAR}}.csv'}}]}\n---\n"
+        "datasource: {id: l, type: csv, options: {path_prefix: data}}",
+        "resolver: {id: r, rules: [{strategy: {type: path, datasource_id: l, path: '{{YYYY}}.csv'}}]}\n---\n"
+        "datasource: {id: l, type: csv, options: {path_prefix: data}}",
+    )
+
+    token: str
+    known: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"`{self.token}` is not a token that can be filled in"
+
+    def hint(self) -> str | None:
+        name = self.token.strip("{} ")
+        candidate = nearest(name, [known.strip("{}") for known in self.known])
+        return did_you_mean(f"{{{{{candidate or name}}}}}", self.known)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsafePath(Problem):
+    """A path could lead out of the folder of its datasource."""
+
+    code: ClassVar[str] = "UNSAFE_PATH"
+    example: ClassVar[Example] = Example(
+        "resolver: {id: r, rules: [{strategy: {type: path, datasource_id: l, path: ../a.csv}}]}\n---\n"
+        "datasource: {id: l, type: csv, options: {path_prefix: data}}",
+        "resolver: {id: r, rules: [{strategy: {type: path, datasource_id: l, path: a.csv}}]}\n---\n"
+        "datasource: {id: l, type: csv, options: {path_prefix: data}}",
+    )
+
+    path: str
+
+    def message(self) -> str:
+        return f"`{self.path}` leads out of the folder of its datasource"
+
+    def hint(self) -> str | None:
+        return "write a relative path without `..`; it starts at the datasource's `path_prefix`"
+
+
+class PeriodReason(StrEnum):
+    """The ways in which the levels and periods of a calendar do not fit together."""
+
+    ENDS_BEFORE_START = "ends before start"
+    UNKNOWN_LEVEL = "unknown level"
+    UNKNOWN_PARENT = "unknown parent"
+    PARENT_LEVEL = "parent level"
+    OUTSIDE_PARENT = "outside parent"
+    NOT_GENERATED = "not generated"
+    DOES_NOT_FIT = "does not fit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidPeriod(Problem):
+    """A period of a calendar contradicts its own dates, its level or its parent."""
+
+    code: ClassVar[str] = "INVALID_PERIOD"
+    example: ClassVar[Example] = Example(
+        "calendar: {id: c, levels: [{name: month}], "
+        "periods: [{identifier: m, level: month, start_date: 2026-01-31, end_date: 2026-01-01}]}",
+        "calendar: {id: c, levels: [{name: month}], "
+        "periods: [{identifier: m, level: month, start_date: 2026-01-01, end_date: 2026-01-31}]}",
+    )
+
+    reason: PeriodReason
+    identifier: str
+    other: str = ""
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        match self.reason:
+            case PeriodReason.ENDS_BEFORE_START:
+                return f"`{self.identifier}` ends before it starts"
+            case PeriodReason.UNKNOWN_LEVEL:
+                return f"the calendar has no level `{self.other}`"
+            case PeriodReason.UNKNOWN_PARENT:
+                return f"the calendar has no period `{self.other}`"
+            case PeriodReason.PARENT_LEVEL:
+                return f"`{self.other}` is not at the level above `{self.identifier}`"
+            case PeriodReason.OUTSIDE_PARENT:
+                return f"`{self.identifier}` does not lie inside its parent `{self.other}`"
+            case PeriodReason.NOT_GENERATED:
+                return f"period `{self.identifier}` has no `{self.other}`, and no generated period has this identifier"
+            case PeriodReason.DOES_NOT_FIT:
+                return f"`{self.identifier}` is too short for what `{self.other}` cuts out of it"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.other, self.known) if self.known else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodNotFound(Problem):
+    """A period is asked for that its calendar does not have."""
+
+    code: ClassVar[str] = "PERIOD_NOT_FOUND"
+    example: ClassVar[Example] = Example("dobo run monthly --period 2026-1", "dobo run monthly --period 2026-01")
+
+    identifier: str
+    calendar: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"calendar `{self.calendar}` has no period `{self.identifier}`"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.identifier, self.known, otherwise="it has no periods")
+
+
+def _also_at(first: Span | None) -> str:
+    return f", at {first.source.name}:{first.line}:{first.column}" if first else ""
+
+
+DEFINITION_PROBLEMS: tuple[type[Problem], ...] = (
+    YamlSyntax,
+    YamlUnsupported,
+    LimitExceeded,
+    DuplicateKey,
+    InvalidDocument,
+    UnknownKind,
+    UnknownKey,
+    MissingKey,
+    InvalidValue,
+    DuplicateId,
+    DuplicateName,
+    DuplicateDefault,
+    DuplicateWorkspace,
+    UnknownReference,
+    SecretInDefinition,
+    InvalidOperation,
+    InvalidSeq,
+    DuplicateSeq,
+    InvalidColumnName,
+    ReservedColumn,
+    UnknownToken,
+    UnsafePath,
+    InvalidPeriod,
+    PeriodNotFound,
+)

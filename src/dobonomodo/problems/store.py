@@ -1,0 +1,193 @@
+"""What can go wrong between the store and its callers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, assert_never
+
+from dobonomodo.problems.problem import Example, Problem, did_you_mean, listed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidTransition(Problem):
+    """A project, period or run cannot go from the state it is in to the one that was asked for."""
+
+    code: ClassVar[str] = "INVALID_TRANSITION"
+    example: ClassVar[Example] = Example("dobo period open 2026-01 (a closed period)", "dobo period lock 2026-01")
+
+    subject: str
+    """Such as "project `monthly-sales` version 3"."""
+    status: str
+    wanted: str
+    possible: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"{self.subject} is `{self.status}`; `{self.wanted}` is not possible"
+
+    def hint(self) -> str | None:
+        return f"possible from here: {listed(self.possible)}" if self.possible else "this is its last state"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionNotFound(Problem):
+    """The store has no such definition, or not this version of it."""
+
+    code: ClassVar[str] = "VERSION_NOT_FOUND"
+    example: ClassVar[Example] = Example("dobo activate monthly-sales --dataset-version 99", "dobo ls dataset")
+
+    kind: str
+    id: str
+    version: int | None = None
+    known: tuple[int, ...] = ()
+
+    def message(self) -> str:
+        if self.version is None or not self.known:
+            return f"the store has no {self.kind} `{self.id}`"
+        return f"{self.kind} `{self.id}` has no version {self.version}"
+
+    def hint(self) -> str | None:
+        if not self.known:
+            return "`dobo apply` records definitions in the store"
+        return f"its versions are {self.known[0]} to {self.known[-1]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VersionChanged(Problem):
+    """What was checked is not what the store has under this version."""
+
+    code: ClassVar[str] = "VERSION_CHANGED"
+    example: ClassVar[Example] = Example("dobo activate monthly-sales (edited since the last apply)", "dobo apply")
+
+    kind: str
+    id: str
+    version: int
+
+    def message(self) -> str:
+        return f"version {self.version} of {self.kind} `{self.id}` in the store is not the one that was checked"
+
+    def hint(self) -> str | None:
+        return "run `dobo apply`, then try again"
+
+
+class TextReason(StrEnum):
+    """The ways in which a text cannot be kept."""
+
+    EMPTY = "empty"
+    NUL = "nul"
+    SURROGATE = "surrogate"
+    TOO_LONG = "too long"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnstorableText(Problem):
+    """A text that not every database can keep unchanged."""
+
+    code: ClassVar[str] = "UNSTORABLE_TEXT"
+    example: ClassVar[Example] = Example('id: "a\\0b"', "id: a-b")
+
+    text: str
+    reason: TextReason
+    limit: int = 0
+
+    def message(self) -> str:
+        match self.reason:
+            case TextReason.EMPTY:
+                return "an empty text cannot name anything"
+            case TextReason.NUL:
+                return f"`{self.text}` contains the character NUL"
+            case TextReason.SURROGATE:
+                return f"`{self.text}` contains half a character (a lone surrogate)"
+            case TextReason.TOO_LONG:
+                return f"`{self.text}...` is longer than {self.limit} characters"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        return "choose a short id of letters, digits, `-`, `_` and `.`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost(Problem):
+    """A run no longer holds its project and period: its lease ran out, and was given to another or ended."""
+
+    code: ClassVar[str] = "LEASE_LOST"
+    example: ClassVar[Example] = Example("a run whose computer slept for an hour", "dobo resume RUN")
+
+    project: str
+    period: str
+    holder: str
+    fence: int
+
+    def message(self) -> str:
+        return f"`{self.holder}` no longer holds project `{self.project}` and period `{self.period}`"
+
+    def hint(self) -> str | None:
+        return "see `dobo runs list` for who came after, then `dobo resume` this run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidStoreUrl(Problem):
+    """The address of the store is not one that can be opened."""
+
+    code: ClassVar[str] = "INVALID_STORE_URL"
+    example: ClassVar[Example] = Example("store: mysql://host/db", "store: postgresql://user@host/db")
+
+    scheme: str
+    reason: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"the address of the store (`{self.scheme}`) {self.reason}"
+
+    def hint(self) -> str | None:
+        if self.known:
+            return did_you_mean(self.scheme, self.known)
+        return "write `sqlite:///path/to/store.db` or `postgresql://user@host:5432/database`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreUnavailable(Problem):
+    """The store cannot be reached, read or written."""
+
+    code: ClassVar[str] = "STORE_UNAVAILABLE"
+    example: ClassVar[Example] = Example("a PostgreSQL server that is stopped", "dobo doctor")
+
+    store: str
+    reason: str
+
+    def message(self) -> str:
+        return f"the store `{self.store}` cannot be used: {self.reason}"
+
+    def hint(self) -> str | None:
+        return "`dobo doctor` tests the connection"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreTooNew(Problem):
+    """The store was written by a later version of this program."""
+
+    code: ClassVar[str] = "STORE_TOO_NEW"
+    example: ClassVar[Example] = Example("an older dobo on a store that a newer one has upgraded", "upgrade dobonomodo")
+
+    store: str
+    found: str
+    known: str
+
+    def message(self) -> str:
+        return f"the store `{self.store}` has format {self.found}; this program knows formats up to {self.known}"
+
+    def hint(self) -> str | None:
+        return "upgrade `dobonomodo`; the store was left as it is"
+
+
+STORE_PROBLEMS: tuple[type[Problem], ...] = (
+    InvalidTransition,
+    VersionNotFound,
+    VersionChanged,
+    UnstorableText,
+    LeaseLost,
+    InvalidStoreUrl,
+    StoreUnavailable,
+    StoreTooNew,
+)

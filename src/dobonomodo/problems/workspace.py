@@ -1,0 +1,76 @@
+"""What can be wrong with a workspace as a whole, or with what is asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dobonomodo.problems.problem import Example, Problem, did_you_mean
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceNotFound(Problem):
+    """There is no ``dobo.yaml`` in the folder or above it."""
+
+    code: ClassVar[str] = "WORKSPACE_NOT_FOUND"
+    example: ClassVar[Example] = Example("cd /tmp && dobo validate", "cd my-workspace && dobo validate")
+
+    folder: str
+
+    def message(self) -> str:
+        return f"no dobo.yaml in `{self.folder}` or in a folder above it"
+
+    def hint(self) -> str | None:
+        return "go to a workspace, name it with -C, or start one with a file dobo.yaml that says `workspace: {}`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotDefined(Problem):
+    """A command names a project, dataset or other definition that the workspace does not have."""
+
+    code: ClassVar[str] = "NOT_DEFINED"
+    example: ClassVar[Example] = Example("dobo plan montly-sales", "dobo plan monthly-sales")
+
+    kind: str
+    id: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"there is no {self.kind} `{self.id}`"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.id, self.known, otherwise=f"the workspace defines no {self.kind}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotApplied(Problem):
+    """The files say something else than the store has recorded, and only recorded versions can be activated."""
+
+    code: ClassVar[str] = "NOT_APPLIED"
+    example: ClassVar[Example] = Example("dobo activate monthly-sales", "dobo apply && dobo activate monthly-sales")
+
+    kind: str
+    id: str
+
+    def message(self) -> str:
+        return f"{self.kind} `{self.id}` has changes that are not applied"
+
+    def hint(self) -> str | None:
+        return "run `dobo apply` first"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableFile(Problem):
+    """A file of the workspace cannot be read, or is not UTF-8 text."""
+
+    code: ClassVar[str] = "UNREADABLE_FILE"
+    example: ClassVar[Example] = Example("projects/monthly.yaml saved as UTF-16", "projects/monthly.yaml saved as UTF-8")
+
+    path: str
+    reason: str
+
+    def message(self) -> str:
+        return f"`{self.path}` cannot be read: {self.reason}"
+
+
+WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (WorkspaceNotFound, NotDefined, NotApplied, UnreadableFile)

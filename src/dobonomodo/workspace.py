@@ -1,0 +1,557 @@
+"""The workspace: what one can do with a folder of definitions. The only module that knows all concrete classes."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.formula import RunFacts
+from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
+from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
+from dobonomodo.plan.impact import ColumnConflict, find_conflicts
+from dobonomodo.plan.resolution import check_resolver
+from dobonomodo.problems import Problem, Rejected, Source, in_order
+from dobonomodo.problems.operation import PeriodNotRunnable, ProjectNotRunnable
+from dobonomodo.problems.workspace import NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Change, Store, Version
+
+FILE = "dobo.yaml"
+FOLDERS = ("datasources", "resolvers", "calendars", "datasets", "projects", "scenarios")
+SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+KINDS = ("workspace", "datasource", "resolver", "calendar", "dataset", "project")
+MAX_FILE = 10_000_000
+NEVER = 2**31
+"""Above every operation's number: all of them could be read, and yet the project has problems."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedRun:
+    """A plan together with the period and clock it is for, and the version of the project it is of."""
+
+    plan: Plan
+    problems: tuple[Problem, ...]
+    facts: RunFacts
+    period: Period
+    version: int | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Applied:
+    """What applying changed, and the projects that it put into conflict."""
+
+    changes: tuple[Change, ...]
+    conflicts: Mapping[str, tuple[ColumnConflict, ...]]
+
+
+class Workspace:
+    """A folder of definitions, its store, and what can be done with them."""
+
+    def __init__(self, root: Path, sources: Sequence[Source], *, faults: Sequence[Problem] = (), environment: str | None = None) -> None:
+        self.root = root
+        self._definitions, problems = load_definitions(sources)
+        self._load_problems = in_order([*faults, *problems])
+        loaded = self._definitions.workspace.in_environment(environment)
+        if loaded.value is None:
+            raise Rejected(loaded.problems)
+        self.settings = loaded.value
+        self._store: Store | None = None
+
+    @classmethod
+    def open(cls, folder: str | Path = ".", *, environment: str | None = None) -> Workspace:
+        """The workspace at a folder or around it."""
+        root = find_root(Path(folder))
+        sources, faults = _read_files(root)
+        return cls(root, sources, faults=faults, environment=environment)
+
+    @classmethod
+    def from_documents(cls, documents: Iterable[Mapping[str, Any]], *, root: str | Path) -> Workspace:
+        """A workspace of definitions made in a program; ``root`` is where relative paths start."""
+        sources = [
+            Source(f"document {number}", json.dumps(document, indent=2, ensure_ascii=False, default=str))
+            for number, document in enumerate(documents, start=1)
+        ]
+        return cls(Path(root), sources)
+
+    @property
+    def definitions(self) -> Definitions:
+        """What the files define, without what could not be read."""
+        return self._definitions
+
+    # --- checking
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Every problem of every file and every project, by place. Needs no Spark and no store that is not there."""
+        found: list[Problem] = list(self._load_problems)
+        own = self._definitions
+        for places in (*(each.places for each in own.resolvers.values()), *own.broken.get("resolver", {}).values()):
+            found.extend(check_resolver(places))
+        datasets = _Datasets(own, self._existing_store)
+        for project in own.projects.values():
+            found.extend(self._plan(project, datasets).problems)
+        for project, uncertain_from in own.salvaged:
+            found.extend(self._plan(project, datasets, uncertain_from=NEVER if uncertain_from is None else uncertain_from).problems)
+        return in_order(_once(found))
+
+    def require_sound(self) -> None:
+        """Raise with every problem if there is an error anywhere."""
+        problems = self.problems()
+        if any(problem.severity == "error" for problem in problems):
+            raise Rejected(problems)
+
+    # --- planning
+
+    def plan(
+        self,
+        project_id: str,
+        *,
+        period: str,
+        started_at: datetime | None = None,
+        draft: bool = False,
+        override_closed: bool = False,
+        to_run: bool = False,
+    ) -> PlannedRun:
+        """What a run of a project for a period would read, do and write.
+
+        The active version is planned with what the store has recorded; a draft with the files as they are.
+        """
+        found = self.find_period(period)
+        if to_run:
+            require_runnable(found, override_closed=override_closed)
+        facts = RunFacts(started_at or now(), found.identifier, found.start_date, found.end_date)
+        live = None if draft else self._live_version(project_id)
+        if live is not None:
+            if to_run and live.status != "active":
+                raise Rejected([ProjectNotRunnable(project_id=project_id, status=live.status)])
+            project, datasets = self._recorded_project(live), _Datasets(None, lambda: self.store)
+            planned = self._plan(project, datasets, period=found, definitions=self._recorded_definitions())
+        else:
+            if to_run and (status := self._resting_status(project_id)) is not None:
+                raise Rejected([ProjectNotRunnable(project_id=project_id, status=status)])
+            self._require_readable(project_id)
+            project = self._find(self._definitions.projects, "project", project_id)
+            datasets = _Datasets(self._definitions, self._existing_store, count=True)
+            planned = self._plan(project, datasets, period=found)
+        if planned.plan is None:
+            raise Rejected(in_order([*self._load_problems, *planned.problems]))
+        version = live.version if live is not None else None
+        status = live.status if live is not None else "draft"
+        return PlannedRun(planned.plan, planned.problems, facts, found, version, status)
+
+    def _plan(
+        self,
+        project: Project,
+        datasets: _Datasets,
+        *,
+        period: Period | None = None,
+        definitions: Definitions | None = None,
+        uncertain_from: int | None = None,
+    ) -> Planned:
+        own = definitions or self._definitions
+        default = self.settings.default_resolver
+        if default is None and own.default_resolver is not None:
+            default = own.default_resolver.id
+        resolution = Resolution(
+            resolvers=own.resolvers,
+            default_resolver=default,
+            datasources=own.datasources,
+            broken=frozenset(own.broken.get("resolver", {})),
+            schedule=self._schedule_of(period) if period is not None else None,
+            period=period,
+        )
+        return plan_project(
+            project, datasets=datasets, resolution=resolution, datasources=own.datasources, uncertain_from=uncertain_from
+        )
+
+    def _recorded_definitions(self) -> Definitions:
+        """Resolvers and datasources as they were last applied; what the files say since then is draft."""
+        documents = [
+            {kind: dict(version.document)}
+            for kind in ("datasource", "resolver")
+            for version in self.store.list_definitions(kind)
+        ]
+        return load_definitions([Source("recorded", json.dumps(document)) for document in documents])[0]
+
+    def _require_readable(self, project_id: str) -> None:
+        if project_id in self._definitions.broken.get("project", {}):
+            raise Rejected(self.problems())
+
+    # --- periods
+
+    def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
+        """Every calendar with its periods, the statuses as they are now; the default calendar first."""
+        default = self._definitions.default_calendar
+        calendars = sorted(self._definitions.calendars.values(), key=lambda each: each is not default)
+        return tuple((calendar, self._current(calendar)) for calendar in calendars)
+
+    def _current(self, calendar: Calendar) -> Schedule:
+        store = self._existing_store()
+        if store is None:
+            return calendar.schedule
+        recorded = {name: record.status.value for name, record in store.list_periods(calendar.id).items()}
+        return calendar.schedule.with_statuses(recorded)  # type: ignore[arg-type]
+
+    def find_period(self, identifier: str) -> Period:
+        """A period of any calendar, the default calendar's first."""
+        schedules = [schedule for _, schedule in self.schedules()]
+        for schedule in schedules:
+            if identifier in schedule.by_identifier:
+                return schedule.by_identifier[identifier]
+        if not schedules:
+            raise Rejected([NotDefined(kind="calendar", id=identifier)])
+        raise Rejected(schedules[0].find(identifier).problems)
+
+    def _schedule_of(self, period: Period) -> Schedule | None:
+        for _, schedule in self.schedules():
+            if period.identifier in schedule.by_identifier:
+                return schedule
+        return None
+
+    def change_period(self, identifier: str, status: str) -> Period:
+        """Move a period on: open, closed, locked, one way only."""
+        from dobonomodo.store import PeriodStatus
+
+        self.find_period(identifier)
+        for calendar in self._definitions.calendars.values():
+            listed = calendar.schedule.by_identifier.get(identifier)
+            if listed is not None:
+                start = PeriodStatus(listed.status)
+                self.store.change_period(
+                    calendar.id, identifier, to=PeriodStatus(status), start=start, at=now(), by=who()
+                )
+        return self.find_period(identifier)
+
+    # --- the store
+
+    @property
+    def store(self) -> Store:
+        """The store of the workspace, made if it is not there."""
+        if self._store is None:
+            from dobonomodo.store import open_store
+
+            self._store = open_store(self.settings.store, root=self.root)
+        return self._store
+
+    def _existing_store(self) -> Store | None:
+        """The store, unless it was never made."""
+        path = self.settings.store.removeprefix("sqlite:///")
+        if path != self.settings.store and not (self.root / path).exists():
+            return None
+        return self.store
+
+    def _entities(self) -> Iterator[Entity]:
+        own = self._definitions
+        for group in (own.datasources, own.resolvers, own.calendars, own.datasets, own.projects):
+            yield from group.values()
+
+    def changes(self) -> tuple[Change, ...]:
+        """What applying the files would change; raises with every problem if there is an error."""
+        self.require_sound()
+        return self.store.compare(self._as_recorded())
+
+    def apply(self) -> Applied:
+        """Record the definitions: new versions for what changed, and conflicts for active projects that it breaks."""
+        self.require_sound()
+        changes = self.store.apply(self._as_recorded(), at=now(), by=who())
+        return Applied(changes, self._mark_conflicts())
+
+    def _as_recorded(self) -> list[Any]:
+        from dobonomodo.store import Definition
+
+        return [
+            Definition(
+                kind=entity.kind,
+                id=entity.id,  # type: ignore[attr-defined]
+                fingerprint=entity.fingerprint(),
+                document=entity.document(),
+                status=getattr(entity, "status", "active"),
+            )
+            for entity in self._entities()
+        ]
+
+    def _mark_conflicts(self) -> Mapping[str, tuple[ColumnConflict, ...]]:
+        """Look at every live project: does the newest version of its input still have what it uses?"""
+        found: dict[str, tuple[ColumnConflict, ...]] = {}
+        for live in self.store.list_live_projects():
+            newest = self.store.get_active_version("dataset", live.activation.pin.dataset) if live.activation else None
+            if newest is None or live.activation is None or newest.version == live.activation.pin.version:
+                continue
+            recorded = _Datasets(None, lambda: self.store)
+            planned = self._plan(self._recorded_project(live), recorded, definitions=self._recorded_definitions())
+            conflicts = find_conflicts(planned.plan, load_recorded(newest, Dataset)) if planned.plan else ()
+            if not conflicts:
+                continue
+            report = {
+                "dataset": newest.id,
+                "version": newest.version,
+                "pinned": live.activation.pin.version,
+                "columns": [
+                    {
+                        "column": each.column,
+                        "change": each.change,
+                        "operations": [{"seq": ref.seq, "name": ref.name} for ref in each.operations],
+                    }
+                    for each in conflicts
+                ],
+            }
+            marked = self.store.mark_conflict(live.id, live.version, report=report, at=now(), by=who())
+            if marked.status == "conflict":
+                found[live.id] = conflicts
+        return found
+
+    # --- looking
+
+    def listing(self, kind: str) -> list[dict[str, Any]]:
+        """The definitions of a kind, in the files and in the store, with version and status."""
+        own: Mapping[str, Any] = getattr(self._definitions, f"{kind}s")
+        store = self._existing_store()
+        recorded = {version.id: version for version in store.list_definitions(kind)} if store is not None else {}
+        live = {version.id: version for version in store.list_live_projects()} if store is not None else {}
+        rows = []
+        for name in sorted({*own, *recorded}):
+            entity, version = own.get(name), recorded.get(name)
+            status = getattr(entity, "status", "draft") if version is None else version.status
+            if kind == "project" and name in live:
+                status = f"{live[name].status} (v{live[name].version})"
+            shown = entity.name if entity is not None else (version.document.get("name", name) if version else name)
+            changed = entity is not None and (version is None or version.fingerprint != entity.fingerprint())
+            number = version.version if version is not None else None
+            rows.append({"id": name, "name": shown, "version": number, "status": status, "changed": changed})
+        return rows
+
+    def describe(self, name: str) -> dict[str, Any]:
+        """All about the project, dataset or other definition of this id."""
+        store = self._existing_store()
+        for kind in ("project", "dataset", "resolver", "datasource", "calendar"):
+            entity = getattr(self._definitions, f"{kind}s").get(name)
+            versions = store.list_versions(kind, name) if store is not None else ()
+            if entity is None and not versions:
+                continue
+            found: dict[str, Any] = {"kind": kind, "id": name}
+            found["versions"] = [_describe_version(version) for version in versions]
+            found["definition"] = entity.document() if entity is not None else dict(versions[-1].document)
+            return found
+        known = [row["id"] for kind in ("project", "dataset") for row in self.listing(kind)]
+        raise Rejected([NotDefined(kind="project or dataset", id=name, known=tuple(known))])
+
+    # --- the life of a project
+
+    def activate(self, project_id: str, *, dataset_version: int | None = None) -> Version:
+        """Make the newest version of a project the active one, with its input dataset pinned. All or nothing."""
+        from dobonomodo.store import Pin
+
+        self._require_readable(project_id)
+        project = self._find(self._definitions.projects, "project", project_id)
+        newest = self.store.get_version("project", project_id)
+        if newest is None or newest.fingerprint != project.fingerprint():
+            raise Rejected([NotApplied(kind="project", id=project_id)])
+        wanted = dataset_version or project.input_dataset_version
+        pinned = project.model_copy(update={"input_dataset_version": wanted})
+        recorded = _Datasets(None, lambda: self.store)
+        planned = self._plan(pinned, recorded, definitions=self._recorded_definitions())
+        if planned.plan is None:
+            raise Rejected(planned.problems)
+        pin = Pin(planned.plan.input.dataset_id, planned.plan.input.version)
+        return self.store.activate(
+            project_id, newest.version, fingerprint=newest.fingerprint, pin=pin, at=now(), by=who()
+        )
+
+    def keep_pin(self, project_id: str) -> Version:
+        """End a conflict by going on with the pinned version of the input dataset."""
+        live = self._require_live(project_id)
+        return self.store.keep_pin(project_id, live.version, at=now(), by=who())
+
+    def deactivate(self, project_id: str) -> Version:
+        """Stop a project from running."""
+        live = self._require_live(project_id)
+        return self.store.deactivate(project_id, live.version, at=now(), by=who())
+
+    def _require_live(self, project_id: str) -> Version:
+        live = self._live_version(project_id)
+        if live is None:
+            self._find(self._definitions.projects, "project", project_id)
+            raise Rejected([ProjectNotRunnable(project_id=project_id, status="not active")])
+        return live
+
+    def _live_version(self, project_id: str) -> Version | None:
+        store = self._existing_store()
+        if store is None:
+            return None
+        return next((live for live in store.list_live_projects() if live.id == project_id), None)
+
+    def _resting_status(self, project_id: str) -> str | None:
+        """The status of a project without an active version, if that keeps it from running."""
+        store = self._existing_store()
+        newest = store.get_version("project", project_id) if store is not None else None
+        return newest.status if newest is not None and newest.status == "inactive" else None
+
+    def _recorded_project(self, version: Version) -> Project:
+        project = load_recorded(version, Project)
+        if version.activation is None:
+            return project
+        return project.model_copy(update={"input_dataset_version": version.activation.pin.version})
+
+    def _find(self, group: Mapping[str, Any], kind: str, wanted: str) -> Any:
+        if wanted not in group:
+            raise Rejected([NotDefined(kind=kind, id=wanted, known=tuple(group))])
+        return group[wanted]
+
+
+class _Datasets:
+    """The datasets that planning can use: those of the files, as they would be recorded, over those of the store."""
+
+    def __init__(
+        self, definitions: Definitions | None, store: Callable[[], Store | None], *, count: bool = False
+    ) -> None:
+        self._definitions = definitions
+        self._open = store
+        self._count = count
+
+    @cached_property
+    def _store(self) -> Store | None:
+        return self._open()
+
+    def ids(self) -> Sequence[str]:
+        files = self._definitions
+        own = (*files.datasets, *files.broken.get("dataset", {})) if files is not None else ()
+        recorded = self._store.list_definitions("dataset") if self._store is not None else ()
+        return tuple(dict.fromkeys([*own, *(version.id for version in recorded)]))
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        recorded = self._store.list_versions("dataset", dataset_id) if self._store is not None else ()
+        numbers = [version.version for version in recorded]
+        own = self._own(dataset_id)
+        return numbers if own is None else sorted({*numbers, self._number(own)})
+
+    def is_broken(self, dataset_id: str) -> bool:
+        return self._definitions is not None and dataset_id in self._definitions.broken.get("dataset", {})
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        own = self._own(dataset_id)
+        if own is not None and own.status == "active" and version in (None, self._number(own, needed=version is not None)):
+            return KnownDataset(own, self._number(own))
+        if self._store is None:
+            return None
+        if version is None:
+            found = self._store.get_active_version("dataset", dataset_id)
+            if found is not None and own is not None and found.version == self._number(own, needed=True):
+                return None
+        else:
+            found = self._store.get_version("dataset", dataset_id, version=version)
+        if found is None:
+            return None
+        registered = found.location
+        return KnownDataset(load_recorded(found, Dataset), found.version, registered=registered, has_period=_has_period(registered))
+
+    def _own(self, dataset_id: str) -> Dataset | None:
+        return self._definitions.datasets.get(dataset_id) if self._definitions is not None else None
+
+    def _number(self, dataset: Dataset, *, needed: bool = False) -> int:
+        """The version that a file's dataset has or would get; 1 where nobody asks."""
+        if not (self._count or needed) or self._store is None:
+            return 1
+        newest = self._store.get_version("dataset", dataset.id)
+        if newest is None:
+            return 1
+        return newest.version if newest.fingerprint == dataset.fingerprint() else newest.version + 1
+
+
+def _describe_version(version: Version) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "version": version.version,
+        "status": version.status,
+        "created_at": version.created_at.isoformat(),
+        "created_by": version.created_by,
+    }
+    if version.activation is not None:
+        pin = version.activation.pin
+        described["reads"] = f"{pin.dataset} v{pin.version}"
+        described["activated_at"] = version.activation.at.isoformat()
+    if version.conflict is not None:
+        described["conflict"] = dict(version.conflict)
+    if version.location is not None:
+        described["location"] = dict(version.location)
+    return described
+
+
+def _has_period(location: Mapping[str, Any] | None) -> bool:
+    return bool(location) and "_period" in (location or {}).get("columns", ())
+
+
+def load_recorded(version: Version, kind: type[Any]) -> Any:
+    """A recorded version as an entity; its places are in the record, shown as JSON."""
+    text = json.dumps({version.kind: version.document}, indent=2, ensure_ascii=False)
+    definitions, problems = load_definitions([Source(f"{version.id} version {version.version}", text)])
+    group: Mapping[str, Any] = getattr(definitions, f"{version.kind}s")
+    entity = group.get(version.id)
+    if not isinstance(entity, kind):
+        raise Rejected(problems)
+    return entity
+
+
+def require_runnable(period: Period, *, override_closed: bool) -> None:
+    """A locked period never runs, a closed one only on request (C-69)."""
+    if period.status == "locked" or (period.status == "closed" and not override_closed):
+        raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
+
+
+def find_root(folder: Path) -> Path:
+    """The workspace that a folder is in."""
+    start = folder.resolve()
+    for candidate in (start, *start.parents):
+        if (candidate / FILE).is_file():
+            return candidate
+    raise Rejected([WorkspaceNotFound(folder=str(folder))])
+
+
+def _read_files(root: Path) -> tuple[list[Source], list[Problem]]:
+    paths = [root / FILE]
+    for name in FOLDERS:
+        paths += sorted(path for path in (root / name).rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    sources: list[Source] = []
+    faults: list[Problem] = []
+    for path in paths:
+        name = path.relative_to(root).as_posix()
+        try:
+            if path.stat().st_size > MAX_FILE:
+                faults.append(UnreadableFile(path=name, reason=f"it is larger than {MAX_FILE // 1_000_000} MB"))
+                continue
+            sources.append(Source(name, path.read_text(encoding="utf-8")))
+        except UnicodeDecodeError as fault:
+            faults.append(UnreadableFile(path=name, reason=f"byte {fault.start} is not UTF-8"))
+        except OSError as fault:
+            faults.append(UnreadableFile(path=name, reason=fault.strerror or str(fault)))
+    return sources, faults
+
+
+def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
+    """Each problem once, also when several operations run into it, as into a faulty selector."""
+    seen: set[object] = set()
+    for problem in problems:
+        key = (problem.code, problem.span, problem.message()) if problem.span is not None else problem
+        if key not in seen:
+            seen.add(key)
+            yield problem
+
+
+def now() -> datetime:
+    """The present, in UTC."""
+    return datetime.now(UTC)
+
+
+def who() -> str:
+    """The user at the keyboard."""
+    with suppress(KeyError, OSError):
+        return getpass.getuser()
+    return "unknown"
+
+

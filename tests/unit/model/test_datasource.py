@@ -1,0 +1,68 @@
+"""Datasources: options by type, and no secrets."""
+
+import pytest
+
+from dobonomodo.model import CsvOptions, DatabaseOptions, ParquetOptions
+from tests.unit.model.loading import found, load, sound
+
+
+def datasource(kind: str, options: str, more: str = "") -> str:
+    return f"datasource: {{id: s, type: {kind}, options: {options}{more}}}"
+
+
+def test_options_by_type() -> None:
+    def options(text: str) -> object:
+        return sound(text).datasources["s"].options
+
+    assert options(datasource("parquet", "{path_prefix: a}")) == ParquetOptions(path_prefix="a")
+    assert options(datasource("csv", "{path_prefix: a, delimiter: ';', has_header: false}")) == CsvOptions(
+        path_prefix="a", delimiter=";", has_header=False
+    )
+    address = "postgresql://host:5432/db"
+    assert options(datasource("database", f"{{url: '{address}', schema: s}}")) == DatabaseOptions(
+        url=address, schema="s"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (datasource("parqet", "{}"), ("INVALID_VALUE", "parqet")),
+        (datasource("parquet", "{}"), ("MISSING_KEY", "options")),
+        (datasource("parquet", "{path_prefix: a, delimiter: ;}"), ("UNKNOWN_KEY", "delimiter")),
+        (datasource("csv", "{path_prefix: a, delimiter: ab}"), ("INVALID_VALUE", "ab")),
+        (datasource("database", "{url: ''}"), ("INVALID_VALUE", "''")),
+        (datasource("csv", "{path_prefix: a}", ", status: off"), ("INVALID_VALUE", "off")),
+    ],
+)
+def test_what_does_not_fit_the_type(text: str, problem: tuple[str, str]) -> None:
+    assert found(text) == [problem]
+
+
+@pytest.mark.parametrize(
+    ("options", "caret"),
+    [
+        ("{path_prefix: a, password: hunter2}", "password"),
+        ("{path_prefix: a, db_password: hunter2}", "db_password"),
+        ("{path_prefix: 's3://key:hunter2@bucket'}", "'s3://key:*******@bucket'"),
+        ("{path_prefix: 'db://h?password=hunter2'}", "'db://h?password=*******'"),
+    ],
+)
+def test_a_secret_is_refused_and_never_shown(options: str, caret: str) -> None:
+    text = datasource("parquet", options)
+    assert found(text) == [("SECRET_IN_DEFINITION", caret)]
+    assert all("hunter2" not in repr(problem) + problem.message() + (problem.hint() or "") for problem in load(text)[1])
+
+
+@pytest.mark.parametrize("reference", ["env://WAREHOUSE_PASSWORD", "file:///run/secrets/warehouse"])
+def test_a_reference_to_a_secret(reference: str) -> None:
+    text = datasource("csv", "{path_prefix: a}", f", credential_ref: '{reference}'")
+    assert sound(text).datasources["s"].credential_ref == reference
+
+
+@pytest.mark.parametrize("reference", ["hunter2", "env://", "env://A B", "vault://x", "file://"])
+def test_what_is_no_reference(reference: str) -> None:
+    text = datasource("csv", "{path_prefix: a}", f", credential_ref: '{reference}'")
+    (problem,) = load(text)[1]
+    assert problem.code == "INVALID_VALUE"
+    assert "hunter2" not in problem.message()

@@ -1,0 +1,185 @@
+"""Definitions together: kinds, ids, defaults and references."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.model import Entity, Places, load_definitions
+from dobonomodo.model.definitions import ENTITIES
+from dobonomodo.problems import Problem, Source
+from dobonomodo.problems.catalogue import PROBLEMS
+from dobonomodo.problems.definition import (
+    DEFINITION_PROBLEMS,
+    DuplicateDefault,
+    DuplicateId,
+    DuplicateWorkspace,
+    UnknownKind,
+)
+from tests.unit.model.loading import found, load, problem_in, sound
+
+RESOLVER = "resolver: {id: a, rules: []}"
+
+
+def test_definitions_are_found_by_id() -> None:
+    definitions = sound(
+        RESOLVER, "resolver: {id: b, rules: []}\n---\ndatasource: {id: a, type: csv, options: {path_prefix: x}}"
+    )
+    assert set(definitions.resolvers) == {"a", "b"}
+    assert set(definitions.datasources) == {"a"}
+    assert definitions.projects.get("a") is None
+
+
+def test_the_kind_of_a_document_is_its_only_key() -> None:
+    assert found("[1]") == [("INVALID_DOCUMENT", "[1]")]
+    assert found("text") == [("INVALID_DOCUMENT", "text")]
+    assert found(f"{RESOLVER}\nproject: {{}}") == [("INVALID_DOCUMENT", "project")]
+    assert found(f"$schema: x\n{RESOLVER}") == []
+
+
+def test_an_unknown_kind_is_answered_with_the_nearest() -> None:
+    problem = problem_in("datset: {id: a}")
+    assert isinstance(problem, UnknownKind)
+    assert problem.hint() == "did you mean `dataset`?"
+
+
+def test_scenarios_are_kept_as_they_are() -> None:
+    definitions = sound("scenario: {whatever: [1, 2]}")
+    assert [scenario.data for scenario in definitions.scenarios] == [{"scenario": {"whatever": [1, 2]}}]
+
+
+def test_ids_are_unique_per_kind_and_both_places_are_named() -> None:
+    problem = problem_in(RESOLVER, f"# twice\n{RESOLVER}")
+    assert isinstance(problem, DuplicateId)
+    assert (problem.kind, problem.id) == ("resolver", "a")
+    assert problem.first is not None
+    assert problem.span is not None
+    assert (problem.first.source.name, problem.span.source.name, problem.span.line) == ("0.yaml", "1.yaml", 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"), [("resolver", "rules: []"), ("calendar", "levels: [{name: year}]")], ids=["resolver", "calendar"]
+)
+def test_there_is_at_most_one_default(kind: str, body: str) -> None:
+    one, other = (f"{kind}: {{id: {name}, is_default: true, {body}}}" for name in "ab")
+    problem = problem_in(one, other)
+    assert isinstance(problem, DuplicateDefault)
+    assert (problem.id, problem.other) == ("b", "a")
+
+
+def test_the_default_of_the_workspace_counts() -> None:
+    marked = "resolver: {id: b, is_default: true, rules: []}"
+    problem = problem_in("workspace: {default_resolver: a}", RESOLVER, marked)
+    assert isinstance(problem, DuplicateDefault)
+    assert found("workspace: {default_resolver: b}", RESOLVER, marked) == []
+
+
+def test_defaults_are_found() -> None:
+    marked = "resolver: {id: b, is_default: true, rules: []}"
+    default = sound(RESOLVER, marked).default_resolver
+    assert default is not None
+    assert default.id == "b"
+    chosen = sound("workspace: {default_resolver: a}", RESOLVER).default_resolver
+    assert chosen is not None
+    assert chosen.id == "a"
+    assert sound(RESOLVER).default_resolver is None
+    only = sound("calendar: {id: c, levels: [{name: year}]}").default_calendar
+    assert only is not None
+    assert only.id == "c"
+
+
+def test_there_is_one_workspace() -> None:
+    problem = problem_in("workspace: {name: a}", "workspace: {name: b}")
+    assert isinstance(problem, DuplicateWorkspace)
+    assert problem.first is not None
+
+
+def test_references_are_checked_over_all_files() -> None:
+    dataset = "dataset: {id: d, resolver_id: a, main_table: {name: t, columns: [{name: x, type: date}]}}"
+    assert found(dataset) == [("UNKNOWN_REFERENCE", "a")]
+    assert found(dataset, RESOLVER) == []
+
+
+def test_a_definition_that_is_wrong_in_itself_still_counts_for_others() -> None:
+    dataset = "dataset: {id: d, resolver_id: a, main_table: {name: t, columns: [{name: x, type: date}]}}"
+    assert found(dataset, "resolver: {id: a, rulez: []}") == [("MISSING_KEY", "resolver"), ("UNKNOWN_KEY", "rulez")]
+
+
+def test_what_is_wrong_is_not_among_the_definitions() -> None:
+    definitions, problems = load("resolver: {id: a, id: a, rules: []}", "resolver: {id: b, rules: []}")
+    assert [problem.code for problem in problems] == ["DUPLICATE_KEY"]
+    assert set(definitions.resolvers) == {"b"}
+
+
+def test_problems_come_in_the_order_of_their_places() -> None:
+    _, problems = load("resolver: {id: a b, rulez: []}", "x: [", "datset: {}")
+    assert [problem.span.source.name for problem in problems if problem.span] == ["0.yaml"] * 3 + ["1.yaml", "2.yaml"]
+
+
+COMMAND_PROBLEMS = {"PERIOD_NOT_FOUND"}
+
+
+@pytest.mark.parametrize("kind", DEFINITION_PROBLEMS, ids=lambda kind: kind.code)
+def test_the_examples_of_problems_show_them(kind: type[Problem]) -> None:
+    assert kind in PROBLEMS
+    if kind.code in COMMAND_PROBLEMS:
+        assert kind.example.wrong != kind.example.right
+        return
+    assert kind.code in {code for code, _ in found(kind.example.wrong)}
+    assert kind.code not in {code for code, _ in found(kind.example.right)}
+
+
+KEYS = sorted(
+    {field.alias or name for entity in ENTITIES for name, field in entity.model_fields.items()}
+    | {
+        "columns",
+        "strategy",
+        "type",
+        "seq",
+        "order",
+        "arguments",
+        "selector",
+        "target",
+        "from",
+        "to",
+        "starts",
+        "every",
+        "path",
+    }
+)
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-2, 40),
+    st.sampled_from(["", "a", "path", "table", "delete", "csv", "2026-01-01", "{{x}}"]),
+)
+DATA = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    max_leaves=25,
+)
+
+
+@settings(deadline=None, max_examples=200)
+@given(kind=st.sampled_from(ENTITIES), data=DATA)
+def test_any_data_gives_an_entity_or_problems(kind: type[Entity], data: object) -> None:
+    loaded = kind.load(Places.of_data(data))
+    assert (loaded.value is None) == bool(loaded.problems)
+    for problem in loaded.problems:
+        assert problem.message()
+        problem.hint()
+
+
+def test_twenty_operations_load_quickly() -> None:
+    operations = "".join(
+        f"\n    - {{seq: {seq}, type: update, arguments: {{assignments: [{{column: a, expression: 'ROUND(b * {seq}, 2)'}}]}}}}"
+        for seq in range(1, 21)
+    )
+    source = Source("p.yaml", f"project:\n  id: p\n  input_dataset_id: d\n  operations:{operations}\n")
+    load_definitions([source])
+    started = time.perf_counter()
+    definitions, problems = load_definitions([source])
+    assert time.perf_counter() - started < 0.5
+    assert problems == ()
+    assert len(definitions.projects["p"].operations) == 20

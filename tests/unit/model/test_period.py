@@ -1,0 +1,76 @@
+"""Periods: status, parents and parts."""
+
+from datetime import date
+
+import pytest
+
+from dobonomodo.model import Period, PeriodStatus, Schedule
+from dobonomodo.problems.definition import PeriodNotFound
+
+
+def period(identifier: str, level: str, start: str, end: str, parent: str | None = None) -> Period:
+    first, last = date.fromisoformat(start), date.fromisoformat(end)
+    return Period(identifier=identifier, level=level, parent=parent, start_date=first, end_date=last)
+
+
+YEAR = period("2026", "year", "2026-01-01", "2026-12-31")
+Q1 = period("2026-Q1", "quarter", "2026-01-01", "2026-03-31", "2026")
+JAN = period("2026-01", "month", "2026-01-01", "2026-01-31", "2026-Q1")
+FEB = period("2026-02", "month", "2026-02-01", "2026-02-28", "2026-Q1")
+LOOSE = period("2026-04", "month", "2026-04-01", "2026-04-30")
+SCHEDULE = Schedule(
+    "fiscal", (YEAR, Q1, JAN, FEB, LOOSE), {"year": None, "quarter": "year", "month": "quarter", "week": "year"}
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "wanted", "allowed"),
+    [
+        ("open", "closed", True), ("closed", "locked", True), ("open", "open", True), ("locked", "locked", True),
+        ("open", "locked", False), ("closed", "open", False), ("locked", "closed", False), ("locked", "open", False),
+    ],
+)  # fmt: skip
+def test_status_goes_one_way(status: PeriodStatus, wanted: PeriodStatus, allowed: bool) -> None:
+    moved, problems = JAN.model_copy(update={"status": status}).move_to(wanted)
+    assert (moved is not None and moved.status == wanted) is allowed
+    assert [problem.code for problem in problems] == ([] if allowed else ["INVALID_TRANSITION"])
+
+
+def test_a_period_is_found_by_its_identifier() -> None:
+    assert SCHEDULE.find("2026-Q1").value is Q1
+
+
+def test_a_period_that_is_not_there_is_answered_with_the_nearest() -> None:
+    value, (problem,) = SCHEDULE.find("2026-1")
+    assert value is None
+    assert isinstance(problem, PeriodNotFound)
+    assert problem.calendar == "fiscal"
+    assert problem.hint() == "did you mean `2026-01`?"
+
+
+def test_parts_of_a_period_are_in_date_order() -> None:
+    assert SCHEDULE.children(YEAR, "month") == (JAN, FEB, LOOSE)
+    assert SCHEDULE.children(YEAR, "quarter") == (Q1,)
+    assert SCHEDULE.children(Q1, "month") == (JAN, FEB)
+
+
+def test_a_period_is_its_own_part_at_its_level_and_has_none_above() -> None:
+    assert SCHEDULE.children(JAN, "month") == (JAN,)
+    assert SCHEDULE.children(JAN, "quarter") == ()
+    assert SCHEDULE.children(Q1, "week") == ()
+
+
+def test_levels_are_compared_by_their_parents() -> None:
+    assert SCHEDULE.is_finer("month", "year")
+    assert not SCHEDULE.is_finer("year", "month")
+    assert not SCHEDULE.is_finer("week", "quarter")
+    assert not SCHEDULE.is_finer("month", "month")
+
+
+def test_statuses_that_were_reached_meanwhile() -> None:
+    later = SCHEDULE.with_statuses({"2026-01": "closed"})
+    assert [each.status for each in later.at_level("month")] == ["closed", "open", "open"]
+
+
+def test_the_status_is_no_part_of_the_fingerprint() -> None:
+    assert JAN.model_copy(update={"status": "closed"}).fingerprint() == JAN.fingerprint()
