@@ -56,7 +56,9 @@ class Applied:
 class Workspace:
     """A folder of definitions, its store, and what can be done with them."""
 
-    def __init__(self, root: Path, sources: Sequence[Source], *, faults: Sequence[Problem] = (), environment: str | None = None) -> None:
+    def __init__(
+        self, root: Path, sources: Sequence[Source], *, faults: Sequence[Problem] = (), environment: str | None = None
+    ) -> None:
         self.root = root
         self._definitions, problems = load_definitions(sources)
         self._load_problems = in_order([*faults, *problems])
@@ -99,7 +101,11 @@ class Workspace:
         for project in own.projects.values():
             found.extend(self._plan(project, datasets).problems)
         for project, uncertain_from in own.salvaged:
-            found.extend(self._plan(project, datasets, uncertain_from=NEVER if uncertain_from is None else uncertain_from).problems)
+            found.extend(
+                self._plan(
+                    project, datasets, uncertain_from=NEVER if uncertain_from is None else uncertain_from
+                ).problems
+            )
         return in_order(_once(found))
 
     def require_sound(self) -> None:
@@ -169,7 +175,11 @@ class Workspace:
             period=period,
         )
         return plan_project(
-            project, datasets=datasets, resolution=resolution, datasources=own.datasources, uncertain_from=uncertain_from
+            project,
+            datasets=datasets,
+            resolution=resolution,
+            datasources=own.datasources,
+            uncertain_from=uncertain_from,
         )
 
     def _recorded_definitions(self) -> Definitions:
@@ -437,7 +447,11 @@ class _Datasets:
 
     def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
         own = self._own(dataset_id)
-        if own is not None and own.status == "active" and version in (None, self._number(own, needed=version is not None)):
+        if (
+            own is not None
+            and own.status == "active"
+            and version in (None, self._number(own, needed=version is not None))
+        ):
             return KnownDataset(own, self._number(own))
         if self._store is None:
             return None
@@ -450,7 +464,9 @@ class _Datasets:
         if found is None:
             return None
         registered = found.location
-        return KnownDataset(load_recorded(found, Dataset), found.version, registered=registered, has_period=_has_period(registered))
+        return KnownDataset(
+            load_recorded(found, Dataset), found.version, registered=registered, has_period=_has_period(registered)
+        )
 
     def _own(self, dataset_id: str) -> Dataset | None:
         return self._definitions.datasets.get(dataset_id) if self._definitions is not None else None
@@ -553,5 +569,3 @@ def who() -> str:
     with suppress(KeyError, OSError):
         return getpass.getuser()
     return "unknown"
-
-

@@ -15,7 +15,8 @@ def activate(
         int | None, typer.Option("--dataset-version", metavar="N", help="Pin this version of the input dataset.")
     ] = None,
     keep_pin: Annotated[
-        bool, typer.Option("--keep-pin", help="End a conflict by going on with the pinned version of the input dataset.")
+        bool,
+        typer.Option("--keep-pin", help="End a conflict by going on with the pinned version of the input dataset."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -33,7 +33,10 @@ def apply(
         stop(Exit.FAILURE)
     applied = workspace.apply()
     conflicts = {
-        project: [{"column": each.column, "change": each.change, "operations": [list(ref) for ref in each.operations]} for each in found]
+        project: [
+            {"column": each.column, "change": each.change, "operations": [list(ref) for ref in each.operations]}
+            for each in found
+        ]
         for project, found in applied.conflicts.items()
     }
     if as_json:
@@ -58,7 +61,9 @@ def _render(change: Change) -> str:
         return f"{head} v{change.version}"
     if change.action == "touched":
         return f"{head} v{change.version}: {', '.join(_differing(change))} (in place)"
-    return f"{head} v{change.before.version if change.before else 0} -> v{change.version}: {', '.join(_differing(change))}"
+    return (
+        f"{head} v{change.before.version if change.before else 0} -> v{change.version}: {', '.join(_differing(change))}"
+    )
 
 
 def _differing(change: Change) -> list[str]:

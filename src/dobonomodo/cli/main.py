@@ -18,6 +18,7 @@ from dobonomodo.cli.ls import ls, show_one
 from dobonomodo.cli.period import period
 from dobonomodo.cli.plan import plan
 from dobonomodo.cli.schema import schema
+from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
 
 app = typer.Typer(
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (validate, plan, apply, activate, deactivate):
+for command in (validate, test, plan, apply, activate, deactivate):
     app.command()(command)
 app.add_typer(period, name="period")
 app.command()(ls)
@@ -52,7 +53,9 @@ def common(
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR works too.")] = False,
-    environment: Annotated[str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")] = None,
+    environment: Annotated[
+        str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")

@@ -13,8 +13,12 @@ from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_p
 def plan(
     project: Annotated[str, typer.Argument(help="The id of the project.")],
     period: Annotated[str, typer.Option("--period", "-p", metavar="P", help="The period, such as 2026-01.")],
-    started_at: Annotated[str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")] = None,
-    draft: Annotated[bool, typer.Option("--draft", help="The files as they are, although a version is active.")] = False,
+    started_at: Annotated[
+        str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")
+    ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="The files as they are, although a version is active.")
+    ] = False,
     sql: Annotated[bool, typer.Option("--sql", help="Show the Spark SQL of each operation.")] = False,
     as_json: Json = False,
 ) -> None:

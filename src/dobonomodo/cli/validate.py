@@ -22,14 +22,20 @@ class OutputFormat(StrEnum):
 
 def validate(
     paths: Annotated[list[Path] | None, typer.Argument(help="Only the problems of these files or folders.")] = None,
-    output_format: Annotated[OutputFormat, typer.Option("--output-format", help="How problems are shown.")] = OutputFormat.FULL,
+    output_format: Annotated[
+        OutputFormat, typer.Option("--output-format", help="How problems are shown.")
+    ] = OutputFormat.FULL,
     as_json: Json = False,
 ) -> None:
     """Check every definition and every project; report all problems at once."""
     from dobonomodo.problems import render
 
     workspace = open_workspace(next(iter(paths), None) if paths else None)
-    problems = [each for each in workspace.problems() if _concerns(each.span.source.name if each.span else None, paths, workspace.root)]
+    problems = [
+        each
+        for each in workspace.problems()
+        if _concerns(each.span.source.name if each.span else None, paths, workspace.root)
+    ]
     failed = any(problem.severity == "error" for problem in problems)
     definitions = workspace.definitions
     counts = {
@@ -48,7 +54,9 @@ def validate(
     else:
         show_problems(problems)
         if not failed:
-            found = ", ".join(f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in counts.items() if number)
+            found = ", ".join(
+                f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in counts.items() if number
+            )
             say(f"all fine: {found}" if not problems else f"no errors: {found}")
     if failed:
         stop(Exit.FAILURE)

@@ -4,7 +4,7 @@ from dobonomodo.formula.check import HOLE, Checked, check_formula, convert, pars
 from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunFacts
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
-from dobonomodo.formula.render import render_formula
+from dobonomodo.formula.render import render_column, render_formula
 from dobonomodo.formula.scope import Columns, Scope
 from dobonomodo.formula.typed import ColumnRef, Typed, columns_of, flat_name
 from dobonomodo.formula.types import Type, parse_type
@@ -28,5 +28,6 @@ __all__ = [
     "parse_moment",
     "parse_type",
     "print_formula",
+    "render_column",
     "render_formula",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import assert_never
 
@@ -11,20 +12,25 @@ from dobonomodo.formula.sql import cast, literal, quote_name
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
 
 
-def render_formula(node: Typed, run: RunFacts) -> str:
-    """The expression for Spark; its type there is ``node.type``."""
+def render_column(column: ColumnRef) -> str:
+    """A column of a frame that holds joined columns beside its own."""
+    return quote_name(flat_name(column))
+
+
+def render_formula(node: Typed, run: RunFacts, *, column: Callable[[ColumnRef], str] = render_column) -> str:
+    """The expression for Spark; its type there is ``node.type``. ``column`` says how columns are found."""
     match node:
         case Literal():
             return literal(node.value, node.type)
         case ColumnRef():
-            return quote_name(flat_name(node))
+            return column(node)
         case Cast():
-            return cast(render_formula(node.operand, run), node.type)
+            return cast(render_formula(node.operand, run, column=column), node.type)
         case Apply():
-            arguments = [Argument(render_formula(each, run), each) for each in node.operands]
+            arguments = [Argument(render_formula(each, run, column=column), each) for each in node.operands]
             return node.function.render(node.way, arguments, run)
         case Operation():
-            return _render_operation(node, [render_formula(each, run) for each in node.operands])
+            return _render_operation(node, [render_formula(each, run, column=column) for each in node.operands])
         case _:
             assert_never(node)
 

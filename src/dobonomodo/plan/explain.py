@@ -57,9 +57,7 @@ def _describe_step(step: Step, run: RunFacts | None) -> dict[str, Any]:
 
 def shown_changes(step: Step) -> dict[str, tuple[Any, Any]]:
     """The columns an operation sets, without those that every operation sets."""
-    return {
-        name: change for name, change in step.changed_columns().items() if name == LABELS or not is_system(name)
-    }
+    return {name: change for name, change in step.changed_columns().items() if name == LABELS or not is_system(name)}
 
 
 def _describe_write(step: Step, write: Write) -> dict[str, Any]:

@@ -34,7 +34,9 @@ def find_conflicts(plan: Plan, dataset: Dataset) -> tuple[ColumnConflict, ...]:
         now = new.get(name.casefold())
         if now == kind:
             continue
-        users = tuple(step.spec.ref for step in plan.steps if name in step.lowered.reads and _is_loaded(plan, name, step.spec.seq))
+        users = tuple(
+            step.spec.ref for step in plan.steps if name in step.lowered.reads and _is_loaded(plan, name, step.spec.seq)
+        )
         if users:
             conflicts.append(ColumnConflict(name, str(kind), None if now is None else str(now), users))
     return tuple(conflicts)

@@ -1,0 +1,100 @@
+"""`dobo test`: run scenarios on real Spark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, Settings, open_workspace, say, show, show_json, show_problems, stop
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.scenarios import Result
+
+
+def test(
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files or folders; left out, scenarios/ of the workspace.")
+    ] = None,
+    choose: Annotated[
+        str | None, typer.Option("-k", metavar="EXPR", help="Only scenarios whose name fits: `fx and not gold`.")
+    ] = None,
+    first: Annotated[bool, typer.Option("-x", help="Stop at the first failure.")] = False,
+    junitxml: Annotated[Path | None, typer.Option("--junitxml", metavar="F", help="Write a JUnit report.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Run scenarios: given rows, a project, and what must come out."""
+    from dobonomodo import scenarios as suite
+
+    workspace = open_workspace()
+    wanted = paths or [workspace.root / "scenarios"]
+    missing = [path for path in wanted if not path.exists()]
+    if missing:
+        say(f"there is no {missing[0]}")
+        stop(Exit.NOTHING)
+    found, problems = suite.find_scenarios(wanted, root=workspace.root)
+    chosen = suite.choose(found, choose)
+    if problems:
+        show_problems(problems)
+        stop(Exit.FAILURE)
+    if not chosen:
+        say("no scenario found")
+        stop(Exit.NOTHING)
+    results = []
+    for result in suite.run_suite(chosen, _spark, definitions=workspace.definitions, stop_at_first=first):
+        results.append(result)
+        if not as_json:
+            _show(result, workspace.root)
+    failed = [result for result in results if not result.passed]
+    if junitxml is not None:
+        junitxml.write_text(suite.render_junit(results), encoding="utf-8")
+    if as_json:
+        data = [
+            {
+                "name": each.name,
+                "file": each.file,
+                "passed": each.passed,
+                "seconds": round(each.seconds, 3),
+                "differences": each.differences,
+            }
+            for each in results
+        ]
+        show_json("test", data, ok=not failed)
+    else:
+        show(f"{len(results) - len(failed)} passed, {len(failed)} failed")
+    if failed:
+        stop(Exit.FAILURE)
+
+
+_session: list[SparkSession] = []
+
+
+def _spark() -> SparkSession:
+    """One session for all scenarios, set up for few rows."""
+    if not _session:
+        from dobonomodo.engine import open_session
+
+        say("starting Spark")
+        small = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+        _session.append(open_session(master="local[2]", app_name="dobo test", conf=small))
+    return _session[0]
+
+
+def _show(result: Result, root: Path) -> None:
+    if result.passed:
+        if Settings.verbose:
+            show(f"passed  {result.file}: {result.name} ({result.seconds:.2f} s)")
+        return
+    show(f"FAILED  {result.file}: {result.name}")
+    for line in result.differences:
+        show(f"        {line}")
+    if result.actual:
+        folder = root / ".dobo" / "failed"
+        folder.mkdir(parents=True, exist_ok=True)
+        kept = folder / (Path(result.file).stem + ".json")
+        kept.write_text(json.dumps(result.actual, indent=2, default=str, ensure_ascii=False), encoding="utf-8")
+        show(f"        the actual rows are in {kept.relative_to(root)}")

@@ -1,0 +1,22 @@
+"""Spark: where it runs and how it is set up. With storage, the only package that knows pyspark."""
+
+from dobonomodo.engine.java import Java, JavaMissing, find_java, require_java
+from dobonomodo.engine.session import (
+    RESULT_SETTINGS,
+    SessionConflict,
+    SettingRefused,
+    SparkMissing,
+    open_session,
+)
+
+__all__ = [
+    "RESULT_SETTINGS",
+    "Java",
+    "JavaMissing",
+    "SessionConflict",
+    "SettingRefused",
+    "SparkMissing",
+    "find_java",
+    "open_session",
+    "require_java",
+]

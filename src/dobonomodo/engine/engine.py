@@ -1,0 +1,255 @@
+"""The engine: runs a plan on Spark. Outputs are its only actions; counts and digests come from the same jobs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dobonomodo.engine.digest import HASHES, ROWS, digest_columns, render_digest
+from dobonomodo.engine.faults import ExpressionPlace, explain_fault
+from dobonomodo.engine.frames import MULTIPLE, Frames, Mark, RunContext, seed_of, tracker
+from dobonomodo.engine.reading import Reader
+from dobonomodo.formula import RunFacts, Type, Typed, render_formula
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Rel, Write, inputs_of
+from dobonomodo.plan.system import OPERATION_SEQ
+from dobonomodo.problems import OperationRef, RunFailed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class OperationCounts:
+    """What an operation did to how many rows. The working set counts with its deleted rows (C-50)."""
+
+    seq: int
+    name: str
+    type: str
+    rows_in: int | None = None
+    selected: int | None = None
+    added: int | None = None
+    deleted: int | None = None
+    rows_out: int | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputResult:
+    """What an output wrote."""
+
+    seq: int
+    table: str
+    destination: str
+    rows: int
+    digest: str
+    columns: Mapping[str, Type]
+    seconds: float
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """A finished run of a plan."""
+
+    operations: tuple[OperationCounts, ...]
+    outputs: tuple[OutputResult, ...]
+
+
+class Writer(Protocol):
+    """Puts rows where they belong."""
+
+    def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
+        """Write all rows of a frame, once; what it returns is kept with the result."""
+        ...
+
+
+class SparkEngine:
+    """Runs plans in a Spark session, classic or Connect."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+
+    def run(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        *,
+        reader: Reader,
+        writer: Writer,
+        as_of: date | None = None,
+    ) -> Outcome:
+        """Compute and write every output of a plan, in order. Raises ``RunFailed``; outputs before that stay."""
+        seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
+        frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start))
+        places = list(_places(plan, facts))
+        counting = _Counting(plan)
+        with _mapped(places, None):
+            frames.track(plan.start.node, counting.marks)
+        outputs: list[OutputResult] = []
+        counts: tuple[OperationCounts, ...] = counting.counts({}, {})
+        for step in plan.steps:
+            write = step.lowered.write
+            if write is None:
+                continue
+            with _mapped(places, step.spec.ref):
+                result, metrics = self._write(frames, step, write, counting, writer)
+            outputs.append(result)
+            counts = counting.counts(metrics, {each.seq: each.rows for each in outputs})
+        return Outcome(counts, tuple(outputs))
+
+    def _write(
+        self, frames: Frames, step: Step, write: Write, counting: _Counting, writer: Writer
+    ) -> tuple[OutputResult, Mapping[str, Any]]:
+        from pyspark.sql import Observation
+        from pyspark.sql import functions as F
+
+        started = time.monotonic()
+        working = frames.make(step.before.node)
+        seen = Observation()
+        counted = working.observe(seen, *(F.expr(sql).alias(name) for name, sql in counting.metrics(step).items()))
+        kept = counted
+        if isinstance(write.rows, Keep) and write.rows.rows is step.before.node:
+            kept = counted.where(render_formula(write.rows.condition, frames.facts))
+        rows = kept.selectExpr(*(quote_name(name) for name in write.columns))
+        written = Observation()
+        final = rows.observe(written, *(F.expr(sql) for sql in digest_columns(write.columns)))
+        columns = {name: step.before.columns[name] for name in write.columns}
+        details = writer.write(final, write, seq=step.spec.seq, columns=columns)
+        number = int(written.get[ROWS])
+        result = OutputResult(
+            seq=step.spec.seq,
+            table=write.destination.name,
+            destination=str(write.destination),
+            rows=number,
+            digest=render_digest(number, [written.get[name] for name in HASHES]),
+            columns=columns,
+            seconds=time.monotonic() - started,
+            details=details,
+        )
+        return result, seen.get
+
+
+class _Counting:
+    """Row counts of operations, out of one look at the working dataset when it is written."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.marks: dict[int, Mark] = {}
+        self._numbers: dict[int, Mark] = {}
+        for number, step in enumerate(plan.steps):
+            selected = step.lowered.selected
+            if selected is None or step.spec.type not in ("update", "delete", "aggregate"):
+                continue
+            mark = Mark(number, selected)
+            self._numbers[step.spec.seq] = mark
+            self.marks[id(step.after.node)] = mark
+
+    def metrics(self, until: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        seq = quote_name(OPERATION_SEQ)
+        found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if(({quote_name(tracker(0))} & 1L) <> 0L)"}
+        for step in self._plan.steps:
+            number = step.spec.seq
+            if number >= until.spec.seq:
+                break
+            if mark := self._numbers.get(number):
+                found[f"selected_{number}"] = f"count_if(({quote_name(mark.column)} & {mark.bit}L) <> 0L)"
+            if step.lowered.added is not None:
+                found[f"added_{number}"] = f"count_if({seq} = {number}L)"
+        return found
+
+    def counts(self, metrics: Mapping[str, Any], written: Mapping[int, int]) -> tuple[OperationCounts, ...]:
+        """The counts of every operation that a look has reached."""
+        rows: int | None = metrics.get("loaded")
+        counts = []
+        for step in self._plan.steps:
+            spec, seq = step.spec, step.spec.seq
+            kind = spec.type
+            selected = written.get(seq) if kind == "output" else metrics.get(f"selected_{seq}")
+            reached = rows is not None and (
+                kind == "output" and seq in written or f"selected_{seq}" in metrics or f"added_{seq}" in metrics
+            )
+            if not reached or rows is None:
+                counts.append(OperationCounts(seq, spec.name, kind))
+                rows = None if kind != "output" else rows
+                continue
+            added = metrics.get(f"added_{seq}", 0)
+            if kind == "append":
+                selected = added
+            counts.append(
+                OperationCounts(
+                    seq=seq,
+                    name=spec.name,
+                    type=kind,
+                    rows_in=rows,
+                    selected=selected,
+                    added=added,
+                    deleted=selected if kind == "delete" else 0,
+                    rows_out=rows + added,
+                )
+            )
+            rows += added
+        return tuple(counts)
+
+
+class _mapped:  # noqa: N801  reads as a word in a with statement
+    """Turns what Spark raises into ``RunFailed``."""
+
+    def __init__(self, places: list[ExpressionPlace], operation: OperationRef | None) -> None:
+        self._places, self._operation = places, operation
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        from dataclasses import replace
+
+        if error is None or isinstance(error, RunFailed) or not _is_spark_error(error):
+            return
+        problem = explain_fault(error, self._places)  # type: ignore[arg-type]
+        if problem.operation is None and self._operation is not None:
+            problem = replace(problem, operation=self._operation)
+        raise RunFailed(problem) from error
+
+
+def _is_spark_error(error: BaseException) -> bool:
+    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+
+
+def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:
+    """Every expression of every operation as SQL, to find by Spark's report which operation it came from."""
+    for step in plan.steps:
+        ref = step.spec.ref
+        target = step.lowered.write.rows if step.lowered.write else step.after.node
+        for node in _between(target, step.before.node):
+            if isinstance(node, Lookup):
+                yield ExpressionPlace(ref, f"{MULTIPLE}|{node.alias}|", render_formula(node.on, facts))
+            for expression in _expressions(node):
+                yield ExpressionPlace(ref, render_formula(expression, facts), None)
+
+
+def _between(node: Rel, stop: Rel) -> Iterator[Rel]:
+    if node is stop:
+        return
+    yield node
+    for each in inputs_of(node):
+        yield from _between(each, stop)
+
+
+def _expressions(node: Rel) -> Iterator[Typed]:
+    match node:
+        case Keep():
+            yield node.condition
+        case Derive():
+            yield from node.values.values()
+        case Lookup():
+            yield node.on
+        case Group():
+            yield from node.keys.values()
+            yield from node.values.values()
+        case _:
+            return

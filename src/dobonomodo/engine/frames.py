@@ -1,0 +1,408 @@
+"""From relational nodes to DataFrames: one ``match``, one ``select`` per node, expressions as SQL text."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from functools import reduce
+from typing import TYPE_CHECKING, assert_never
+
+from dobonomodo.engine.reading import FILE_NUMBER, ROW_NUMBER, Reader, StoredRows
+from dobonomodo.engine.rowid import IdSeed, id_by_key, id_by_position
+from dobonomodo.formula import RunFacts, Typed, columns_of, flat_name, render_column, render_formula
+from dobonomodo.formula.sql import literal, quote_name, quote_text
+from dobonomodo.formula.typed import ColumnRef, Operation
+from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Rel, Scan, Stack, inputs_of
+from dobonomodo.plan.system import (
+    CREATED_AT,
+    DELETED,
+    LABELS,
+    OPERATION_SEQ,
+    PERIOD,
+    PERIOD_FROM,
+    PERIOD_TO,
+    ROW_ID,
+    SOURCE_DATASET,
+    SOURCE_TABLE,
+    UPDATED_AT,
+)
+from dobonomodo.problems import OperationRef, RunFailed
+from dobonomodo.problems.run import AppendDataLoad, DataLoad
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+MATCHES = "#matches"
+MULTIPLE = "JOIN_MULTIPLE_MATCHES"
+"""Marks the message by which a join with more than one match stops the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What frames depend on beside the plan."""
+
+    facts: RunFacts
+    seed: IdSeed
+    as_of: date
+    """The date at which bitemporal rows must be valid."""
+
+
+TRACKER = "#selected"
+BITS = 62
+"""Operations that one hidden column can remember."""
+
+
+def tracker(number: int) -> str:
+    """The hidden column that remembers the operation with this number in the plan."""
+    return f"{TRACKER}{number // BITS}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mark:
+    """An operation whose selected rows are remembered."""
+
+    number: int
+    selected: Typed
+
+    @property
+    def column(self) -> str:
+        """Where it is remembered."""
+        return tracker(self.number)
+
+    @property
+    def bit(self) -> int:
+        """By which bit; the first is for rows that were active when they were loaded."""
+        return 1 << (self.number % BITS + 1)
+
+    def sql(self, condition: str) -> str:
+        """The hidden column after the operation."""
+        name = quote_name(self.column)
+        return f"CASE WHEN {condition} THEN {name} | {self.bit}L ELSE {name} END"
+
+
+class Frames:
+    """The DataFrames of a plan's nodes, each made once."""
+
+    def __init__(self, spark: SparkSession, reader: Reader, run: RunContext) -> None:
+        self._spark = spark
+        self._reader = reader
+        self._run = run
+        self._made: dict[int, tuple[Rel, DataFrame]] = {}
+        self._marks: dict[int, Mark] = {}
+
+    def make(self, node: Rel) -> DataFrame:
+        """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
+        pending = [node]
+        while pending:
+            current = pending[-1]
+            missing = [each for each in inputs_of(current) if id(each) not in self._made]
+            if missing:
+                pending.extend(missing)
+                continue
+            pending.pop()
+            if id(current) not in self._made:
+                self._made[id(current)] = (current, self._make(current))
+        return self._made[id(node)][1]
+
+    @property
+    def facts(self) -> RunFacts:
+        """The clock and period of the run."""
+        return self._run.facts
+
+    def track(self, start: Rel, marks: Mapping[int, Mark]) -> None:
+        """From ``start`` on, remember in hidden columns which operations select a row; ``marks`` are by node."""
+        self._marks = dict(marks)
+        hidden = sorted({mark.column for mark in marks.values()} | {tracker(0)})
+        first = f"CASE WHEN {quote_name(DELETED)} THEN 0L ELSE 1L END AS {quote_name(tracker(0))}"
+        others = [f"0L AS {quote_name(name)}" for name in hidden if name != tracker(0)]
+        self._made[id(start)] = (start, self.make(start).selectExpr("*", first, *others))
+
+    def _frame(self, node: Rel) -> DataFrame:
+        return self._made[id(node)][1]
+
+    def _make(self, node: Rel) -> DataFrame:
+        match node:
+            case Scan():
+                return self._scan(node)
+            case Keep():
+                return self._frame(node.rows).where(self._sql(node.condition))
+            case Derive():
+                return self._derive(node)
+            case Lookup():
+                return self._lookup(node)
+            case Group():
+                return self._group(node)
+            case Mint():
+                return self._mint(node)
+            case Stack():
+                return self._stack(node)
+            case _:
+                assert_never(node)
+
+    def _sql(self, expression: Typed) -> str:
+        return render_formula(expression, self._run.facts)
+
+    # --- reading
+
+    def _scan(self, node: Scan) -> DataFrame:
+        stored = self._reader.read(node.use)
+        parts = [self._load(node, rows) for rows in stored]
+        return reduce(lambda one, other: one.unionByName(other), parts)
+
+    def _load(self, node: Scan, rows: StoredRows) -> DataFrame:
+        """The rows of one location that belong to the run, with every system column in place."""
+        use, frame = node.use, rows.frame
+        present = {name.casefold(): name for name in frame.columns}
+        self._require_time(use, rows, present)
+        for condition in self._belongs(use, rows, present):
+            frame = frame.where(condition)
+        selected = []
+        for name, kind in node.schema.own.items():
+            sql = (
+                quote_name(present[name.casefold()])
+                if name in use.columns
+                else self._system(name, kind, use, rows, present)
+            )
+            selected.append(f"{sql} AS {quote_name(name)}")
+        return frame.selectExpr(*selected)
+
+    def _belongs(self, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> Iterable[str]:
+        """The conditions that pick the run's period, by the dataset's own temporal mode (R-104)."""
+        if use.temporal_mode == "period" and PERIOD in present:
+            periods = dict.fromkeys([self._run.facts.period, *(each.period for each in use.locations if each.period)])
+            listed = ", ".join(quote_text(period) for period in periods)
+            yield f"{quote_name(present[PERIOD])} IN ({listed})"
+        if use.temporal_mode == "bitemporal":
+            start, end = _interval(present)
+            as_of = literal(self._run.as_of, DATE)
+            yield f"CAST({quote_name(start)} AS DATE) <= {as_of}"
+            yield f"({quote_name(end)} IS NULL OR CAST({quote_name(end)} AS DATE) > {as_of})"
+
+    def _require_time(self, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> None:
+        """A period dataset needs periods, a bitemporal one needs dates (C-59)."""
+        detail = None
+        if use.temporal_mode == "period" and PERIOD not in present and rows.period is None:
+            detail = "its rows have no column `_period`, and its temporal mode is period"
+        if use.temporal_mode == "bitemporal" and _interval_or_none(present) is None:
+            detail = "its rows have no `_period_from` and `_period_to`, nor `valid_from` and `valid_to`"
+        if detail is not None:
+            kind = AppendDataLoad if use.role == "append" else DataLoad
+            operation = OperationRef(use.seq, "") if use.seq else None
+            raise RunFailed(kind(dataset_id=use.dataset_id, detail=detail, operation=operation))
+
+    def _system(self, name: str, kind: Type, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> str:
+        """A system column: as stored where it is, else what a loaded row starts with."""
+        clock = literal(self._run.facts.started_at, TIMESTAMP)
+        starts: dict[str, str] = {
+            DELETED: "FALSE",
+            CREATED_AT: clock,
+            UPDATED_AT: clock,
+            SOURCE_DATASET: quote_text(use.dataset_id),
+            SOURCE_TABLE: quote_text(use.table),
+            LABELS: "''",
+        }
+        synonyms = {UPDATED_AT: "_modified_at", SOURCE_DATASET: "_source_dataset"}
+        stored = present.get(name) or present.get(synonyms.get(name, ""))
+        if name == OPERATION_SEQ:
+            return literal(0, kind)
+        if name == ROW_ID:
+            made = self._loaded_id(use, present)
+            return f"coalesce({quote_name(stored)}, {made})" if stored else made
+        if name == PERIOD:
+            given = quote_text(rows.period) if rows.period is not None else literal(None, TEXT)
+            return f"CAST({quote_name(stored)} AS STRING)" if stored else given
+        if name in (PERIOD_FROM, PERIOD_TO):
+            found = _interval(present)[0 if name == PERIOD_FROM else 1]
+            return f"CAST({quote_name(found)} AS DATE)"
+        if stored is None:
+            return starts[name]
+        return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
+
+    def _loaded_id(self, use: DatasetUse, present: Mapping[str, str]) -> str:
+        what = f"load/{use.role}/{use.dataset_id}/{use.table}"
+        if use.natural_key:
+            keys = [quote_name(present[name.casefold()]) for name in use.natural_key]
+            return id_by_key(self._run.seed, what, keys)
+        if ROW_NUMBER in present:
+            file = quote_name(FILE_NUMBER) if FILE_NUMBER in present else "0"
+            return id_by_position(self._run.seed, what, file=file, row=quote_name(ROW_NUMBER))
+        return id_by_key(self._run.seed, what, [quote_name(present[name.casefold()]) for name in use.columns])
+
+    # --- computing
+
+    def _derive(self, node: Derive) -> DataFrame:
+        selected = []
+        for name in node.schema.own:
+            value = node.values.get(name)
+            selected.append(quote_name(name) if value is None else f"{self._sql(value)} AS {quote_name(name)}")
+        below = node.rows.schema.joined
+        for alias, columns in node.schema.joined.items():
+            for column in columns:
+                flat = f"{alias}.{column}"
+                kept = alias in below
+                selected.append(quote_name(flat) if kept else f"{literal(None, columns[column])} AS {quote_name(flat)}")
+        frame = self._frame(node.rows)
+        return frame.selectExpr(*selected, *self._tracked(node, frame))
+
+    def _tracked(self, node: Derive | Stack, frame: DataFrame) -> list[str]:
+        """The hidden columns of a frame, as they are after a node."""
+        mark = self._marks.get(id(node))
+        return [
+            f"{mark.sql(self._sql(mark.selected))} AS {quote_name(name)}"
+            if mark is not None and mark.column == name
+            else quote_name(name)
+            for name in frame.columns
+            if name.startswith(TRACKER)
+        ]
+
+    def _stack(self, node: Stack) -> DataFrame:
+        rows, more = self._frame(node.rows), self._frame(node.more)
+        if id(node) in self._marks:
+            shown = [quote_name(name) for name in rows.columns if not name.startswith(TRACKER)]
+            rows = rows.selectExpr(*shown, *self._tracked(node, rows))
+        missing = [name for name in rows.columns if name.startswith(TRACKER) and name not in more.columns]
+        if missing:
+            more = more.selectExpr("*", *(f"0L AS {quote_name(name)}" for name in missing))
+        return rows.unionByName(more)
+
+    def _group(self, node: Group) -> DataFrame:
+        from pyspark.sql import functions as F
+
+        keys = [F.expr(self._sql(key)).alias(name) for name, key in node.keys.items()]
+        values = [F.expr(self._sql(value)).alias(name) for name, value in node.values.items()]
+        return self._frame(node.rows).groupBy(*keys).agg(*values)
+
+    def _mint(self, node: Mint) -> DataFrame:
+        sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
+        frame = self._frame(node.rows)
+        kept = [quote_name(name) for name in frame.columns if name != ROW_ID]
+        return frame.selectExpr(*kept, f"{sql} AS {quote_name(ROW_ID)}")
+
+    # --- joining
+
+    def _lookup(self, node: Lookup) -> DataFrame:
+        """A left join that stops the job, within the job, when a row that takes part has more than one match."""
+        parts = _parts(node.on)
+        keys = [pair for part in parts if (pair := _equality(part, node.alias)) is not None]
+        rest = [part for part in parts if _equality(part, node.alias) is None]
+        if keys and not rest:
+            return self._join_by_key(node, keys)
+        return self._join_by_search(node, keys, rest)
+
+    def _join_by_key(self, node: Lookup, keys: list[tuple[Typed, Typed]]) -> DataFrame:
+        """Equalities only: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
+        from pyspark.sql import functions as F
+
+        source = self._flat_source(node)
+        inner = [self._sql(right) for _, right in keys]
+        counted = source.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {quote_name(MATCHES)}")
+        condition = " AND ".join(
+            [
+                self._sql(node.only),
+                *(f"{self._sql(left)} = {right}" for (left, _), right in zip(keys, inner, strict=True)),
+            ]
+        )
+        joined = self._frame(node.rows).join(counted, F.expr(condition), "left")
+        shown = [(self._sql(left), f"{_names(left, right)}") for left, right in keys]
+        check = (
+            f"CASE WHEN {quote_name(MATCHES)} > 1 THEN {self._raise(node, quote_name(MATCHES), shown)} ELSE TRUE END"
+        )
+        return joined.where(check).drop(MATCHES)
+
+    def _join_by_search(self, node: Lookup, keys: list[tuple[Typed, Typed]], rest: list[Typed]) -> DataFrame:
+        """Other conditions: the candidates of a key come as one list, in which each row looks for its match."""
+        from pyspark.sql import functions as F
+
+        source = self._flat_source(node)
+        columns = list(node.schema.joined[node.alias])
+        fields = ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
+        candidates = quote_name("#candidates")
+        key_names = [f"#key{number}" for number in range(len(keys))]
+        keyed = [F.expr(self._sql(right)).alias(name) for name, (_, right) in zip(key_names, keys, strict=True)]
+        listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias("#candidates"))
+        equal = [f"{self._sql(left)} = {quote_name(name)}" for name, (left, _) in zip(key_names, keys, strict=True)]
+        condition = " AND ".join([self._sql(node.only), *equal])
+        joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
+        test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
+        found = quote_name("#found")
+        own = [quote_name(name) for name in self._frame(node.rows).columns]
+        narrowed = joined.selectExpr(*own, f"filter({candidates}, c -> {test}) AS {found}")
+        used = list(
+            dict.fromkeys(each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
+        )
+        shown = [(self._sql(each), flat_name(each)) for each in used]
+        check = f"CASE WHEN size({found}) > 1 THEN {self._raise(node, f'size({found})', shown)} ELSE TRUE END"
+        values = [
+            f"try_element_at({found}, 1).{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns
+        ]
+        return narrowed.where(check).selectExpr(*own, *values)
+
+    def _candidate_sql(self, part: Typed, alias: str) -> str:
+        """A condition in which the joined columns are fields of the candidate ``c``."""
+
+        def column(each: ColumnRef) -> str:
+            return f"c.{quote_name(each.name)}" if each.qualifier == alias else render_column(each)
+
+        return render_formula(part, self._run.facts, column=column)
+
+    def _flat_source(self, node: Lookup) -> DataFrame:
+        columns = node.schema.joined[node.alias]
+        return self._frame(node.source).selectExpr(
+            *(f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns)
+        )
+
+    def _raise(self, node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:
+        """An error that names alias, count and key values; it becomes JOIN_MULTIPLE_MATCHES."""
+        pairs = ", ', ', ".join(
+            f"{quote_text(f'{name} = ')}, coalesce(CAST({sql} AS STRING), 'NULL')" for sql, name in shown
+        )
+        keys = f"concat({pairs})" if pairs else "''"
+        head = quote_text(f"{MULTIPLE}|{node.alias}|")
+        return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
+
+
+def _parts(on: Typed) -> list[Typed]:
+    """The conditions that are joined by AND at the top."""
+    if isinstance(on, Operation) and on.operator == "AND":
+        return [part for operand in on.operands for part in _parts(operand)]
+    return [on]
+
+
+def _equality(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
+    """The two sides of ``mine = theirs``, the joined one second; None for any other condition."""
+    if not isinstance(part, Operation) or part.operator != "=":
+        return None
+    left, right = part.operands
+    sides = [{column.qualifier == alias for column in columns_of(side)} for side in (left, right)]
+    if sides == [{False}, {True}]:
+        return left, right
+    return (right, left) if sides == [{True}, {False}] else None
+
+
+def _names(left: Typed, right: Typed) -> str:
+    """What a key is called in a message: the joined column if it is one."""
+    return next((flat_name(side) for side in (left, right) if isinstance(side, ColumnRef)), "key")
+
+
+def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:
+    for start, end in ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to")):
+        if start in present and end in present:
+            return present[start], present[end]
+    return None
+
+
+def _interval(present: Mapping[str, str]) -> tuple[str, str]:
+    found = _interval_or_none(present)
+    if found is None:
+        raise AssertionError("checked before")
+    return found
+
+
+def seed_of(project_id: str, fingerprint: str, facts: RunFacts) -> IdSeed:
+    """Where row ids of a run start (C-84)."""
+    text = hashlib.sha256(f"{project_id}\0{fingerprint}\0{facts.period}".encode()).hexdigest()
+    return IdSeed(text, facts.started_at)

@@ -1,0 +1,34 @@
+"""What the engine needs to know of stored rows. Storages give it; the engine does not know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from dobonomodo.plan.dataset import DatasetUse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+FILE_NUMBER = "#file"
+ROW_NUMBER = "#row"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRows:
+    """The rows of one location, with declared columns in their declared types and whatever system columns are stored.
+
+    Rows without a stored id are told apart by ``#file`` and ``#row``, if the frame has them, else by their natural key.
+    """
+
+    frame: DataFrame
+    period: str | None = None
+    """The period that all rows belong to, where the location says it."""
+
+
+class Reader(Protocol):
+    """Finds stored rows."""
+
+    def read(self, use: DatasetUse) -> list[StoredRows]:
+        """The rows of every location of a dataset; at least one frame, which may be empty."""
+        ...

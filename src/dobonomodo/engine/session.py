@@ -1,0 +1,221 @@
+"""The Spark sessions that we open ourselves, and their settings. A session that a user hands in is never changed."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import sys
+import warnings
+import weakref
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from dobonomodo.engine.java import launch_environment, require_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOCAL = "local[*]"
+
+RESULT_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {
+        # Overflow, a bad cast or an invalid date is an error, not a silent NULL.
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.timestampType": "TIMESTAMP_LTZ",
+        "spark.sql.caseSensitive": "false",
+        # Scale gives way before integer digits do; the types of our formulas are computed by this rule.
+        "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+        # Dates are parsed by java.time alone; the older parsers accept 2026-02-30.
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
+        # Otherwise Spark replaces ${...} in every statement, inside text literals too.
+        "spark.sql.variable.substitute": "false",
+        # Both decide how literals of rendered SQL are read.
+        "spark.sql.parser.escapedStringLiterals": "false",
+        "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+    }
+)
+"""Settings on which results depend. They hold in every session we open, and ``conf`` cannot change them."""
+
+_LAUNCH_SETTINGS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
+    # On by default in a session that Python starts; draws over our own output on stderr.
+    "spark.ui.showConsoleProgress": "false",
+    # Records a Python stack for each call, at up to four times the cost of building a plan (Spark 4.3).
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # A Hive on the class path would create a database in the current folder.
+    "spark.sql.catalogImplementation": "in-memory",
+}
+
+# Locale and zone of the machine would show in formatted numbers and dates, its encoding in file contents.
+_JAVA_OPTIONS = (
+    "-Duser.language=en",
+    "-Duser.country=US",
+    "-Duser.timezone=UTC",
+    "-Dfile.encoding=UTF-8",
+    f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"',
+)
+_JAVA_OPTIONS_SETTING = "spark.driver.extraJavaOptions"
+
+
+class SparkMissing(Exception):
+    """PySpark, or what its Connect client needs, is not installed; the message says how to get it."""
+
+
+class SettingRefused(Exception):
+    """A Spark setting was asked for that would change results, or that Spark does not take any more once it runs."""
+
+
+class SessionConflict(Exception):
+    """Spark already runs in this process, with another master than the one asked for."""
+
+
+def open_session(
+    *,
+    master: str | None = None,
+    remote: str | None = None,
+    app_name: str = "dobo",
+    conf: Mapping[str, str] = MappingProxyType({}),
+) -> SparkSession:
+    """A session of our own: on this machine, on the cluster ``master``, or on the Spark Connect server ``remote``.
+
+    One process has one Spark. Where it runs already, the new session is opened in it, beside the others and without
+    touching their settings; stopping a session stops them all. ``conf`` adds settings.
+    """
+    if master is not None and remote is not None:
+        raise SessionConflict("a session has a `master` or a `remote`, not both")
+    for name, value in conf.items():
+        if RESULT_SETTINGS.get(name, value) != value:
+            raise SettingRefused(f"`{name}` decides results and stays `{RESULT_SETTINGS[name]}`")
+    with _without_pandas_warning():
+        try:
+            session = (
+                _open_remote(remote, conf=conf)
+                if remote is not None
+                else _open_classic(master, app_name=app_name, conf=conf)
+            )
+        except ImportError as fault:
+            extra = "spark" if remote is None else "connect"
+            raise SparkMissing(f"{fault}\nTo get it: pip install 'dobonomodo[{extra}]'") from fault
+    _silence_python_loggers()
+    return session
+
+
+def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
+    if running is not None:
+        if master is not None and master != running.master:
+            raise SessionConflict(f"Spark already runs in this process with master `{running.master}`, not `{master}`")
+        session = SparkSession(running).newSession()
+        _set_all(session, {**conf, **RESULT_SETTINGS})
+        return session
+
+    settings = _settings_of_launch(master or LOCAL, app_name=app_name, conf=conf)
+    with _environment(_variables_of_launch(master or LOCAL)):
+        return SparkSession(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
+
+
+def _open_remote(remote: str, *, conf: Mapping[str, str]) -> SparkSession:
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.remote(remote).create()
+    # A connection that is still open when Python takes its modules down can wait for ever (Spark 4.3, grpcio 1.85).
+    atexit.register(_close_connection, weakref.ref(session))
+    _set_all(session, {**conf, **RESULT_SETTINGS})
+    return session
+
+
+def _close_connection(reference: weakref.ref[SparkSession]) -> None:
+    session = reference()
+    if session is not None:
+        session.client.close()
+
+
+def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
+    from pyspark.errors import AnalysisException
+
+    for name, value in settings.items():
+        # Setting what holds already can print a warning that the setting is deprecated.
+        if session.conf.get(name, None) == value:
+            continue
+        try:
+            session.conf.set(name, value)
+        except AnalysisException as fault:
+            raise SettingRefused(f"`{name}` cannot be set in a Spark that runs already") from fault
+
+
+def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
+    settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
+    if _is_local(master):
+        settings |= {
+            # No port is open to the network, and no name server is asked for the machine's own name.
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            # Spark's 200 are for a cluster; here each one is a task that costs milliseconds.
+            "spark.sql.shuffle.partitions": str(4 * _cores(master)),
+        }
+    java_options = [*_JAVA_OPTIONS, conf[_JAVA_OPTIONS_SETTING]] if _JAVA_OPTIONS_SETTING in conf else _JAVA_OPTIONS
+    return {
+        **settings,
+        **conf,
+        **RESULT_SETTINGS,
+        "spark.master": master,
+        _JAVA_OPTIONS_SETTING: " ".join(java_options),
+    }
+
+
+def _variables_of_launch(master: str) -> dict[str, str]:
+    # Spark starts `python3` from the PATH for its Python workers, which need not be the one we are installed in.
+    variables = {"PYSPARK_PYTHON": sys.executable} if "PYSPARK_PYTHON" not in os.environ else {}
+    if _is_local(master):
+        variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    return {**variables, **launch_environment(require_java())}
+
+
+def _is_local(master: str) -> bool:
+    return re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _cores(master: str) -> int:
+    if master == "local":
+        return 1
+    number = re.match(r"local\[(\d+)", master)
+    return int(number[1]) if number else os.cpu_count() or 1
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """The variables for as long as Spark needs to start, which reads them from its own environment only."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextmanager
+def _without_pandas_warning() -> Iterator[None]:
+    """Starting Spark 4.3 looks for pandas and warns about pandas 3, which we do not use."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
+        yield
+
+
+def _silence_python_loggers() -> None:
+    """PySpark writes each error of a query to stderr, as JSON with the Java stack, before it raises it (Spark 4)."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True

@@ -1,0 +1,140 @@
+"""A scenario: rows, a project, and what must come out. Written as YAML, for users' tests and for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field
+
+from dobonomodo.formula import parse_moment
+from dobonomodo.model import Dataset, DataSource, Entity, Places, Project
+from dobonomodo.model.shape import CheckedApart
+from dobonomodo.model.value import Count, Day, Expected, Filled, Flag, Id, Text
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidValue, MissingKey
+
+
+def _moment(value: object) -> datetime:
+    if isinstance(value, datetime):
+        return value
+    found = parse_moment(value) if isinstance(value, str) else None
+    if not isinstance(found, datetime):
+        raise ValueError
+    return found
+
+
+Moment = Annotated[datetime, BeforeValidator(_moment), Expected("a time such as `2026-02-03T08:00:00Z`")]
+
+
+class ScenarioPeriod(Entity):
+    """The period of a run."""
+
+    identifier: Filled = Field(description="The name of the period.")
+    level: Filled = Field(default="month", description="Its level.")
+    start_date: Day = Field(description="The first day.")
+    end_date: Day = Field(description="The last day.")
+    status: Literal["open", "closed", "locked"] = Field(default="open", description="Whether it may be run.")
+
+
+class ScenarioDataset(Entity):
+    """A dataset of a scenario: its schema, here or in the workspace, and its rows."""
+
+    dataset: Annotated[dict[str, Any], CheckedApart()] | None = Field(default=None, description="The schema.")
+    use: Id | None = Field(default=None, description="A dataset of the workspace instead.")
+    version: Count = Field(default=1, description="The version that these rows belong to.")
+    rows: tuple[dict[str, Any], ...] = Field(default=(), description="The stored rows.")
+    file: Text | None = Field(default=None, description="A CSV or Parquet file beside the scenario instead of rows.")
+    resolver: Flag = Field(default=True, description="Whether a resolver finds its rows.")
+
+
+class ExpectedOutput(Entity):
+    """The rows that an output must have."""
+
+    columns: tuple[Filled, ...] | None = Field(default=None, description="Exactly these columns in this order.")
+    rows: tuple[dict[str, Any], ...] = Field(default=(), description="The rows; a business column left out is NULL.")
+    match: Literal["exact", "subset"] = Field(default="exact", description="All rows, or at least these.")
+    ordered: Flag = Field(default=False, description="Whether the rows must come in this order.")
+    count: Annotated[int, Field(ge=0), Expected("a number of rows")] | None = Field(
+        default=None, description="How many rows there are."
+    )
+
+
+class ExpectedProblem(Entity):
+    """A problem that must be reported."""
+
+    code: Filled = Field(description="The code of the problem.")
+    operation_seq: Count | None = Field(default=None, description="The operation it belongs to.")
+
+
+class Expectation(Entity):
+    """What must come out of a run."""
+
+    outputs: dict[str, ExpectedOutput] = Field(default_factory=dict, description="Outputs by table name.")
+    registered: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="Datasets that are registered, with version, temporal_mode or columns."
+    )
+    error: ExpectedProblem | None = Field(default=None, description="The problem that stops it.")
+    errors: tuple[ExpectedProblem, ...] = Field(default=(), description="All problems that it is rejected with.")
+    warnings: tuple[Filled, ...] | None = Field(default=None, description="The codes of all warnings.")
+    operations: dict[str, dict[str, Any]] = Field(default_factory=dict, description="Row counts by `seq`.")
+
+    def is_empty(self) -> bool:
+        """Whether nothing would be checked."""
+        return (
+            not any((self.outputs, self.registered, self.error, self.errors, self.operations)) and self.warnings is None
+        )
+
+
+class ScenarioRun(Entity):
+    """One execution of a project and what must come out of it."""
+
+    project: Annotated[dict[str, Any], CheckedApart()] = Field(description="A project, or `use: <id>`.")
+    period: ScenarioPeriod | None = Field(default=None, description="The period of the run.")
+    periods: tuple[ScenarioPeriod, ...] = Field(default=(), description="Several periods, run one after the other.")
+    started_at: Moment | None = Field(default=None, description="The clock of the run.")
+    as_of: Day | None = Field(default=None, description="The day at which bitemporal rows are valid.")
+    override_closed: Flag = Field(default=False, description="Run a closed period all the same.")
+    expect: Expectation = Field(description="What must come out.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Something is expected."""
+        expect = places.at("expect")
+        if expect is not None and expect.is_mapping and not expect.keys:
+            yield MissingKey(
+                key="outputs", owner="`expect`", expected="outputs, error or operations", span=expect.key_span()
+            )
+
+
+class Scenario(ScenarioRun):
+    """A test that a user can read: given these rows, this project gives those."""
+
+    kind: ClassVar[str] = "scenario"
+
+    name: Filled = Field(description="What it shows.")
+    description: Text | None = Field(default=None, description="Why it is so.")
+    datasets: tuple[ScenarioDataset, ...] = Field(default=(), description="The datasets and their rows.")
+    datasources: Annotated[tuple[dict[str, Any], ...], CheckedApart()] | None = Field(
+        default=None, description="The datasources there are; left out, every one that is named."
+    )
+    then: tuple[ScenarioRun, ...] = Field(default=(), description="Runs that follow, on what the first has registered.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A period for every run, a schema for every dataset."""
+        yield from super().check(places)
+        if places.get("period") is None and places.get("periods") is None:
+            yield MissingKey(key="period", owner="`scenario`", expected="a period", span=places.key_span())
+        datasets = places.at("datasets")
+        for element in datasets.elements() if datasets is not None else ():
+            given = [key for key in ("dataset", "use") if element.get(key) is not None]
+            if len(given) != 1:
+                found = " and ".join(given) or "neither"
+                yield InvalidValue(key="dataset", expected="`dataset` or `use`", found=found, span=element.key_span())
+
+
+def load_part(places: Places, kind: type[Dataset] | type[Project] | type[DataSource]) -> Any:
+    """A definition inside a scenario, with its problems."""
+    return kind.load(places, seed="scenario")

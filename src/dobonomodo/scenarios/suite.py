@@ -1,0 +1,108 @@
+"""A suite of scenarios: found in files, chosen by name, run in one Spark session, reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree as XML
+
+from dobonomodo.model import Definitions, Document, load_documents
+from dobonomodo.problems import Problem, Rejected, Source
+from dobonomodo.scenarios.run import Result, load_scenario, run_scenario
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """A scenario in a file, not yet read in detail."""
+
+    name: str
+    file: str
+    document: Document
+    folder: Path
+
+
+def find_scenarios(paths: Iterable[Path], *, root: Path) -> tuple[list[Found], list[Problem]]:
+    """The scenarios in files and folders, and what is wrong with the files."""
+    found: list[Found] = []
+    problems: list[Problem] = []
+    for path in paths:
+        files = (
+            [path]
+            if path.is_file()
+            else sorted(each for each in path.rglob("*") if each.suffix in (".yaml", ".yml", ".json"))
+        )
+        for file in files:
+            name = (
+                file.resolve().relative_to(root.resolve()).as_posix()
+                if file.resolve().is_relative_to(root.resolve())
+                else str(file)
+            )
+            documents, faults = load_documents(Source(name, file.read_text(encoding="utf-8")))
+            problems += faults
+            for document in documents:
+                title = document.places.text("scenario", "name")
+                if document.places.at("scenario") is not None:
+                    found.append(Found(title or file.stem, name, document, file.parent))
+    return found, problems
+
+
+def choose(scenarios: Iterable[Found], expression: str | None) -> list[Found]:
+    """The scenarios whose name or file fits words joined by `and`, `or` and `not`."""
+    if not expression:
+        return list(scenarios)
+    ways = [part.split(" and ") for part in expression.lower().split(" or ")]
+
+    def fits(found: Found) -> bool:
+        text = f"{found.file} {found.name}".lower()
+        return any(all(_holds(word.strip(), text) for word in way) for way in ways)
+
+    return [found for found in scenarios if fits(found)]
+
+
+def _holds(word: str, text: str) -> bool:
+    return word.removeprefix("not ").strip() not in text if word.startswith("not ") else word in text
+
+
+def run_suite(
+    scenarios: Sequence[Found],
+    spark: Callable[[], SparkSession],
+    *,
+    definitions: Definitions,
+    stop_at_first: bool = False,
+) -> Iterator[Result]:
+    """Run scenarios one after the other; Spark is only started when the first is sound."""
+    for found in scenarios:
+        places = found.document.places.at("scenario")
+        try:
+            if places is None:
+                raise AssertionError(found.name)
+            scenario = load_scenario(places)
+            result = run_scenario(scenario, spark(), definitions=definitions, folder=found.folder, file=found.file)
+        except Rejected as rejected:
+            lines = tuple(
+                f"the scenario itself is wrong: {problem.code}: {problem.message()}" for problem in rejected.problems
+            )
+            result = Result(found.name, found.file, lines)
+        yield result
+        if stop_at_first and not result.passed:
+            return
+
+
+def render_junit(results: Sequence[Result]) -> str:
+    """The results as JUnit XML."""
+    failures = sum(not result.passed for result in results)
+    seconds = sum(result.seconds for result in results)
+    suite = XML.Element(
+        "testsuite", name="dobo", tests=str(len(results)), failures=str(failures), time=f"{seconds:.3f}"
+    )
+    for result in results:
+        case = XML.SubElement(suite, "testcase", classname=result.file, name=result.name, time=f"{result.seconds:.3f}")
+        if not result.passed:
+            failure = XML.SubElement(case, "failure", message=result.differences[0])
+            failure.text = "\n".join(result.differences)
+    return XML.tostring(suite, encoding="unicode", xml_declaration=True)

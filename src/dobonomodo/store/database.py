@@ -1,0 +1,194 @@
+"""A database as the store needs it: one writer at a time, and faults in our own words.
+
+Knows the differences between SQLite and PostgreSQL, nothing of what is stored.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, StatementError
+from sqlalchemy.pool import NullPool
+
+from dobonomodo.problems import InternalError, Rejected, RunFailed
+from dobonomodo.problems.store import InvalidStoreUrl, StoreUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAIT_SECONDS = 30
+"""How long a writer waits for the one before it."""
+
+CONNECT_SECONDS = 10
+
+SCHEMES = ("sqlite", "postgresql")
+
+# Errors after which the same call can succeed: SQLSTATE classes and SQLite error names.
+_PASSING_STATES = ("08", "40", "53", "55", "57", "58")
+_PASSING_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR")
+
+
+class Database:
+    """An engine, and the two kinds of transaction there are. ``name`` is its address without a password."""
+
+    def __init__(self, url: str, *, root: Path, password: str | None = None) -> None:
+        self._secrets: tuple[str, ...] = ()
+        scheme = _check_scheme(url)
+        try:
+            if scheme == "sqlite":
+                path = root / _parse_path(url)
+                self.name = f"sqlite:///{path}"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._engine = _create_sqlite(path)
+            else:
+                bare, given = _parse_server(url)
+                self._secrets = tuple(secret for secret in (password, *given) if secret)
+                self.name = bare.set(query={}).render_as_string()
+                self._engine = _create_postgresql(bare, password=next(iter(self._secrets), None))
+        except OSError as error:
+            raise self._unavailable(error.strerror or type(error).__name__) from error
+        except ModuleNotFoundError as error:
+            raise self._unavailable(f"the package `{error.name}` is not installed") from error
+
+    def __repr__(self) -> str:
+        return f"Database({self.name!r})"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with self._translated(), self._engine.connect() as connection, connection.begin():
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write: the only one of its kind in this store while it lasts.
+
+        What it reads first is therefore still true when it writes, and no transaction ever has to be repeated.
+        """
+        with (
+            self._translated(),
+            self._engine.connect().execution_options(writes=True) as connection,
+            connection.begin(),
+        ):
+            if connection.dialect.name == "postgresql":
+                connection.execute(text(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'"))
+                connection.execute(
+                    text("SELECT pg_advisory_xact_lock(hashtext('dobonomodo'), hashtext(current_schema()))")
+                )
+            yield connection
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except (IntegrityError, DataError) as error:
+            raise InternalError(f"the store refused a record: {self._scrub(str(error.orig))}") from error
+        except DBAPIError as error:
+            raise self._unavailable(str(error.orig), retry_helps=_passes(error)) from error
+        except StatementError as error:
+            # A value was refused before it reached the database (tables.py).
+            if error.orig is None:
+                raise
+            raise error.orig from None
+
+    def _unavailable(self, reason: str, *, retry_helps: bool = False) -> RunFailed:
+        reason = " ".join(self._scrub(reason).split())
+        return RunFailed(StoreUnavailable(store=self.name, reason=reason), retry_helps=retry_helps)
+
+    def _scrub(self, reason: str) -> str:
+        for secret in self._secrets:
+            reason = reason.replace(secret, "***")
+        return reason
+
+
+def _check_scheme(url: str) -> str:
+    scheme, colon, _ = url.partition(":")
+    if scheme not in SCHEMES:
+        raise _invalid(scheme if colon else "", "is of an unknown kind", known=SCHEMES)
+    return scheme
+
+
+def _parse_path(url: str) -> Path:
+    # Not by SQLAlchemy, whose versions differ in what a percent sign means in a path.
+    _, slashes, path = url.partition("sqlite:///")
+    if not slashes or "?" in path:
+        raise _invalid("sqlite", "is not three slashes and a path")
+    if path in ("", ":memory:"):
+        raise _invalid("sqlite", "names no file")
+    return Path(path)
+
+
+def _parse_server(url: str) -> tuple[URL, tuple[str, ...]]:
+    """The address without passwords, and the passwords."""
+    if url.count("@") > 1:
+        # The text behind the first @ would be taken for a host, and shown.
+        raise _invalid("postgresql", "has more than one `@`: write `%40` for one inside a password")
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError) as error:
+        raise _invalid("postgresql", "cannot be read") from error
+    queried = parsed.query.get("password", ())
+    secrets = (parsed.password or "", *((queried,) if isinstance(queried, str) else queried))
+    return parsed.difference_update_query(["password"])._replace(password=None), secrets
+
+
+def _invalid(scheme: str, reason: str, *, known: tuple[str, ...] = ()) -> Rejected:
+    return Rejected([InvalidStoreUrl(scheme=scheme, reason=reason, known=known)])
+
+
+def _create_sqlite(path: Path) -> Engine:
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        poolclass=NullPool,
+        hide_parameters=True,
+        connect_args={"timeout": WAIT_SECONDS},
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: object) -> None:
+    # The sqlite3 module begins transactions by rules of its own; ours begin in `_begin_sqlite`.
+    connection.isolation_level = None
+    # A commit of a rollback journal is durable only when its folder is synchronised too.
+    connection.execute("PRAGMA synchronous = EXTRA")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    if not connection.get_execution_options().get("writes"):
+        connection.exec_driver_sql("BEGIN")
+        return
+    # Never WAL: SQLite below 3.51.3 can corrupt it, and a store in a shared folder meets programs of several ages.
+    connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
+    # Taking the write lock at once means that what is read below cannot be overtaken.
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _create_postgresql(url: URL, *, password: str | None) -> Engine:
+    arguments: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS} if "connect_timeout" not in url.query else {}
+    if password is not None:
+        arguments["password"] = password
+    return create_engine(
+        url.set(drivername="postgresql+psycopg"),
+        # Each statement must see what was committed while it waited for the lock.
+        isolation_level="READ COMMITTED",
+        pool_pre_ping=True,
+        hide_parameters=True,
+        connect_args=arguments,
+    )
+
+
+def _passes(error: DBAPIError) -> bool:
+    state, name = getattr(error.orig, "sqlstate", None), getattr(error.orig, "sqlite_errorname", None)
+    if name:
+        return str(name).startswith(_PASSING_NAMES)
+    # A server that cannot be reached gives no state.
+    return str(state).startswith(_PASSING_STATES) if state else True

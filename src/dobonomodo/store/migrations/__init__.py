@@ -1,0 +1,1 @@
+"""How a store of an older format becomes one of the newest; one file a format in versions/."""

@@ -1,0 +1,489 @@
+"""``SqlStore``: the store in a SQL database.
+
+Each writing method is one ``writing`` transaction, so it may read, decide and write without a thought for others.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, assert_never
+
+from sqlalchemy import func, insert, select, update
+from typing_extensions import override
+
+from dobonomodo.problems import InternalError, Rejected, RunFailed
+from dobonomodo.problems.store import InvalidTransition, LeaseLost, VersionChanged, VersionNotFound
+from dobonomodo.store.life import (
+    LIVE,
+    PeriodStatus,
+    ProjectEvent,
+    ProjectStatus,
+    further,
+    next_period_status,
+    next_project_status,
+)
+from dobonomodo.store.store import (
+    PROJECT,
+    Action,
+    Activation,
+    Change,
+    Definition,
+    Document,
+    Held,
+    Lease,
+    PeriodRecord,
+    Pin,
+    Run,
+    Store,
+    Transition,
+    Version,
+)
+from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, VERSION, render_document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import datetime
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+    from dobonomodo.store.database import Database
+
+_DATASET, _PERIOD = "dataset", "period"
+
+
+class SqlStore(Store):
+    """A store in a SQLite file or a PostgreSQL database that has the newest format."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __repr__(self) -> str:
+        return f"SqlStore({self._database.name!r})"
+
+    @override
+    def close(self) -> None:
+        self._database.close()
+
+    @override
+    def compare(self, definitions: Iterable[Definition]) -> tuple[Change, ...]:
+        with self._database.reading() as connection:
+            return _compare(connection, tuple(definitions))
+
+    @override
+    def apply(self, definitions: Iterable[Definition], *, at: datetime, by: str) -> tuple[Change, ...]:
+        with self._database.writing() as connection:
+            changes = _compare(connection, tuple(definitions))
+            for change in changes:
+                match change.action:
+                    case Action.CREATED | Action.CHANGED:
+                        _insert_version(connection, change.definition, change.version, at=at, by=by)
+                    case Action.TOUCHED:
+                        _touch_version(connection, change.definition, change.version, at=at, by=by)
+                    case Action.UNCHANGED:
+                        pass
+                    case _:
+                        assert_never(change.action)
+            return changes
+
+    @override
+    def register(self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str) -> Version:
+        with self._database.writing() as connection:
+            same = (VERSION.c.kind == definition.kind, VERSION.c.id == definition.id)
+            if known := _read_versions(connection, *same, VERSION.c.origin == origin):
+                return known[0]
+            newest = connection.scalar(select(func.max(VERSION.c.version)).where(*same)) or 0
+            _insert_version(connection, definition, newest + 1, at=at, by=by, location=location, origin=origin)
+            return _require_version(connection, definition.kind, definition.id, newest + 1)
+
+    @override
+    def get_version(self, kind: str, definition_id: str, *, version: int | None = None) -> Version | None:
+        if version is not None:
+            return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id, VERSION.c.version == version)
+        return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id)
+
+    @override
+    def get_active_version(self, kind: str, definition_id: str) -> Version | None:
+        return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id, VERSION.c.status == "active")
+
+    @override
+    def list_versions(self, kind: str, definition_id: str) -> tuple[Version, ...]:
+        with self._database.reading() as connection:
+            return _read_versions(connection, VERSION.c.kind == kind, VERSION.c.id == definition_id)
+
+    @override
+    def list_definitions(self, kind: str) -> tuple[Version, ...]:
+        with self._database.reading() as connection:
+            return _read_newest(connection, [kind])
+
+    @override
+    def list_live_projects(self) -> tuple[Version, ...]:
+        with self._database.reading() as connection:
+            return _read_versions(connection, VERSION.c.kind == PROJECT, VERSION.c.status.in_(LIVE))
+
+    @override
+    def activate(
+        self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str
+    ) -> Version:
+        with self._database.writing() as connection:
+            chosen = _require_version(connection, PROJECT, project, version)
+            if chosen.fingerprint != fingerprint:
+                raise Rejected([VersionChanged(kind=PROJECT, id=project, version=version)])
+            _require_version(connection, _DATASET, pin.dataset, pin.version)
+            live = (VERSION.c.kind == PROJECT, VERSION.c.id == project, VERSION.c.status.in_(LIVE))
+            for other in _read_versions(connection, *live, VERSION.c.version != version):
+                _move_project(connection, other, ProjectEvent.SUPERSEDE, at=at, by=by, detail={"by_version": version})
+            return _move_project(
+                connection,
+                chosen,
+                ProjectEvent.ACTIVATE,
+                at=at,
+                by=by,
+                detail=pin._asdict(),
+                activated_at=at,
+                activated_by=by,
+                pinned_dataset=pin.dataset,
+                pinned_version=pin.version,
+                conflict=None,
+            )
+
+    @override
+    def deactivate(self, project: str, version: int, *, at: datetime, by: str) -> Version:
+        with self._database.writing() as connection:
+            chosen = _require_version(connection, PROJECT, project, version)
+            return _move_project(connection, chosen, ProjectEvent.DEACTIVATE, at=at, by=by)
+
+    @override
+    def mark_conflict(self, project: str, version: int, *, report: Document, at: datetime, by: str) -> Version:
+        with self._database.writing() as connection:
+            chosen = _require_version(connection, PROJECT, project, version)
+            if chosen.status in LIVE and chosen.conflict == report:
+                return chosen
+            return _move_project(
+                connection, chosen, ProjectEvent.CONFLICT, at=at, by=by, detail=report, conflict=report
+            )
+
+    @override
+    def keep_pin(self, project: str, version: int, *, at: datetime, by: str) -> Version:
+        with self._database.writing() as connection:
+            chosen = _require_version(connection, PROJECT, project, version)
+            return _move_project(connection, chosen, ProjectEvent.KEEP_PIN, at=at, by=by)
+
+    @override
+    def list_project_history(self, project: str) -> tuple[Transition, ...]:
+        with self._database.reading() as connection:
+            return _read_history(connection, HISTORY.c.subject == PROJECT, HISTORY.c.id == project)
+
+    @override
+    def change_period(
+        self, calendar: str, identifier: str, *, to: PeriodStatus, start: PeriodStatus, at: datetime, by: str
+    ) -> PeriodStatus:
+        this = (PERIOD.c.calendar == calendar, PERIOD.c.identifier == identifier)
+        with self._database.writing() as connection:
+            recorded = connection.scalar(select(PERIOD.c.status).where(*this))
+            before = further(start, PeriodStatus(recorded)) if recorded else start
+            if next_period_status(before, to, calendar=calendar, identifier=identifier) is before:
+                return before
+            values = {"status": to, "changed_at": at, "changed_by": by}
+            if recorded:
+                connection.execute(update(PERIOD).where(*this).values(values))
+            else:
+                connection.execute(insert(PERIOD).values(calendar=calendar, identifier=identifier, **values))
+            entry = Transition(event=to, before=before, after=to, at=at, by=by)
+            _insert_history(connection, entry, subject=_PERIOD, subject_id=calendar, item=identifier)
+            return to
+
+    @override
+    def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
+        with self._database.reading() as connection:
+            rows = connection.execute(select(PERIOD).where(PERIOD.c.calendar == calendar)).mappings()
+            records = [PeriodRecord(**{**row, "status": PeriodStatus(row["status"])}) for row in rows]
+        return {record.identifier: record for record in sorted(records, key=lambda record: record.identifier)}
+
+    @override
+    def list_period_history(self, calendar: str, identifier: str) -> tuple[Transition, ...]:
+        with self._database.reading() as connection:
+            this = (HISTORY.c.subject == _PERIOD, HISTORY.c.id == calendar, HISTORY.c.item == identifier)
+            return _read_history(connection, *this)
+
+    @override
+    def put_run(self, run: Run) -> None:
+        values = {column.name: getattr(run, column.name) for column in RUN.columns}
+        with self._database.writing() as connection:
+            connection.execute(insert(RUN).values(values))
+
+    @override
+    def get_run(self, run_id: str) -> Run | None:
+        with self._database.reading() as connection:
+            return _find_run(connection, run_id)
+
+    @override
+    def list_runs(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Run, ...]:
+        wanted = ((RUN.c.project, project), (RUN.c.period, period), (RUN.c.status, status))
+        latest = (
+            select(RUN)
+            .where(*(column == value for column, value in wanted if value is not None))
+            .order_by(RUN.c.created_at.desc(), RUN.c.id.desc())
+            .limit(limit)
+        )
+        with self._database.reading() as connection:
+            return tuple(Run(**row) for row in connection.execute(latest).mappings())
+
+    @override
+    def change_run_status(
+        self,
+        run_id: str,
+        *,
+        before: str,
+        after: str,
+        at: datetime,
+        progress: Document | None = None,
+        lease: Lease | None = None,
+    ) -> Run:
+        with self._database.writing() as connection:
+            if lease is not None:
+                _require_lease(connection, lease)
+            run = _find_run(connection, run_id)
+            if run is None:
+                raise InternalError(f"there is no run {run_id}")
+            if run.status != before:
+                raise Rejected([InvalidTransition(subject=f"run `{run_id}`", status=run.status, wanted=after)])
+            changed = replace(
+                run, status=after, updated_at=at, progress=run.progress if progress is None else progress
+            )
+            connection.execute(
+                update(RUN)
+                .where(RUN.c.id == run_id)
+                .values(status=changed.status, updated_at=changed.updated_at, progress=changed.progress)
+            )
+            return changed
+
+    @override
+    def take_lease(
+        self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime
+    ) -> Lease | Held:
+        values: dict[str, Any] = {"holder": holder, "taken_at": at, "expires_at": expires_at}
+        this = (LEASE.c.project == project, LEASE.c.period == period)
+        with self._database.writing() as connection:
+            row = connection.execute(select(LEASE).where(*this)).mappings().one_or_none()
+            if row is None:
+                lease = Lease(project=project, period=period, fence=1, **values)
+                connection.execute(insert(LEASE).values(project=project, period=period, fence=lease.fence, **values))
+                return lease
+            if row["holder"] is not None and row["expires_at"] > at:
+                return Held(Lease(**row))
+            lease = Lease(project=project, period=period, fence=row["fence"] + 1, **values)
+            connection.execute(update(LEASE).where(*this).values(fence=lease.fence, **values))
+            return lease
+
+    @override
+    def renew_lease(self, lease: Lease, *, expires_at: datetime) -> Lease:
+        with self._database.writing() as connection:
+            _require_lease(connection, lease)
+            connection.execute(update(LEASE).where(_held(lease)).values(expires_at=expires_at))
+        return replace(lease, expires_at=expires_at)
+
+    @override
+    def check_lease(self, lease: Lease) -> None:
+        with self._database.reading() as connection:
+            _require_lease(connection, lease)
+
+    @override
+    def release_lease(self, lease: Lease) -> None:
+        with self._database.writing() as connection:
+            connection.execute(update(LEASE).where(_held(lease)).values(holder=None))
+
+    def _find(self, *conditions: ColumnElement[bool]) -> Version | None:
+        """The highest version that fits."""
+        highest = select(VERSION).where(*conditions).order_by(VERSION.c.version.desc()).limit(1)
+        with self._database.reading() as connection:
+            row = connection.execute(highest).one_or_none()
+        return None if row is None else _to_version(row)
+
+
+def _compare(connection: Connection, definitions: Sequence[Definition]) -> tuple[Change, ...]:
+    counts = Counter((definition.kind, definition.id) for definition in definitions)
+    if twice := [key for key, number in counts.items() if number > 1]:
+        raise InternalError(f"definitions given twice: {twice}")
+    newest = _read_newest(connection, sorted({definition.kind for definition in definitions}))
+    newest_by_key = {(version.kind, version.id): version for version in newest}
+    return tuple(
+        _compare_one(definition, newest_by_key.get((definition.kind, definition.id))) for definition in definitions
+    )
+
+
+def _compare_one(definition: Definition, before: Version | None) -> Change:
+    if before is None:
+        return Change(Action.CREATED, definition, 1, before)
+    if before.fingerprint != definition.fingerprint:
+        return Change(Action.CHANGED, definition, before.version + 1, before)
+    same = (
+        render_document(before.document) == render_document(definition.document)
+        and before.text == definition.text
+        and (definition.kind == PROJECT or before.status == definition.status)
+    )
+    return Change(Action.UNCHANGED if same else Action.TOUCHED, definition, before.version, before)
+
+
+def _insert_version(
+    connection: Connection, definition: Definition, version: int, *, at: datetime, by: str, **more: Any
+) -> None:
+    connection.execute(
+        insert(VERSION).values(
+            kind=definition.kind,
+            id=definition.id,
+            version=version,
+            fingerprint=definition.fingerprint,
+            document=definition.document,
+            text=definition.text,
+            status=ProjectStatus.DRAFT if definition.kind == PROJECT else definition.status,
+            created_at=at,
+            created_by=by,
+            updated_at=at,
+            updated_by=by,
+            **more,
+        )
+    )
+
+
+def _touch_version(connection: Connection, definition: Definition, version: int, *, at: datetime, by: str) -> None:
+    values = {"document": definition.document, "text": definition.text, "updated_at": at, "updated_by": by}
+    if definition.kind != PROJECT:
+        values["status"] = definition.status
+    this = (VERSION.c.kind == definition.kind, VERSION.c.id == definition.id, VERSION.c.version == version)
+    connection.execute(update(VERSION).where(*this).values(values))
+
+
+def _read_newest(connection: Connection, kinds: Sequence[str]) -> tuple[Version, ...]:
+    newest = (
+        select(VERSION.c.kind, VERSION.c.id, func.max(VERSION.c.version).label("version"))
+        .where(VERSION.c.kind.in_(kinds))
+        .group_by(VERSION.c.kind, VERSION.c.id)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(VERSION).join(
+            newest,
+            (VERSION.c.kind == newest.c.kind) & (VERSION.c.id == newest.c.id) & (VERSION.c.version == newest.c.version),
+        )
+    )
+    return _in_order(rows)
+
+
+def _read_versions(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Version, ...]:
+    return _in_order(connection.execute(select(VERSION).where(*conditions)))
+
+
+def _require_version(connection: Connection, kind: str, definition_id: str, version: int) -> Version:
+    versions = _read_versions(connection, VERSION.c.kind == kind, VERSION.c.id == definition_id)
+    for known in versions:
+        if known.version == version:
+            return known
+    numbers = tuple(known.version for known in versions)
+    raise Rejected([VersionNotFound(kind=kind, id=definition_id, version=version, known=numbers)])
+
+
+def _in_order(rows: Iterable[Row[Any]]) -> tuple[Version, ...]:
+    # Databases sort text by collation; Python sorts the same everywhere.
+    return tuple(sorted(map(_to_version, rows), key=lambda version: (version.kind, version.id, version.version)))
+
+
+def _to_version(row: Row[Any]) -> Version:
+    return Version(
+        kind=row.kind,
+        id=row.id,
+        version=row.version,
+        fingerprint=row.fingerprint,
+        document=row.document,
+        status=row.status,
+        text=row.text,
+        created_at=row.created_at,
+        created_by=row.created_by,
+        updated_at=row.updated_at,
+        updated_by=row.updated_by,
+        activation=(
+            Activation(Pin(row.pinned_dataset, row.pinned_version), row.activated_at, row.activated_by)
+            if row.activated_at
+            else None
+        ),
+        conflict=row.conflict,
+        location=row.location,
+    )
+
+
+def _move_project(
+    connection: Connection,
+    version: Version,
+    event: ProjectEvent,
+    *,
+    at: datetime,
+    by: str,
+    detail: Document | None = None,
+    **values: Any,
+) -> Version:
+    before = ProjectStatus(version.status)
+    after = next_project_status(before, event, project=version.id, version=version.version)
+    this = (VERSION.c.kind == PROJECT, VERSION.c.id == version.id, VERSION.c.version == version.version)
+    connection.execute(update(VERSION).where(*this).values(status=after, updated_at=at, updated_by=by, **values))
+    entry = Transition(event=event, before=before, after=after, at=at, by=by, detail=detail)
+    _insert_history(connection, entry, subject=PROJECT, subject_id=version.id, item=str(version.version))
+    return _require_version(connection, PROJECT, version.id, version.version)
+
+
+def _insert_history(connection: Connection, entry: Transition, *, subject: str, subject_id: str, item: str) -> None:
+    connection.execute(
+        insert(HISTORY).values(
+            subject=subject,
+            id=subject_id,
+            item=item,
+            event=entry.event,
+            before=entry.before,
+            after=entry.after,
+            at=entry.at,
+            by=entry.by,
+            detail=entry.detail,
+        )
+    )
+
+
+def _read_history(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Transition, ...]:
+    rows = connection.execute(select(HISTORY).where(*conditions).order_by(HISTORY.c.number))
+    return tuple(
+        Transition(
+            event=row.event,
+            before=row.before,
+            after=row.after,
+            at=row.at,
+            by=row.by,
+            version=int(row.item) if row.subject == PROJECT else None,
+            detail=row.detail,
+        )
+        for row in rows
+    )
+
+
+def _find_run(connection: Connection, run_id: str) -> Run | None:
+    row = connection.execute(select(RUN).where(RUN.c.id == run_id)).mappings().one_or_none()
+    return None if row is None else Run(**row)
+
+
+def _held(lease: Lease) -> ColumnElement[bool]:
+    return (
+        (LEASE.c.project == lease.project)
+        & (LEASE.c.period == lease.period)
+        & (LEASE.c.fence == lease.fence)
+        & (LEASE.c.holder.is_not(None))
+    )
+
+
+def _require_lease(connection: Connection, lease: Lease) -> None:
+    if connection.scalar(select(func.count()).select_from(LEASE).where(_held(lease))) == 0:
+        lost = LeaseLost(project=lease.project, period=lease.period, holder=lease.holder, fence=lease.fence)
+        raise RunFailed(lost, retry_helps=True)

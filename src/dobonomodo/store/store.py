@@ -1,0 +1,294 @@
+"""What is kept about definitions, projects, periods and runs, and the ``Store`` that keeps it.
+
+Definitions are opaque here: a kind, an id, a fingerprint and a document. Times come in as arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from dobonomodo.store.life import PeriodStatus
+
+Document = Mapping[str, Any]
+"""A JSON object: text, whole numbers, booleans, None, lists and objects. Equal after every way through a store."""
+
+PROJECT = "project"
+"""The kind of definition whose status is a life (``life.py``) and not a field of its document."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """What a user wrote. The fingerprint covers what makes a version; the document is all of it."""
+
+    kind: str
+    id: str
+    fingerprint: str
+    document: Document
+    status: str = "active"
+    """For kinds with a status of their own, such as `disabled`; a project starts as a draft whatever this says."""
+    text: str | None = None
+    """The YAML as it was written."""
+
+
+class Pin(NamedTuple):
+    """The version of the input dataset that an active project reads."""
+
+    dataset: str
+    version: int
+
+
+class Activation(NamedTuple):
+    """When a version of a project last became active, by whom, and what it reads since."""
+
+    pin: Pin
+    at: datetime
+    by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """One recorded version of a definition."""
+
+    kind: str
+    id: str
+    version: int
+    fingerprint: str
+    document: Document
+    status: str
+    text: str | None
+    created_at: datetime
+    created_by: str
+    updated_at: datetime
+    updated_by: str
+    activation: Activation | None = None
+    conflict: Document | None = None
+    """The latest report of a conflict; it stays when the pin was kept, so that it is not raised again."""
+    location: Document | None = None
+    """Where the rows of a registered dataset are."""
+
+
+class Action(StrEnum):
+    """What applying a definition does."""
+
+    CREATED = "created"
+    CHANGED = "changed"
+    TOUCHED = "touched"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A definition, what applying it does, and the version it then has."""
+
+    action: Action
+    definition: Definition
+    version: int
+    before: Version | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """One entry of the history of a project or a period."""
+
+    event: str
+    before: str
+    after: str
+    at: datetime
+    by: str
+    version: int | None = None
+    """Of the project; None for a period."""
+    detail: Document | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodRecord:
+    """How far the store knows a period to be."""
+
+    calendar: str
+    identifier: str
+    status: PeriodStatus
+    changed_at: datetime
+    changed_by: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One execution of a project for a period: what it set out from, and how far it got."""
+
+    id: str
+    project: str
+    version: int | None
+    """None when a draft ran that was never applied."""
+    period: str
+    status: str
+    by: str
+    created_at: datetime
+    updated_at: datetime
+    snapshot: Document
+    progress: Document
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to run a project for a period. A later lease has a higher fence number, also after a release."""
+
+    project: str
+    period: str
+    holder: str
+    fence: int
+    taken_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The answer to a second run: somebody else has the lease."""
+
+    lease: Lease
+
+
+class Store(Protocol):
+    """Keeps metadata. Every method that writes is one transaction: all of it happened, or nothing.
+
+    Raises ``Rejected`` for what the caller must change and ``RunFailed`` for what the outside world must.
+    """
+
+    def compare(self, definitions: Iterable[Definition]) -> tuple[Change, ...]:
+        """What ``apply`` would do, without doing it."""
+        ...
+
+    def apply(self, definitions: Iterable[Definition], *, at: datetime, by: str) -> tuple[Change, ...]:
+        """Record definitions: a new fingerprint makes the next version, any other difference changes the newest."""
+        ...
+
+    def register(
+        self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str
+    ) -> Version:
+        """Record the next version of a dataset that an output wrote.
+
+        ``origin`` names the output; registering it again gives the version that it already has.
+        """
+        ...
+
+    def get_version(self, kind: str, definition_id: str, *, version: int | None = None) -> Version | None:
+        """One version, or the newest."""
+        ...
+
+    def get_active_version(self, kind: str, definition_id: str) -> Version | None:
+        """The highest version with status `active`."""
+        ...
+
+    def list_versions(self, kind: str, definition_id: str) -> tuple[Version, ...]:
+        """All versions of a definition, the first one first."""
+        ...
+
+    def list_definitions(self, kind: str) -> tuple[Version, ...]:
+        """The newest version of every definition of a kind, by id."""
+        ...
+
+    def list_live_projects(self) -> tuple[Version, ...]:
+        """The version of each project that is active or in conflict, by id."""
+        ...
+
+    def activate(
+        self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str
+    ) -> Version:
+        """Make a version the active one; the version that was active before becomes inactive.
+
+        ``fingerprint`` is that of the project as it was checked.
+        """
+        ...
+
+    def deactivate(self, project: str, version: int, *, at: datetime, by: str) -> Version:
+        """Make the active version, or the one in conflict, inactive."""
+        ...
+
+    def mark_conflict(self, project: str, version: int, *, report: Document, at: datetime, by: str) -> Version:
+        """Stop an active version from running until the report is dealt with.
+
+        A report that was answered by keeping the pin changes nothing.
+        """
+        ...
+
+    def keep_pin(self, project: str, version: int, *, at: datetime, by: str) -> Version:
+        """End a conflict: the version is active again and goes on reading what it is pinned to."""
+        ...
+
+    def list_project_history(self, project: str) -> tuple[Transition, ...]:
+        """Everything that happened to the versions of a project, oldest first."""
+        ...
+
+    def change_period(
+        self, calendar: str, identifier: str, *, to: PeriodStatus, start: PeriodStatus, at: datetime, by: str
+    ) -> PeriodStatus:
+        """Move a period one step on. ``start`` is its status in the calendar's file."""
+        ...
+
+    def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
+        """The periods of a calendar that were ever moved on, by identifier."""
+        ...
+
+    def list_period_history(self, calendar: str, identifier: str) -> tuple[Transition, ...]:
+        """Every step of a period, oldest first."""
+        ...
+
+    def put_run(self, run: Run) -> None:
+        """Record a new run."""
+        ...
+
+    def get_run(self, run_id: str) -> Run | None:
+        """One run."""
+        ...
+
+    def list_runs(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> tuple[Run, ...]:
+        """The latest runs, newest first."""
+        ...
+
+    def change_run_status(
+        self,
+        run_id: str,
+        *,
+        before: str,
+        after: str,
+        at: datetime,
+        progress: Document | None = None,
+        lease: Lease | None = None,
+    ) -> Run:
+        """Change a run, if its status is ``before`` and the lease is still held."""
+        ...
+
+    def take_lease(
+        self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime
+    ) -> Lease | Held:
+        """Take a lease that nobody has, or whose time is over at ``at``."""
+        ...
+
+    def renew_lease(self, lease: Lease, *, expires_at: datetime) -> Lease:
+        """Hold a lease for longer, if nobody has taken it since."""
+        ...
+
+    def check_lease(self, lease: Lease) -> None:
+        """Refuse to go on with a lease that was released or taken by another."""
+        ...
+
+    def release_lease(self, lease: Lease) -> None:
+        """Give a lease back; one that is held no longer is left alone."""
+        ...
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        ...

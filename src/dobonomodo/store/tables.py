@@ -1,0 +1,192 @@
+"""The tables of the store, and columns whose values are the same in every database."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, text
+from sqlalchemy.types import TypeDecorator
+from typing_extensions import override
+
+from dobonomodo.problems import InternalError, Rejected
+from dobonomodo.problems.store import TextReason, UnstorableText
+
+if TYPE_CHECKING:
+    from sqlalchemy import Dialect
+
+NAME_LIMIT = 255
+"""Two names of four bytes a character fit into an index entry of PostgreSQL."""
+
+SHOWN_AT_MOST = 40
+
+
+class PlainText(TypeDecorator[str]):
+    """Text without what PostgreSQL cannot keep, so that both databases take and refuse the same."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is not None:
+            _check_text(value)
+        return value
+
+
+class Name(TypeDecorator[str]):
+    """A short text that identifies something."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
+        _check_name(value)
+        return str(value)  # An enumeration's member would reach psycopg as something else than text.
+
+
+class Instant(TypeDecorator[datetime]):
+    """A moment, as UTC text that sorts by time."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise InternalError("a time without a time zone cannot be stored")
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+
+    @override
+    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value)
+
+
+class Json(TypeDecorator[Mapping[str, Any]]):
+    """A JSON object as canonical text: sorted, without spaces, ASCII alone."""
+
+    impl = Text
+    cache_ok = True
+
+    @override
+    def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> str | None:
+        return None if value is None else render_document(value)
+
+    @override
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, Any] | None:
+        return None if value is None else json.loads(value)
+
+
+def render_document(document: Mapping[str, Any]) -> str:
+    """The canonical text of a document; equal documents have equal texts."""
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def _check_text(value: str) -> None:
+    if "\0" in value:
+        _refuse(value, TextReason.NUL)
+    if any("\ud800" <= char <= "\udfff" for char in value):
+        _refuse(value, TextReason.SURROGATE)
+
+
+def _check_name(value: str) -> None:
+    if not value:
+        _refuse(value, TextReason.EMPTY)
+    if len(value) > NAME_LIMIT:
+        _refuse(value, TextReason.TOO_LONG)
+    _check_text(value)
+
+
+def _refuse(value: str, reason: TextReason) -> NoReturn:
+    shown = value[:SHOWN_AT_MOST].encode("utf-8", "replace").decode()
+    raise Rejected([UnstorableText(text=shown, reason=reason, limit=NAME_LIMIT)])
+
+
+METADATA = MetaData()
+
+VERSION = Table(
+    "dobo_version",
+    METADATA,
+    Column("kind", Name, primary_key=True),
+    Column("id", Name, primary_key=True),
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("fingerprint", Name, nullable=False),
+    Column("document", Json, nullable=False),
+    Column("text", PlainText),
+    Column("status", Name, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("created_by", Name, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("updated_by", Name, nullable=False),
+    Column("pinned_dataset", Name),
+    Column("pinned_version", Integer),
+    Column("activated_at", Instant),
+    Column("activated_by", Name),
+    Column("conflict", Json),
+    Column("location", Json),
+    Column("origin", Name),
+)
+
+_LIVE = text("kind = 'project' AND status IN ('active', 'conflict')")
+Index("dobo_version_live", VERSION.c.id, unique=True, sqlite_where=_LIVE, postgresql_where=_LIVE)
+Index("dobo_version_origin", VERSION.c.kind, VERSION.c.id, VERSION.c.origin, unique=True)
+
+HISTORY = Table(
+    "dobo_history",
+    METADATA,
+    Column("number", Integer, primary_key=True),
+    Column("subject", Name, nullable=False),
+    Column("id", Name, nullable=False),
+    Column("item", Name, nullable=False),
+    Column("event", Name, nullable=False),
+    Column("before", Name, nullable=False),
+    Column("after", Name, nullable=False),
+    Column("at", Instant, nullable=False),
+    Column("by", Name, nullable=False),
+    Column("detail", Json),
+)
+Index("dobo_history_of", HISTORY.c.subject, HISTORY.c.id)
+
+PERIOD = Table(
+    "dobo_period",
+    METADATA,
+    Column("calendar", Name, primary_key=True),
+    Column("identifier", Name, primary_key=True),
+    Column("status", Name, nullable=False),
+    Column("changed_at", Instant, nullable=False),
+    Column("changed_by", Name, nullable=False),
+)
+
+RUN = Table(
+    "dobo_run",
+    METADATA,
+    Column("id", Name, primary_key=True),
+    Column("project", Name, nullable=False),
+    Column("version", Integer),
+    Column("period", Name, nullable=False),
+    Column("status", Name, nullable=False),
+    Column("by", Name, nullable=False),
+    Column("created_at", Instant, nullable=False),
+    Column("updated_at", Instant, nullable=False),
+    Column("snapshot", Json, nullable=False),
+    Column("progress", Json, nullable=False),
+)
+Index("dobo_run_latest", RUN.c.created_at)
+
+LEASE = Table(
+    "dobo_lease",
+    METADATA,
+    Column("project", Name, primary_key=True),
+    Column("period", Name, primary_key=True),
+    Column("fence", Integer, nullable=False),
+    Column("holder", Name),  # NULL after a release; the row stays, so that fence numbers only grow.
+    Column("taken_at", Instant, nullable=False),
+    Column("expires_at", Instant, nullable=False),
+)
