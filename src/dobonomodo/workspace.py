@@ -405,7 +405,7 @@ class Workspace:
         return newest.status if newest is not None and newest.status == "inactive" else None
 
     def _recorded_project(self, version: Version) -> Project:
-        project = load_recorded(version, Project)
+        project: Project = load_recorded(version, Project)
         if version.activation is None:
             return project
         return project.model_copy(update={"input_dataset_version": version.activation.pin.version})

@@ -42,9 +42,9 @@ def ls(
             show(row["id"])
     else:
         table = [("ID", "VERSION", "STATUS", "NAME"), *((r["id"], _version(r), r["status"], r["name"]) for r in rows)]
-        widths = [max(len(row[at]) for row in table) for at in range(4)]
-        for row in table:
-            show("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+        widths = [max(len(line[at]) for line in table) for at in range(4)]
+        for line in table:
+            show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
     if not rows:
         say(f"there are no {kind}")
         stop(Exit.NOTHING)

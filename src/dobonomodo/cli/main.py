@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from dobonomodo.cli.console import Exit, Settings, say, show_problems
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
+from dobonomodo.cli.init import init
 from dobonomodo.cli.ls import ls, show_one
 from dobonomodo.cli.period import period
 from dobonomodo.cli.plan import plan
@@ -30,13 +32,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-for command in (validate, test, plan, apply, activate, deactivate):
-    app.command()(command)
+_COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
+    ("init", init),
+    ("validate", validate),
+    ("test", test),
+    ("plan", plan),
+    ("apply", apply),
+    ("activate", activate),
+    ("deactivate", deactivate),
+    ("ls", ls),
+    ("show", show_one),
+    ("formula", formula),
+    ("functions", functions),
+    ("explain", explain),
+    ("schema", schema),
+)
+
+for _name, _command in _COMMANDS:
+    app.command(_name)(_command)
 app.add_typer(period, name="period")
-app.command()(ls)
-app.command("show")(show_one)
-for command in (formula, functions, explain, schema):
-    app.command()(command)
 
 
 def _show_version(value: bool) -> None:  # noqa: FBT001  a typer callback

@@ -176,6 +176,9 @@ def _variables_of_launch(master: str) -> dict[str, str]:
     variables = {"PYSPARK_PYTHON": sys.executable} if "PYSPARK_PYTHON" not in os.environ else {}
     if _is_local(master):
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
+    # In the plain C locale Java cannot open a file whose name is not ASCII.
+    if os.environ.get("LC_ALL") in {"C", "POSIX"}:
+        variables["LC_ALL"] = "C.UTF-8"
     return {**variables, **launch_environment(require_java())}
 
 

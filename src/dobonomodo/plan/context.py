@@ -16,7 +16,7 @@ from dobonomodo.model.dataset import TableTarget
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, working_columns
 from dobonomodo.plan.expression import ACTIVE, both
 from dobonomodo.plan.relation import Scan, Schema
-from dobonomodo.plan.resolution import Resolution
+from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.formula import UnknownColumn
@@ -31,7 +31,7 @@ class Context:
         project: Project,
         *,
         datasets: Datasets,
-        resolution: Resolution,
+        resolution: Locator,
         datasources: Mapping[str, DataSource],
     ) -> None:
         self.project = project

@@ -131,14 +131,14 @@ def _render_step(step: Step, run: RunFacts | None) -> list[str]:
 
 
 def _render_write(step: Step, write: Write) -> list[str]:
-    extras = [write.mode]
+    extras: list[str] = [write.mode]
     if write.include_deleted:
         extras.append("with deleted rows")
     if write.register_as:
         extras.append(f"registered as {write.register_as}")
     lines = [f"  {step.spec.seq:>4}  {write.destination}  ({', '.join(extras)})"]
     rows = step.before
-    table = []
+    table: list[tuple[str, ...]] = []
     for name in write.columns:
         if is_system(name):
             continue

@@ -19,7 +19,7 @@ from dobonomodo.plan.operations import OPERATION_BY_TYPE, Lowered
 from dobonomodo.plan.operations.step import columns_with
 from dobonomodo.plan.operations.update import ANY_COLUMNS
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Rel, Scan, Schema
-from dobonomodo.plan.resolution import Resolution
+from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import SYNONYMS
 from dobonomodo.problems import Problem, in_order
@@ -78,7 +78,7 @@ def plan_project(
     project: Project,
     *,
     datasets: Datasets,
-    resolution: Resolution,
+    resolution: Locator,
     datasources: Mapping[str, DataSource],
     uncertain_from: int | None = None,
 ) -> Planned:

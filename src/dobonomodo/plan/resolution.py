@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.datasource import DataSource
@@ -27,6 +28,14 @@ class Resolved:
     locations: tuple[Location, ...] = ()
     problems: tuple[Problem, ...] = ()
     rule: str | None = None
+
+
+class Locator(Protocol):
+    """Knows where the rows of a table are."""
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        """The locations of a table, or why there are none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.model import Column, Dataset, DataSource, DataType, Definitions, Places, Project, Table
+from dobonomodo.model.schema import TypeName
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import column_types
 from dobonomodo.plan.relation import Write
@@ -181,7 +182,8 @@ class _Stage:
         places = run.places.at("project")
         used = places.text("use") if places is not None else None
         if used is None:
-            return _load(Project, places)
+            loaded: Project = _load(Project, places)
+            return loaded
         project = self.definitions.projects.get(used)
         if project is None:
             span = run.places.span("project", "use")
@@ -371,13 +373,18 @@ class _Capture:
         self._registered[name] = known
 
 
+_NAMES: dict[Type, TypeName] = {
+    TEXT: "string",
+    INTEGER: "integer",
+    BOOLEAN: "boolean",
+    DATE: "date",
+    TIMESTAMP: "timestamp",
+}
+
+
 def declare(kind: Type) -> DataType:
     """The declared type of a column that a formula computed."""
-    if isinstance(kind, DecimalType):
-        return DataType("decimal", kind.precision, kind.scale)
-    return DataType(
-        {TEXT: "string", INTEGER: "integer", BOOLEAN: "boolean", DATE: "date", TIMESTAMP: "timestamp"}[kind]
-    )  # type: ignore[arg-type]
+    return DataType("decimal", kind.precision, kind.scale) if isinstance(kind, DecimalType) else DataType(_NAMES[kind])
 
 
 # --- comparing
