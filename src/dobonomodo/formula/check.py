@@ -66,8 +66,8 @@ from dobonomodo.problems.formula import (
     WrongArity,
 )
 
-MAX_SQL = 1_000_000
-"""Characters of Spark SQL that one expression may become."""
+MAX_SQL = 100_000
+"""Characters of Spark SQL that one expression may become; ten times as many exhaust the memory of the driver."""
 
 HOLE = Literal(None, UNKNOWN)
 """Stands where a problem was reported, so that checking can go on around it."""
@@ -97,9 +97,9 @@ def check_formula(
     parsed = parse(passage)
     if parsed.tree is None:
         return Checked(None, in_order(parsed.problems))
-    checker = _Checker(scope, passage)
+    checker = _Checker(scope, passage, depth=parsed.tree.depth)
     node = checker.check_whole(parsed.tree, wanted=wanted, what=what)
-    problems = in_order(checker.problems)
+    problems = in_order([*parsed.problems, *checker.problems])
     return Checked(None if _failed(problems) else node, problems, frozenset(checker.used))
 
 
@@ -108,13 +108,13 @@ def _failed(problems: Iterable[Problem]) -> bool:
 
 
 class _Checker:
-    def __init__(self, scope: Scope, passage: Passage) -> None:
+    def __init__(self, scope: Scope, passage: Passage, *, depth: int) -> None:
         self.scope = scope
         self.passage = passage
         self.problems: list[Problem] = []
         self.selectors: list[str] = []
         self.used: set[str] = set()
-        self.depth = 0
+        self.depth = depth
         self.visited = 0
         self.aggregate: str | None = None
         self.found_aggregate = False
@@ -136,8 +136,8 @@ class _Checker:
         """Columns outside aggregate functions must be group keys, and there must be an aggregate function."""
         keys = tuple(flat_name(key) for key in self.scope.group_by or ())
         if not self.found_aggregate:
-            name = self.ungrouped[0][0].name if self.ungrouped else ""
-            if not any(isinstance(problem, UnknownFunction | InvalidAggregate) for problem in self.problems):
+            name = print_formula(self.ungrouped[0][0]) if self.ungrouped else ""
+            if not _failed(self.problems):
                 self.problems.append(
                     InvalidAggregate(
                         span=self.passage.span(0, len(self.passage.value)),
@@ -153,7 +153,7 @@ class _Checker:
                     span=passage.span(column.start, column.end),
                     expression=passage.value,
                     reason=AggregateReason.UNGROUPED,
-                    name=column.name,
+                    name=print_formula(column),
                     group_by=keys,
                 )
             )
@@ -193,10 +193,10 @@ class _Checker:
                 operator = "IS NOT NULL" if node.negated else "IS NULL"
                 return Operation(operator, (self.check(node.operand),), BOOLEAN)
             case tree.In():
-                return self._compare("NOT IN" if node.negated else "IN", (node.operand, *node.items))
+                return self._compare(node, "NOT IN" if node.negated else "IN", (node.operand, *node.items))
             case tree.Between():
                 operator = "NOT BETWEEN" if node.negated else "BETWEEN"
-                return self._compare(operator, (node.operand, node.low, node.high), ordered=True)
+                return self._compare(node, operator, (node.operand, node.low, node.high), ordered=True)
             case tree.Like():
                 operator = "NOT LIKE" if node.negated else "LIKE"
                 operands = tuple(
@@ -233,7 +233,7 @@ class _Checker:
             known=known,
             known_qualifiers=tuple(filter(None, (scope.table, *scope.joined))),
             also_under=tuple(each for each in elsewhere if each and scope.resolve(node.name, each)),
-            made_by_this_update=qualifier is None and node.name.casefold() in upcoming,
+            made_by_this_update=(qualifier is None or scope.is_own(qualifier)) and node.name.casefold() in upcoming,
         )
 
     def _selector(self, node: tree.SelectorRef) -> Typed:
@@ -299,13 +299,16 @@ class _Checker:
         if node.operator == "&":
             return self._join_text(node)
         if node.operator not in _ARITHMETIC:
-            return self._compare(node.operator, (node.left, node.right), ordered=node.operator not in ("=", "<>"))
+            return self._compare(node, node.operator, (node.left, node.right), ordered=node.operator not in ("=", "<>"))
         left, right = self.check(node.left), self.check(node.right)
         if UNKNOWN in (left.type, right.type):
+            for at, kind in ((node.left, left.type), (node.right, right.type)):
+                if kind in (TEXT, BOOLEAN):
+                    advice = _arithmetic_advice(node.operator, kind)
+                    self._mismatch(at, what=f"`{node.operator}`", expected="numbers", found=kind, advice=advice)
             return HOLE
-        if DATE in (left.type, right.type) and node.operator in "+-":
-            if (dated := self._shift_date(node, left, right)) is not None:
-                return dated
+        if (left.type == DATE and node.operator in "+-") or (right.type == DATE and node.operator == "+"):
+            return self._shift_date(node, left, right)
         left, right = _number_for_null(left, right.type), _number_for_null(right, left.type)
         wrong = [(at, each.type) for at, each in ((node.left, left), (node.right, right)) if not is_number(each.type)]
         for at, kind in wrong:
@@ -318,16 +321,19 @@ class _Checker:
         types = _ARITHMETIC[node.operator](decimal_of(left), decimal_of(right))
         return Operation(node.operator, (convert(left, types.left), convert(right, types.right)), types.result)
 
-    def _shift_date(self, node: tree.Binary, left: Typed, right: Typed) -> Typed | None:
-        """``date + days``, ``date - days`` and ``date - date``; None when it is neither."""
+    def _shift_date(self, node: tree.Binary, left: Typed, right: Typed) -> Typed:
+        """``date + days``, ``days + date``, ``date - days`` and ``date - date``."""
         if left.type == right.type == DATE and node.operator == "-":
             return Operation("DAYS BETWEEN", (left, right), INTEGER)
-        if left.type == DATE and right.type in (INTEGER, NULL):
-            operator = "ADD DAYS" if node.operator == "+" else "SUBTRACT DAYS"
-            return Operation(operator, (left, convert(right, INTEGER)), DATE)
-        if right.type == DATE and left.type in (INTEGER, NULL) and node.operator == "+":
-            return Operation("ADD DAYS", (right, convert(left, INTEGER)), DATE)
-        return None
+        day, count, written = (left, right, node.right) if left.type == DATE else (right, left, node.left)
+        if count.type not in (INTEGER, NULL):
+            expected = "whole days" if node.operator == "+" else "whole days or a date"
+            advice = "`DATE(text)` makes a date of a text" if count.type == TEXT and node.operator == "-" else None
+            what = f"`{node.operator}` beside a date"
+            self._mismatch(written, what=what, expected=expected, found=_found(count.type), advice=advice)
+            return HOLE
+        operator = "ADD DAYS" if node.operator == "+" else "SUBTRACT DAYS"
+        return Operation(operator, (day, convert(count, INTEGER)), DATE)
 
     def _join_text(self, node: tree.Binary) -> Typed:
         operands = []
@@ -337,35 +343,30 @@ class _Checker:
                 operand = Literal(None, TEXT)
             if not text_piece.accepts(operand.type):
                 advice = 'say how it is written: `TEXT(x, "0.00")`' if is_number(operand.type) else None
-                self._mismatch(written, what="`&`", expected=text_piece.wanted, found=operand.type, advice=advice)
-                return HOLE
+                if operand.type == BOOLEAN:
+                    advice = "`&` and `||` join texts; conditions are joined with `AND` and `OR`"
+                found = _found(operand.type)
+                self._mismatch(written, what="`&`", expected=text_piece.wanted, found=found, advice=advice)
+                operand = HOLE
             operands.append(operand if operand.type in (TEXT, UNKNOWN) else Cast(operand, TEXT))
         return Operation("&", tuple(operands), TEXT)
 
-    def _compare(self, operator: str, written: Sequence[tree.Expression], *, ordered: bool = False) -> Typed:
+    def _compare(
+        self, node: tree.Expression, operator: str, written: Sequence[tree.Expression], *, ordered: bool = False
+    ) -> Typed:
         operands = [self.check(each) for each in written]
         moments = [each.type for each in operands if each.type in (DATE, TIMESTAMP)]
         if moments:
             operands = [self._moment(operand, each, moments) for operand, each in zip(operands, written, strict=True)]
         if len(written) == 2 and any(isinstance(each, tree.Null) for each in written):
-            self._warn_of_null(operator, *written)
+            other = written[1] if isinstance(written[0], tree.Null) else written[0]
+            self._report(NullComparison, node, operator=operator, operand=print_formula(other))
         common = self._common(operands, written, what=f"`{operator}`")
         if common is None or common == UNKNOWN:
             return Operation(operator, tuple(operands), BOOLEAN)
         if ordered and common == BOOLEAN:
             self._mismatch(written[0], what=f"`{operator}`", expected="values that have an order", found=common)
         return Operation(operator, tuple(_comparable(operands, common)), BOOLEAN)
-
-    def _warn_of_null(self, operator: str, left: tree.Expression, right: tree.Expression) -> None:
-        other = left if isinstance(right, tree.Null) else right
-        self.problems.append(
-            NullComparison(
-                span=self.passage.span(left.start, right.end),
-                expression=self.passage.value,
-                operator=operator,
-                operand=print_formula(other),
-            )
-        )
 
     def _moment(self, operand: Typed, written: tree.Expression, moments: Sequence[Type]) -> Typed:
         """A text literal against dates and times is one of them."""
@@ -438,12 +439,12 @@ class _Checker:
         return HOLE
 
     def _unknown_function(self, node: tree.Call) -> Typed:
-        before = self.found_aggregate
+        before, ungrouped = self.found_aggregate, len(self.ungrouped)
         for argument in node.arguments:
             self.check(argument)
         grouping = self.scope.group_by is not None and self.aggregate is None and self.found_aggregate == before
         if grouping and node.name in UNSUPPORTED_AGGREGATES:
-            self.ungrouped.clear()
+            del self.ungrouped[ungrouped:]
             supported = tuple(function.name for function in FUNCTIONS if function.is_aggregate)
             reason = AggregateReason.UNSUPPORTED
             self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
@@ -525,7 +526,8 @@ class _Checker:
             advice = "`DATE(text)` makes a date of a text"
         elif isinstance(found, DecimalType) and wanted == "a whole number":
             advice = "`TO_INTEGER(x)` cuts the fraction off"
-        self._mismatch(node.arguments[at], what=f"`{node.name}`", expected=wanted, found=found, advice=advice)
+        shown = _found(found) if "whole number" in wanted else found
+        self._mismatch(node.arguments[at], what=f"`{node.name}`", expected=wanted, found=shown, advice=advice)
 
     def _verify(self, parameter: Parameter, operand: Typed, written: tree.Expression, *, name: str) -> bool:
         """Whether a literal is one that the parameter can take."""
@@ -556,8 +558,11 @@ class _Checker:
             )
             if common is None:
                 return None
-            for at in places:
-                converted[at] = convert(operands[at], common)
+            given = [operands[at] for at in places]
+            # Values that are only compared keep their digits; rounding one to the type of another could make them equal.
+            compared = _comparable(given, common) if letter == "S" else (convert(each, common) for each in given)
+            for at, operand in zip(places, compared, strict=True):
+                converted[at] = operand
         for at, parameter in enumerate(placed):
             if not parameter.shared and operands[at].type == NULL:
                 converted[at] = convert(operands[at], parameter.default)
@@ -593,7 +598,7 @@ class _Checker:
 
 def _name_of(node: tree.Call) -> tree.Call:
     """The place of the function's name alone."""
-    return replace(node, end=node.start + len(node.name))
+    return replace(node, start=node.name_start, end=node.name_start + len(node.name))
 
 
 # --- values and conversions
@@ -606,7 +611,7 @@ _ISO = re.compile(
 
 def parse_moment(text: str) -> date | datetime | None:
     """The date or time that an ISO text says; a time without zone is UTC. None when it says none."""
-    found = _ISO.fullmatch(text.strip())
+    found = _ISO.fullmatch(text)
     try:
         if not found:
             return None
@@ -671,6 +676,11 @@ def _comparable(operands: Sequence[Typed], common: Type) -> Iterator[Typed]:
             yield convert(each, exact)
         else:
             yield convert(each, decimal_of(each))
+
+
+def _found(kind: Type) -> Type | str:
+    """A number's type in words, where only a whole number will do."""
+    return "a number with a fraction" if isinstance(kind, DecimalType) else kind
 
 
 def _arithmetic_advice(operator: str, kind: Type) -> str | None:

@@ -22,18 +22,24 @@ MAX_DEPTH = 100
 """Spark's own parser gives up between 150 and 200 levels of CASE, whatever the stack."""
 MAX_TOKENS = 10_000
 
-KEYWORDS = frozenset(["AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE", "NULL", "CASE", "WHEN", "THEN", "ELSE", "END"])
+KEYWORDS = frozenset(
+    ["AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE", "NULL", "CASE", "WHEN", "THEN", "ELSE", "END"]
+)
 
 _SYNONYMS = {"==": "=", "!=": "<>", "||": "&"}
 _OPERAND_ENDS = frozenset(
     {"NAME", "QUOTED_NAME", "NUMBER", "PERCENT", "TEXT", "TRUE", "FALSE", "NULL", "SELECTOR", "END", "RPAR"}
 )
+_BEFORE_A_VALUE = frozenset({"AND", "OR", "NOT", "COMMA", "WHEN", "THEN", "ELSE"})
 _OPERATORS = frozenset({"COMPARE", "JOIN_TEXT", "ADD", "SUBTRACT", "STAR", "DIVIDE"})
 
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What came of a text: a tree, or the problems that kept it from being one."""
+    """What came of a text: a tree, or the problems that kept it from being one.
+
+    A text with a slip whose meaning is clear has both, so that the rest of it can still be checked.
+    """
 
     tree: tree.Expression | None
     problems: tuple[Problem, ...] = ()
@@ -68,7 +74,7 @@ def parse(passage: Passage) -> Parsed:
         return Parsed(None, tuple(report.problems))
     except _Limit as error:
         return report.stop(error.reason, error.start, error.end, limit=error.limit)
-    return Parsed(None if report.problems else found, tuple(report.problems))
+    return Parsed(found, tuple(report.problems))
 
 
 class _Report:
@@ -121,34 +127,34 @@ def _lex(text: str, report: _Report) -> list[Token] | None:
         except UnexpectedCharacters as error:
             at: int = error.pos_in_stream  # type: ignore[assignment]
             char = text[at]
-            repaired = _report_character(text, at, report)
+            end, repaired = _report_character(text, at, report)
             readable = readable and repaired is not None
-            text = text[:at] + (repaired or " ") + text[at + 1 :]
+            text = text[:at] + (repaired or " " * (end - at)) + text[end:]
             if char in "\"'`" or len(report.problems) >= 10:
                 return None
         else:
             return tokens if readable else None
 
 
-def _report_character(text: str, at: int, report: _Report) -> str | None:
-    """Say what is wrong with a character, and what to read instead if it is clear."""
+def _report_character(text: str, at: int, report: _Report) -> tuple[int, str | None]:
+    """Say what is wrong with a run of characters: where it ends, and what to read instead if it is clear."""
     char = text[at]
     if char in "\"'":
         report.add(SyntaxReason.UNCLOSED_TEXT, at, len(text))
-        return None
+        return len(text), None
     if char == "`":
         report.add(SyntaxReason.UNCLOSED_NAME, at, len(text))
-        return None
+        return len(text), None
     end = at + 1
-    while end < len(text) and text[end] == char:
+    while char != ";" and end < len(text) and text[end] == char:
         end += 1
     shown = char if char.isprintable() else f"U+{ord(char):04X}"
     advice = _CHARACTER_ADVICE.get(char)
     if char.isdigit():
         end = at + len(re.match(r"\w+", text[at:]).group())  # type: ignore[union-attr]
         shown, advice = text[at:end], "a name cannot start with a digit; put it in backticks"
-    report.add(SyntaxReason.UNKNOWN_CHARACTER, at, at + 1 if char == ";" else end, found=shown, advice=advice)
-    return "," if char == ";" else None
+    report.add(SyntaxReason.UNKNOWN_CHARACTER, at, end, found=shown, advice=advice)
+    return end, "," if char == ";" else None
 
 
 _CHARACTER_ADVICE = {
@@ -314,11 +320,13 @@ class _Builder(Transformer[Token, Any]):
         return parts[0]
 
     def call(self, parts: list[Any]) -> Any:
-        arguments = tuple(part for part in parts[1:] if not isinstance(part, Token))
-        return self._place(tree.Call, parts, parts[0].upper(), arguments)
+        name, arguments = parts[0].upper(), tuple(part for part in parts[1:] if not isinstance(part, Token))
+        if name == "NOT" and len(arguments) == 1:
+            return self._place(tree.Not, parts, arguments[0])
+        return self._place(tree.Call, parts, name, arguments, name_start=_start(parts[0]))
 
     def call_star(self, parts: list[Any]) -> Any:
-        return self._place(tree.Call, parts, parts[0].upper(), (), star=True)
+        return self._place(tree.Call, parts, parts[0].upper(), (), star=True, name_start=_start(parts[0]))
 
     def when(self, parts: list[Any]) -> list[Any]:
         return parts
@@ -404,11 +412,19 @@ def _compares_before(tokens: list[Token]) -> bool:
     level = 0
     for token in reversed(tokens):
         level += (token.type == "RPAR") - (token.type == "LPAR")
-        if level < 0 or (level == 0 and token.type in ("AND", "OR", "COMMA", "NOT")):
+        if level < 0 or (level == 0 and token.type in _BEFORE_A_VALUE):
             return False
         if level == 0 and token.type == "COMPARE":
             return token is not tokens[-1]
     return False
+
+
+def _inside_number(tokens: list[Token], comma: Token) -> bool:
+    """Whether digits stand directly on both sides of a comma."""
+    touching = {_end(each) for each in tokens if each.type == "NUMBER"} | {
+        _start(each) for each in tokens if each.type == "NUMBER"
+    }
+    return _start(comma) in touching and _end(comma) in touching
 
 
 def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | None:
@@ -421,9 +437,11 @@ def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | 
         return "leave out the `+`; a number is positive without it"
     if token.type == "DOT" and previous is not None and previous.type in ("NAME", "QUOTED_NAME"):
         return "a column has at most one qualifier, as in `orders.amount`"
+    if token.type == "DOT" and previous is not None and previous.type == "NUMBER":
+        return "write a digit behind the point, or leave it out"
     if token.type == "DOT":
         return "write a digit before the point, as in `0.5`"
-    if token.type == "COMMA" and not any(each.type == "FUNCTION" for each in tokens):
+    if token.type == "COMMA" and _inside_number(tokens, token):
         return "the decimal sign is a point; thousands are not separated"
     if (
         token.upper() in KEYWORDS

@@ -34,8 +34,7 @@ def _print(node: tree.Expression) -> tuple[str, int]:
             return "{{" + node.name + "}}", _LEVEL["PRIMARY"]
         case tree.Call():
             inner = "*" if node.star else ", ".join(print_formula(each) for each in node.arguments)
-            text = f"{node.name}({inner})"
-            return (f"({text})", _LEVEL["PRIMARY"]) if node.name == "NOT" else (text, _LEVEL["PRIMARY"])
+            return f"{node.name}({inner})", _LEVEL["PRIMARY"]
         case tree.Negate():
             return f"-{_wrap(node.operand, 'NEGATE')}", _LEVEL["NEGATE"]
         case tree.Binary():

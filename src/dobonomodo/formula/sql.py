@@ -22,7 +22,7 @@ def quote_name(name: str) -> str:
 
 def quote_text(text: str) -> str:
     """A text literal; ``$`` before a brace is escaped because of Spark's variable substitution."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\0").replace("${", "\\u0024{")
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\0", "\\u0000").replace("${", "\\u0024{")
     return f"'{escaped}'"
 
 

@@ -64,6 +64,8 @@ class Call(Node):
     name: str
     arguments: tuple[Expression, ...]
     star: bool = False
+    name_start: int = field(default=0, compare=False, repr=False)
+    """Where the name stands; ``start`` is where its parentheses begin, if it stands in any."""
 
 
 @dataclass(frozen=True, slots=True)

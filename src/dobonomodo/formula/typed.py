@@ -112,4 +112,4 @@ def literal_decimal(value: Decimal) -> DecimalType:
 
 def is_integer(value: Decimal) -> bool:
     """Whether a written number is a 64-bit integer."""
-    return int(value.as_tuple().exponent) >= 0 and len(str(int(value))) <= INTEGER_DIGITS and abs(int(value)) < 2**63
+    return int(value.as_tuple().exponent) >= 0 and value.adjusted() < INTEGER_DIGITS and -(2**63) <= int(value) < 2**63

@@ -159,11 +159,11 @@ def type_sum(left: DecimalType, right: DecimalType) -> Arithmetic:
     if whole + scale <= MAX_DIGITS:
         return Arithmetic(left, right, DecimalType(whole + scale, scale))
     scale = min(scale, MAX_DIGITS - 1 - ROOMY_DIGITS)
-    operand = DecimalType(MAX_DIGITS - 1, scale)
+    whole = min(whole, MAX_DIGITS - scale)
     return Arithmetic(
-        _narrow(left, whole=operand.whole, scale=scale),
-        _narrow(right, whole=operand.whole, scale=scale),
-        DecimalType(MAX_DIGITS, scale),
+        _narrow(left, whole=whole - 1, scale=scale),
+        _narrow(right, whole=whole - 1, scale=scale),
+        DecimalType(whole + scale, scale),
     )
 
 

@@ -59,7 +59,7 @@ class ExpressionSyntax(Problem):
             case SyntaxReason.TOO_LONG:
                 return f"the expression is longer than {self.limit:,} characters"
             case SyntaxReason.TOO_DEEP:
-                return f"the expression is nested more than {self.limit} levels deep"
+                return f"the expression has more than {self.limit} levels, chains such as a + b + c counted"
             case SyntaxReason.TOO_MANY_PARTS:
                 return f"the expression has more than {self.limit:,} parts"
             case _:
@@ -311,7 +311,7 @@ class NullComparison(Problem):
 
     def hint(self) -> str | None:
         test = f"ISNULL({self.operand})"
-        return f"write `NOT {test}`" if self.operator in ("<>", "!=") else f"write `{test}`"
+        return f"write `NOT {test}`" if self.operator in ("<>", "NOT IN") else f"write `{test}`"
 
 
 def counted(number: int, noun: str) -> str:

@@ -13,6 +13,7 @@ from dobonomodo.problems.place import Span
 from dobonomodo.problems.problem import Problem
 
 EXCERPT_WIDTH = 100
+WORDS_AT_MOST = 240
 
 _STYLES = {"error": "1;31", "warning": "1;33", "place": "34", "help": "36", "bold": "1"}
 
@@ -27,7 +28,7 @@ def render_full(problems: Iterable[Problem], *, color: bool = False) -> str:
 def render_concise(problems: Iterable[Problem]) -> str:
     """One line a problem: ``file:line:column: code message``."""
     return "\n".join(
-        f"{_render_place(problem.span)}{problem.severity}[{problem.code}]: {_printable(problem.message())}"
+        f"{_render_place(problem.span)}{problem.severity}[{problem.code}]: {_shown(problem.message())}"
         for problem in problems
     )
 
@@ -65,7 +66,7 @@ def _render_block(problem: Problem, *, color: bool) -> str:
         return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if color else text
 
     head = paint(f"{problem.severity}[{problem.code}]", problem.severity)
-    lines = [f"{head}: {paint(_printable(problem.message()), 'bold')}"]
+    lines = [f"{head}: {paint(_shown(problem.message()), 'bold')}"]
     where = [f"operation {problem.operation.seq} `{_printable(problem.operation.name)}`"] if problem.operation else []
     if span := problem.span:
         where.insert(0, f"{_printable(span.source.name)}:{span.line}:{span.column}")
@@ -74,7 +75,7 @@ def _render_block(problem: Problem, *, color: bool) -> str:
         bar = paint("|", "place")
         before, marked, after = _cut_excerpt(span)
         label = problem.label()
-        caret = paint("^" * max(1, _width(marked)) + (f" {_printable(label)}" if label else ""), problem.severity)
+        caret = paint("^" * max(1, _width(marked)) + (f" {_shown(label)}" if label else ""), problem.severity)
         lines += [
             f"{gutter} {paint('-->', 'place')} {', '.join(where)}",
             f"{gutter} {bar}",
@@ -84,7 +85,7 @@ def _render_block(problem: Problem, *, color: bool) -> str:
     elif where:
         lines.append(f"  {paint('-->', 'place')} {where[0]}")
     if hint := problem.hint():
-        lines.append(f"   {paint('help:', 'help')} {_printable(hint)}")
+        lines.append(f"   {paint('help:', 'help')} {_shown(hint)}")
     return "\n".join(lines)
 
 
@@ -100,6 +101,13 @@ def _cut_excerpt(span: Span) -> tuple[str, str, str]:
     before = ("..." if left else "") + _printable(line[left:start])
     after = _printable(line[end:right]) + ("..." if right < len(line) else "")
     return before, _printable(line[start:end]), after
+
+
+def _shown(text: str) -> str:
+    """A message or hint, cut in the middle where what it quotes would fill the screen."""
+    if len(text) > WORDS_AT_MOST:
+        text = f"{text[: WORDS_AT_MOST // 2]}...{text[-WORDS_AT_MOST // 2 :]}"
+    return _printable(text)
 
 
 def _printable(text: str) -> str:

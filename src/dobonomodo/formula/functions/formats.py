@@ -15,6 +15,14 @@ _DATE_WORDS = ("yyyy", "yy", "MM", "dd")
 _TIME_WORDS = ("HH", "mm", "ss")
 
 
+_WORD = r"([A-Za-z])\1*"
+"""One letter, once or more: ``yyyyMM`` is two words."""
+
+
+def _words(value: Value) -> list[str]:
+    return [found[0] for found in re.finditer(_WORD, str(value))]
+
+
 def check_number(value: Value) -> str | None:
     """What a number pattern looks like, unless this is one."""
     found = _NUMBER.fullmatch(str(value))
@@ -24,7 +32,7 @@ def check_number(value: Value) -> str | None:
 
 def check_date(value: Value) -> str | None:
     """What a date pattern looks like, unless this is one. Minutes make no sense in a date: ``mm`` was meant as ``MM``."""
-    words = re.findall(r"[A-Za-z]+", str(value))
+    words = _words(value)
     return (
         None
         if words and all(word in _DATE_WORDS for word in words)
@@ -34,7 +42,7 @@ def check_date(value: Value) -> str | None:
 
 def check_time(value: Value) -> str | None:
     """What a time pattern looks like, unless this is one; ``mm`` only directly after ``HH``."""
-    words = re.findall(r"[A-Za-z]+", str(value))
+    words = _words(value)
     known = words and all(word in _DATE_WORDS + _TIME_WORDS for word in words)
     minutes = all(words[at - 1] == "HH" for at, word in enumerate(words) if word == "mm" and at) and words[:1] != ["mm"]
     return None if known and minutes else 'a pattern such as "yyyy-MM-dd HH:mm" (MM is the month, mm the minute)'
@@ -42,7 +50,7 @@ def check_time(value: Value) -> str | None:
 
 def format_moment(arguments: Sequence[Argument], run: RunFacts) -> str:
     """Everything that is not one of the known words is quoted for Spark."""
-    parts = re.findall(r"[A-Za-z]+|[^A-Za-z]+", str(arguments[1].value))
+    parts = [found[0] for found in re.finditer(rf"{_WORD}|[^A-Za-z]+", str(arguments[1].value))]
     pattern = "".join(
         part if part.isalpha() and part.isascii() else "'" + part.replace("'", "''") + "'" for part in parts
     )

@@ -76,7 +76,7 @@ LOGIC: tuple[Function, ...] = (
     fn("IFNULL", sig(T, T, to="T"), "coalesce({0}, {1})",
        "The first argument, or the second where the first is NULL.",
        "IFNULL(NULL, 7) = 7", "IFNULL(3, 7) = 3", aliases=("NVL",)),
-    fn("NULLIF", sig(T, T, to="T"), "nullif({0}, {1})",
+    fn("NULLIF", sig(S, S, to="S"), "nullif({0}, {1})",
        "NULL if both arguments are equal, else the first.",
        "ISNULL(NULLIF(5, 5))", "NULLIF(5, 0) = 5", "ISNULL(NULLIF(NULL, 5))", "NULLIF(5, NULL) = 5"),
     fn("ZEROIFNULL", sig(number, to=same_as_first), _zero_if_null,
