@@ -300,12 +300,8 @@ class Frames:
         source = self._flat_source(node)
         inner = [self._sql(right) for _, right in keys]
         counted = source.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {quote_name(MATCHES)}")
-        condition = " AND ".join(
-            [
-                self._sql(node.only),
-                *(f"{self._sql(left)} = {right}" for (left, _), right in zip(keys, inner, strict=True)),
-            ]
-        )
+        equal = [f"{self._guarded(left, node.only)} = {right}" for (left, _), right in zip(keys, inner, strict=True)]
+        condition = " AND ".join([self._sql(node.only), *equal])
         joined = self._frame(node.rows).join(counted, F.expr(condition), "left")
         shown = [(self._sql(left), f"{_names(left, right)}") for left, right in keys]
         check = (
@@ -324,7 +320,10 @@ class Frames:
         key_names = [f"#key{number}" for number in range(len(keys))]
         keyed = [F.expr(self._sql(right)).alias(name) for name, (_, right) in zip(key_names, keys, strict=True)]
         listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias("#candidates"))
-        equal = [f"{self._sql(left)} = {quote_name(name)}" for name, (left, _) in zip(key_names, keys, strict=True)]
+        equal = [
+            f"{self._guarded(left, node.only)} = {quote_name(name)}"
+            for name, (left, _) in zip(key_names, keys, strict=True)
+        ]
         condition = " AND ".join([self._sql(node.only), *equal])
         joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
@@ -340,6 +339,11 @@ class Frames:
             f"try_element_at({found}, 1).{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns
         ]
         return narrowed.where(check).selectExpr(*own, *values)
+
+    def _guarded(self, key: Typed, only: Typed) -> str:
+        """A key that is computed for the rows that take part alone: Spark computes join keys before it looks at ``only``."""
+        sql = self._sql(key)
+        return sql if isinstance(key, ColumnRef) else f"CASE WHEN {self._sql(only)} THEN {sql} END"
 
     def _candidate_sql(self, part: Typed, alias: str) -> str:
         """A condition in which the joined columns are fields of the candidate ``c``."""

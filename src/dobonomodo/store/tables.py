@@ -44,10 +44,9 @@ class Name(TypeDecorator[str]):
 
     @override
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None:
-            return None
-        _check_name(value)
-        return str(value)  # An enumeration's member would reach psycopg as something else than text.
+        if value is not None:
+            _check_name(value)
+        return value
 
 
 class Instant(TypeDecorator[datetime]):

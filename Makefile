@@ -1,0 +1,69 @@
+# Needs python3 (3.11 or newer) with pip, and make; everything else is installed into .venv.
+
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+INSTALL = $(PYTHON) -m pip --disable-pip-version-check --python $(VENV)/bin/python install --quiet
+READY := $(VENV)/ready
+UV := build/uv/bin/uv
+LIGHT := "not spark and not postgresql"
+
+.PHONY: help demo test check format golden docs lock clean java
+
+help: ## List the commands
+	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(READY) java ## Show what it can do, on data that comes with it
+	@$(RUN) dobonomodo.cli.demo
+
+test: $(READY) java ## Run all tests, those on Spark too
+	$(RUN) pytest
+
+check: $(READY) ## Check format, lint, types, layers and generated docs; run the tests that need no server and no Java
+	$(RUN) ruff format --check
+	$(RUN) ruff check
+	$(RUN) mypy
+	$(VENV)/bin/lint-imports --no-logo
+	$(RUN) dobonomodo.cli.docs --check
+	$(RUN) pytest --numprocesses auto -m $(LIGHT)
+
+format: $(READY) ## Format the code and mend what the linter can mend
+	$(RUN) ruff check --fix-only --quiet
+	$(RUN) ruff format
+
+golden: $(READY) ## Rewrite the golden files; the diff is what to review
+	$(RUN) pytest -m $(LIGHT) --update-golden
+
+docs: $(READY) ## Rewrite the generated docs
+	$(RUN) dobonomodo.cli.docs
+
+lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest that pyproject.toml allows
+	$(LOCK) pyproject.toml --extra connect --extra postgresql --group dev --output-file requirements.lock
+	$(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['java'])" \
+		| $(LOCK) - --output-file requirements-java.lock
+
+clean: ## Remove what the commands made, the virtual environment too
+	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find src tests -name __pycache__ -prune -exec rm -rf {} +
+
+# `--without-pip`, and the pip of $(PYTHON): Debian's python3 lacks what it takes to put pip into a new environment.
+$(READY): pyproject.toml requirements.lock
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11) and 'Python 3.11 or newer is needed, this is ' + sys.version)"
+	@$(PYTHON) -m pip --version > /dev/null || { echo "pip is needed: apt-get install python3-pip, or $(PYTHON) -m ensurepip"; exit 1; }
+	@echo "Setting up $(VENV): a few minutes the first time, 0.5 GB to download"
+	@$(PYTHON) -m venv --without-pip $(VENV)
+	@$(INSTALL) --require-hashes --requirement requirements.lock
+	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+java: $(READY)
+	@$(VENV)/bin/python -c "import sys; from dobonomodo.engine import find_java; sys.exit(find_java() is None)" || { \
+		echo "No Java 17 or newer found in JAVA_HOME or on the PATH: installing one into $(VENV)"; \
+		$(INSTALL) --require-hashes --requirement requirements-java.lock; }
+
+LOCK = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade)
+
+$(UV):
+	$(PYTHON) -m venv --without-pip build/uv
+	$(PYTHON) -m pip --disable-pip-version-check --python build/uv/bin/python install --quiet "uv>=0.9"

@@ -1,0 +1,108 @@
+"""Formulas with their print, type and SQL, or their problems, as the files in ``formulas`` say.
+
+A file begins with its subject and its scope. Each entry is a formula behind ``>``, then what comes of it.
+``make golden`` rewrites what comes of the formulas, and leaves them and the comments (``#``) alone.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from dobonomodo.formula import Scope, print_formula, render_formula
+from dobonomodo.formula.sql import literal, quote_name
+from dobonomodo.problems.render import render_concise
+from tests.golden.text_file import compare
+from tests.unit.formula.orders import COLUMNS, GROUPS, JOINED, ROWS, RUN, check, parsed
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FILES = sorted((Path(__file__).parent / "formulas").glob("*.golden"))
+SCOPES = {"scope: rows": ROWS, "scope: groups": GROUPS}
+
+
+class Entry(NamedTuple):
+    comments: list[str]
+    formula: str
+
+
+class Golden(NamedTuple):
+    head: list[str]
+    scope: Scope
+    entries: list[Entry]
+
+
+def read(path: Path) -> Golden:
+    head, *blocks = (block.splitlines() for block in path.read_text(encoding="utf-8").strip("\n").split("\n\n"))
+    (scope,) = (SCOPES[line] for line in head if line in SCOPES)
+    entries = [
+        Entry(
+            [line for line in block if line.startswith("#")],
+            "\n".join(line[2:] for line in block if line.startswith(">")),
+        )
+        for block in blocks
+    ]
+    return Golden(head, scope, entries)
+
+
+def render_entry(entry: Entry, scope: Scope) -> str:
+    lines = [*entry.comments, *(f"> {line}" for line in entry.formula.split("\n"))]
+    checked = check(entry.formula, scope)
+    if checked.tree is not None:
+        lines += field("print", print_formula(parsed(entry.formula)))
+        lines += field("type", str(checked.type))
+        lines += field("sql", render_formula(checked.tree, RUN))
+    if checked.problems:
+        lines += [f"  {line}" for line in render_concise(checked.problems).splitlines()]
+    return "\n".join(lines)
+
+
+def field(name: str, value: str) -> list[str]:
+    first, *more = value.split("\n")
+    return [f"  {name:5} {first}", *(f"        {line}" for line in more)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_formulas(path: Path, update_golden: bool) -> None:
+    golden = read(path)
+    blocks = ["\n".join(golden.head), *(render_entry(entry, golden.scope) for entry in golden.entries)]
+    compare(path, "\n\n".join(blocks) + "\n", update=update_golden)
+
+
+def test_enough_formulas_each_once() -> None:
+    formulas = [(golden.scope is GROUPS, entry.formula) for golden in map(read, FILES) for entry in golden.entries]
+    assert len(set(formulas)) == len(formulas) >= 180
+
+
+def test_print_reads_the_same() -> None:
+    for path in FILES:
+        golden = read(path)
+        for entry in golden.entries:
+            if check(entry.formula, golden.scope).tree is not None:
+                tree = parsed(entry.formula)
+                printed = print_formula(tree)
+                assert (parsed(printed), print_formula(parsed(printed))) == (tree, printed), entry.formula
+
+
+@pytest.mark.spark
+def test_spark_gives_the_types(spark: SparkSession) -> None:
+    """Every rendered formula is one that Spark accepts, and its type there is the one that was promised."""
+    from pyspark.sql.functions import expr
+
+    kinds = {**COLUMNS, **{f"{alias}.{name}": kind for alias, each in JOINED.items() for name, kind in each.items()}}
+    rows = spark.range(1).selectExpr(*(f"{literal(None, kind)} AS {quote_name(name)}" for name, kind in kinds.items()))
+    wrong = []
+    for golden in map(read, FILES):
+        for entry in golden.entries:
+            tree = check(entry.formula, golden.scope).tree
+            if tree is None:
+                continue
+            column = expr(render_formula(tree, RUN))
+            result = rows.select(column) if golden.scope is ROWS else rows.groupBy("region").agg(column)
+            found = result.schema.fields[-1].dataType.simpleString()
+            if found.upper() != tree.type.sql:
+                wrong.append(f"{entry.formula}: promised {tree.type.sql}, on Spark {found}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,194 @@
+"""Checked formulas on Spark: rows in, values of many formulas out in one query, and what each value should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from dobonomodo.formula import check_formula, print_formula, render_formula
+from dobonomodo.formula.typed import Apply, Typed, walk
+from dobonomodo.formula.types import DATE, TIMESTAMP, Type
+from dobonomodo.problems import Passage
+from tests.property import reference
+from tests.property.reference import Day, Fault, Moment, Row, Value
+from tests.property.strategies import RUN, SCOPE, TYPES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dobonomodo.formula import Scope
+    from dobonomodo.formula.tree import Expression
+
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+FAILURES = (PySparkException, Py4JJavaError)
+"""A query that fails in Java without Spark noticing is not wrapped by PySpark."""
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A formula that was found to be in order."""
+
+    text: str
+    node: Typed
+
+
+def check_tree(written: Expression, scope: Scope = SCOPE) -> Formula | None:
+    """The formula that a tree is, or None if it is in error."""
+    text = print_formula(written)
+    found = check_formula(Passage.alone(text), scope).tree
+    return Formula(text, found) if found else None
+
+
+@contextmanager
+def settings_of(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    """Spark settings for as long as the block runs."""
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.set(name, old) if old is not None else spark.conf.unset(name)
+
+
+def frame(spark: SparkSession, rows: Sequence[Row], types: dict[str, Type] | None = None) -> DataFrame:
+    """The rows with their columns in the declared types, and ``_at``, the place of each row."""
+    types = TYPES if types is None else types
+    data = [(at, *(_plain(row[name]) for name in types)) for at, row in enumerate(rows)]
+    fields = ["`_at` INT", *(f"{_quote(name)} {_carrier(kind)}" for name, kind in types.items())]
+    loaded = spark.createDataFrame(data, ", ".join(fields))
+    return loaded.selectExpr("`_at`", *(f"{_decode(_quote(name), kind)} AS {_quote(name)}" for name, kind in types.items()))
+
+
+def _quote(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _plain(value: object) -> object:
+    """Dates and times as numbers: Python would read a time in the zone of the machine."""
+    found = reference.as_value(value)
+    return found.number if isinstance(found, Day) else found.micros if isinstance(found, Moment) else found
+
+
+def _carrier(kind: Type) -> str:
+    return {DATE: "INT", TIMESTAMP: "BIGINT"}.get(kind, kind.sql)
+
+
+def _decode(sql: str, kind: Type) -> str:
+    return {DATE: f"date_from_unix_date({sql})", TIMESTAMP: f"timestamp_micros({sql})"}.get(kind, sql)
+
+
+def encode(sql: str, kind: Type) -> str:
+    """A value in a form that Python can hold: dates and times have years here that it does not know."""
+    return {DATE: f"unix_date({sql})", TIMESTAMP: f"unix_micros({sql})"}.get(kind, sql)
+
+
+def decode(value: Any, kind: Type) -> Value:
+    """The value that was encoded."""
+    if value is None:
+        return None
+    if kind == DATE:
+        return Day(value)
+    assert not isinstance(value, date | datetime)
+    found: Value = Moment(value) if kind == TIMESTAMP else value
+    return found
+
+
+def expected(node: Typed, row: Row) -> Value | Fault:
+    """The value by meaning, or why there is none."""
+    try:
+        return reference.evaluate(node, row, RUN)
+    except Fault as fault:
+        return fault
+
+
+def same(one: Value, other: Value) -> bool:
+    """Equal, and of the same type: TRUE is not 1."""
+    return type(one) is type(other) and one == other
+
+
+def check_types(data: DataFrame, formulas: Sequence[Formula]) -> list[str]:
+    """The formulas whose type on Spark is not the one that was computed, or that Spark does not take at all."""
+    columns = [f"{render_formula(each.node, RUN)} AS `r{at}`" for at, each in enumerate(formulas)]
+    try:
+        fields = data.selectExpr(*columns).schema.fields
+    except FAILURES as error:
+        if len(formulas) == 1:
+            return [f"{formulas[0].text!r} is refused: {_first_line(error)}"]
+        return [wrong for each in formulas for wrong in check_types(data, [each])]
+    return [
+        f"{each.text!r}: {field.dataType.simpleString()} instead of {each.node.type.sql.lower()}"
+        for each, field in zip(formulas, fields, strict=True)
+        if field.dataType.simpleString() != each.node.type.sql.lower()
+    ]
+
+
+def compare(spark: SparkSession, formulas: Sequence[Formula], rows: Sequence[Row]) -> list[str]:
+    """What differs between Spark and the reference. Rows for which there is no value are left out of a formula."""
+    wanted = [[expected(each.node, row) for row in rows] for each in formulas]
+    data = frame(spark, rows)
+    wrong = check_types(data, formulas)
+    columns = [_guarded(each, values) for each, values in zip(formulas, wanted, strict=True)]
+    for at, found in enumerate(_values(data, formulas, columns)):
+        if isinstance(found, Exception):
+            wrong.append(f"{formulas[at].text!r} fails on Spark: {_first_line(found)}\n{_explain(spark, formulas[at], rows)}")
+            continue
+        pairs = zip(found, wanted[at], rows, strict=True)
+        different = [row for got, value, row in pairs if not isinstance(value, Fault) and not same(got, value)]
+        if different:
+            wrong.append(f"{formulas[at].text!r}\n{_explain(spark, formulas[at], different[:1])}")
+    return wrong
+
+
+def _guarded(formula: Formula, values: Sequence[Value | Fault]) -> str:
+    """The formula, kept by a CASE from the rows that have no value."""
+    sql = encode(render_formula(formula.node, RUN), formula.node.type)
+    rows = [str(at) for at, value in enumerate(values) if not isinstance(value, Fault)]
+    if len(rows) == len(values):
+        return sql
+    return f"CASE WHEN `_at` IN ({', '.join(rows) or '-1'}) THEN {sql} END"
+
+
+def _values(data: DataFrame, formulas: Sequence[Formula], columns: Sequence[str]) -> list[list[Value] | Exception]:
+    """The values of each column, row by row. A query that fails is taken apart to find the column that is to blame."""
+    try:
+        rows = data.selectExpr("`_at`", *(f"{sql} AS `r{at}`" for at, sql in enumerate(columns))).collect()
+    except FAILURES as error:
+        if len(columns) == 1:
+            return [error]
+        half = len(columns) // 2
+        return _values(data, formulas[:half], columns[:half]) + _values(data, formulas[half:], columns[half:])
+    rows.sort(key=lambda row: row[0])
+    return [[decode(row[at + 1], each.node.type) for row in rows] for at, each in enumerate(formulas)]
+
+
+def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row]) -> str:
+    """The smallest part of a formula on which Spark and the reference differ."""
+    for row in rows:
+        data = frame(spark, [row])
+        parts = sorted(set(walk(formula.node)), key=lambda part: sum(1 for _ in walk(part)))
+        for part in parts:
+            value = expected(part, row)
+            if isinstance(value, Fault) or (isinstance(part, Apply) and part.function.is_aggregate):
+                continue
+            sql = render_formula(part, RUN)
+            try:
+                got: object = decode(data.selectExpr(encode(sql, part.type)).collect()[0][0], part.type)
+            except FAILURES as error:
+                got = _first_line(error)
+            if not same(got, value):  # type: ignore[arg-type]
+                used = {name: row[name] for name in row if f"'{name}'" in repr(part) or name.split(".")[-1] in repr(part)}
+                return f"  {sql[:600]}\n  expected {value!r}\n  got      {got!r}\n  with {used}"
+    return "  no single part differs on its own"
+
+
+def _first_line(error: Exception) -> str:
+    return " ".join(str(error).split("\n", 2)[:2])[:300]

@@ -1,0 +1,459 @@
+"""``append``: its codes and their order, the alignment of columns, and the rows it makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.plan.building import (
+    SYSTEM,
+    WORLD_BUILT,
+    World,
+    append,
+    codes,
+    found,
+    no_problem,
+    nodes,
+    plan_of,
+    planned,
+    problem_in,
+    step_of,
+    types_after,
+    update,
+)
+
+from dobonomodo.formula.typed import ColumnRef, Literal, Operation
+from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
+from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Scan, Stack
+from dobonomodo.problems.operation import (
+    AppendColumnMismatch,
+    AppendDatasetNotFound,
+    AppendResolverNotFound,
+    AppendVersionNotFound,
+)
+
+GROUPED = "{group_by: [region], aggregations: [{column: amount, expression: SUM(amount)}]}"
+
+
+def grouping(expression: str, column: str = "amount", keys: str = "region") -> str:
+    quoted = "'" + expression.replace("'", "''") + "'"
+    return f"{{group_by: [{keys}], aggregations: [{{column: {column}, expression: {quoted}}}]}}"
+
+
+def source(columns: str, *, mode: str | None = "period", **facts: Any) -> World:
+    temporal = f"temporal_mode: {mode}, " if mode else ""
+    return WORLD_BUILT.with_dataset(
+        f"dataset: {{id: more, main_table: {{name: extra, {temporal}columns: [{columns}]}}}}", **facts
+    )
+
+
+# --- the codes
+
+
+def test_the_dataset_must_exist() -> None:
+    # APPEND_001, R-145
+    problem = problem_in(append("budgets"))
+    assert isinstance(problem, AppendDatasetNotFound)
+    assert (problem.code, problem.dataset_id, problem.disabled) == ("APPEND_001", "budgets", False)
+    assert (problem.span and problem.span.line, problem.span and problem.span.column) == (8, 30)
+    assert "budget" in problem.known
+
+
+def test_the_dataset_must_have_an_active_version() -> None:
+    # APPEND_001, R-146
+    problem = problem_in(append("sleeping"))
+    assert (problem.code, problem.disabled) == ("APPEND_001", True)
+
+
+def test_a_pinned_version_must_exist() -> None:
+    # APPEND_002, R-146
+    problem = problem_in(append("budget", version=5))
+    assert isinstance(problem, AppendVersionNotFound)
+    assert (problem.code, problem.version, problem.versions) == ("APPEND_002", 5, (1,))
+
+
+def test_a_version_of_an_unknown_dataset_is_an_unknown_dataset() -> None:
+    # R-170
+    assert codes(append("budgets", version=5)) == ["APPEND_001"]
+
+
+def test_a_column_that_the_working_dataset_lacks_is_refused() -> None:
+    # APPEND_003, R-089, R-153
+    problem = problem_in(append("more"), world=source("{name: region, type: string}, {name: budget_type, type: string}"))
+    assert isinstance(problem, AppendColumnMismatch)
+    assert (problem.code, problem.name, problem.working_type) == ("APPEND_003", "budget_type", None)
+    assert problem.known == ("order_id", "customer_id", "region", "status", "quantity", "amount", "booked", "shipped_at", "paid")
+
+
+def test_every_such_column_is_named() -> None:
+    # R-107
+    world = source("{name: a, type: string}, {name: region, type: string}, {name: b, type: string}")
+    assert [each.name for each in planned(append("more"), world=world).problems] == ["a", "b"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("column", "kind"),
+    [("amount", "string"), ("region", "integer"), ("paid", "string"), ("booked", "string"), ("quantity", "date")],
+)
+def test_a_column_of_another_kind_is_refused(column: str, kind: str) -> None:
+    # APPEND_003, C-52
+    problem = problem_in(append("more"), world=source(f"{{name: {column}, type: {kind}}}"))
+    assert (problem.code, problem.name, problem.source_type) == ("APPEND_003", column, kind)
+
+
+@pytest.mark.parametrize(
+    ("column", "kind", "after"),
+    [
+        ("quantity", "integer", "integer"),
+        ("quantity", '"decimal(10,2)"', "decimal(21,2)"),
+        ("amount", "integer", "decimal(21,2)"),
+        ("amount", "decimal", "decimal(38,10)"),
+        ("shipped_at", "date", "timestamp"),
+        ("booked", "timestamp", "timestamp"),
+        ("AMOUNT", '"decimal(15,2)"', "decimal(15,2)"),
+    ],
+)
+def test_numbers_and_dates_unify(column: str, kind: str, after: str) -> None:
+    # C-52, C-10
+    plan = plan_of(append("more"), world=source(f"{{name: {column}, type: {kind}}}"))
+    assert types_after(plan, 1)[column.lower()] == after
+
+
+@pytest.mark.parametrize(
+    "selector", ["invalid syntax here", "amount >", "amount", "amount = 'x'", "VLOOKUP(amount) = 1", "SUM(amount) > 1", "ROUND() = 1"]
+)
+def test_a_source_selector_is_a_condition(selector: str) -> None:
+    # APPEND_004, C-54, R-112
+    problem = problem_in(append("budget", where=selector))
+    assert (problem.code, problem.expression) == ("APPEND_004", selector)
+
+
+def test_a_fault_of_the_selector_keeps_its_cause_and_place() -> None:
+    problem = problem_in(append("budget", where="amount > 1 AND (region = 1)"))
+    assert (problem.code, problem.cause.code) == ("APPEND_004", "TYPE_MISMATCH")
+    assert (problem.span.line, problem.operation.seq) == (9, 1)
+
+
+@pytest.mark.parametrize(
+    "expression", ["MEDIAN(amount)", "amount", "SUM(SUM(amount))", "SUM(status)", "FOO(amount)", "COUNT()", "SUM(amount) + amount"]
+)
+def test_an_aggregation_is_one(expression: str) -> None:
+    # APPEND_005, C-15, C-16, C-54, R-151, R-152
+    assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_005"]
+
+
+@pytest.mark.parametrize("expression", ["SUM(*)", "MIN(amount)"])
+def test_a_call_that_cannot_be_is_reported_once(expression: str) -> None:
+    # C-14, C-16
+    assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_005"]
+
+
+@pytest.mark.parametrize("expression", ["SUM(amount", "SUM amount", "+"])
+def test_an_aggregation_that_does_not_parse(expression: str) -> None:
+    # APPEND_004: R-169 has one code for what does not parse
+    assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_004"]
+
+
+@pytest.mark.parametrize("where", ["amout > 1", "orders.amount > 1", "customer_id = 'x'", "budget.amount > 1"])
+def test_a_source_selector_sees_only_source_columns(where: str) -> None:
+    # APPEND_006, R-144, R-155, C-09
+    assert codes(append("budget", where=where)) == ["APPEND_006"]
+
+
+@pytest.mark.parametrize("where", ["budgets.amount > 1", "BUDGETS.Amount > 1", "_period = '2026-01'", "_labels = ''"])
+def test_the_source_goes_by_the_name_of_its_table(where: str) -> None:
+    # C-09
+    assert codes(append("budget", where=where)) == []
+
+
+def test_keys_and_inputs_are_columns_of_the_source() -> None:
+    # APPEND_006, R-147, R-154
+    text = append("budget", grouping=grouping("SUM(quantity)", keys="customer_id, region"))
+    assert found(text) == [("APPEND_006", "customer_id"), ("APPEND_006", "quantity")]
+
+
+def test_a_result_is_a_column_of_the_working_dataset() -> None:
+    # APPEND_003, R-148, C-43
+    text = append("budget", grouping=grouping("SUM(amount)", column="total"))
+    assert found(text) == [("APPEND_003", "total")]
+
+
+def test_a_result_of_another_kind_is_refused() -> None:
+    # APPEND_003, C-52
+    problem = problem_in(append("budget", grouping=grouping("COUNT(*)", column="status")))
+    assert (problem.code, problem.name, problem.working_type, problem.source_type) == (
+        "APPEND_003",
+        "status",
+        "string",
+        "integer",
+    )
+
+
+def test_a_key_is_a_column_of_the_working_dataset() -> None:
+    # APPEND_003, R-153
+    world = source("{name: account, type: string}, {name: amount, type: decimal}")
+    problem = problem_in(append("more", grouping=grouping("SUM(amount)", keys="account")), world=world)
+    assert (problem.code, problem.name) == ("APPEND_003", "account")
+
+
+def test_columns_that_the_aggregation_leaves_out_need_not_exist() -> None:
+    # R-153
+    world = source("{name: region, type: string}, {name: amount, type: decimal}, {name: kind, type: string}")
+    assert codes(append("more", where="kind = 'x'", grouping=GROUPED), world=world) == []
+
+
+def test_something_must_say_where_the_rows_are() -> None:
+    # APPEND_007, R-168
+    world = WORLD_BUILT.with_dataset(
+        "dataset: {id: far, resolver_id: nowhere, main_table: {name: far, columns: [{name: region, type: string}]}}"
+    )
+    problem = problem_in(append("far"), world=world)
+    assert isinstance(problem, AppendResolverNotFound)
+    assert (problem.code, problem.resolver_id, problem.known) == ("APPEND_007", "nowhere", ("files",))
+
+
+def test_without_any_resolver() -> None:
+    # APPEND_007
+    head = "resolver_overrides: {sales: files}"
+    problem = problem_in(append("budget"), world=WORLD_BUILT.resolving(default_resolver=None), head=head)
+    assert (problem.code, problem.resolver_id, problem.dataset_id) == ("APPEND_007", None, "budget")
+
+
+def test_a_named_selector_that_is_undefined_keeps_its_code() -> None:
+    # R-100
+    assert codes(append("budget", where="{{big}}")) == ["SELECTOR_UNDEFINED"]
+
+
+def test_a_named_selector_is_checked_against_the_source() -> None:
+    # R-095, R-144
+    head = "selectors: {big: amount > 1, mine: quantity > 1}"
+    assert codes(append("budget", where="{{big}} AND NOT {{mine}}"), head=head) == ["APPEND_006"]
+
+
+@pytest.mark.parametrize("blank", ["", "  "])
+def test_a_blank_source_selector_is_none(blank: str) -> None:
+    # C-20
+    with no_problem(append("budget", where=blank)) as plan:
+        (keep,) = nodes(step_of(plan, 1).after.node, Keep)
+        assert keep.condition == ACTIVE
+
+
+@pytest.mark.parametrize(("arguments", "code"), [("{}", "MISSING_KEY"), ("{source: {}}", "MISSING_KEY"), ("{source: budget}", "INVALID_VALUE")])
+def test_a_source_is_needed(arguments: str, code: str) -> None:
+    # R-087
+    assert codes(f"- {{seq: 1, type: append, arguments: {arguments}}}\n") == [code]
+
+
+def test_a_selector_of_the_operation_is_refused() -> None:
+    # C-05
+    text = "- {seq: 1, type: append, selector: amount > 1, arguments: {source: {dataset_id: budget}}}\n"
+    assert found(text) == [("INVALID_OPERATION", "selector")]
+
+
+@pytest.mark.parametrize(
+    ("aggregation", "code"),
+    [
+        ("{group_by: [], aggregations: [{column: amount, expression: SUM(amount)}]}", "EMPTY_GROUP_BY"),
+        ("{group_by: [region], aggregations: []}", "EMPTY_AGGREGATIONS"),
+        ("{group_by: [region, budgets.region], aggregations: [{column: amount, expression: SUM(amount)}]}", "DUPLICATE_GROUP_BY"),
+        ("{group_by: [region], aggregations: [{column: region, expression: MAX_AGG(region)}]}", "DUPLICATE_AGG_COLUMN"),
+        ("{group_by: [region], aggregations: [{column: _labels, expression: MAX_AGG(region)}]}", "SYSTEM_COLUMN_CONFLICT"),
+        ("{group_by: [_row_id], aggregations: [{column: amount, expression: SUM(amount)}]}", "SYSTEM_COLUMN_CONFLICT"),
+    ],
+)
+def test_a_grouping_follows_the_rules_of_aggregate(aggregation: str, code: str) -> None:
+    # R-088, R-149, C-47
+    assert codes(append("budget", grouping=aggregation)) == [code]
+
+
+# --- the order
+
+
+def test_a_missing_dataset_hides_what_depends_on_it() -> None:
+    # R-170
+    text = append("budgets", where="amout >", grouping=grouping("MEDIAN(x)", column="nothing", keys="y"))
+    assert codes(text) == ["APPEND_001"]
+
+
+def test_a_missing_version_hides_what_depends_on_it() -> None:
+    # R-170
+    assert codes(append("budget", version=9, where="amout >", grouping=grouping("MEDIAN(x)"))) == ["APPEND_002"]
+
+
+def test_all_the_rest_is_found_at_once_and_in_order() -> None:
+    # R-170: selector syntax, selector columns, keys, aggregation syntax, inputs, outputs
+    text = append(
+        "budget",
+        where="amout > 1",
+        grouping="{group_by: [regon], aggregations: [{column: amount, expression: MEDIAN(amount)}, "
+        "{column: amount2, expression: SUM(quantity)}]}",
+    )
+    assert found(text) == [
+        ("APPEND_006", "amout"),
+        ("APPEND_006", "regon"),
+        ("APPEND_005", "MEDIAN"),
+        ("APPEND_003", "amount2"),
+        ("APPEND_006", "quantity"),
+    ]
+
+
+def test_columns_are_checked_before_the_resolver() -> None:
+    # C-54, R-170: at one place, the order of the checks shows
+    world = source("{name: nothing, type: string}").resolving(default_resolver=None)
+    head = "resolver_overrides: {sales: files}"
+    assert codes(append("more"), world=world, head=head) == ["APPEND_003", "APPEND_007"]
+
+
+def test_columns_are_checked_whatever_the_rows() -> None:
+    # C-53
+    assert codes(append("more", where="FALSE"), world=source("{name: nothing, type: string}")) == ["APPEND_003"]
+
+
+def test_an_undefined_input_does_not_lead_to_column_reports() -> None:
+    text = update("a = 1") + append("budget", seq=2)
+    assert codes(text, input_id="nothing") == ["INPUT_DATASET_NOT_FOUND"]
+
+
+def test_columns_of_an_operation_that_was_lost_are_not_missed() -> None:
+    world = source("{name: fresh, type: integer}")
+    text = "- {seq: 1, type: updat, arguments: {assignments: [{column: fresh, expression: '1'}]}}\n" + append("more", seq=2)
+    assert codes(text, world=world) == ["INVALID_OPERATION"]
+
+
+# --- the rows
+
+
+def test_rows_are_stacked_below_the_rows() -> None:
+    # R-150, R-156, R-157, R-161, R-166, C-56
+    plan = plan_of(append("budget", where="amount > 1", seq=7))
+    step = step_of(plan, 7)
+    node = step.after.node
+    assert isinstance(node, Stack)
+    added = node.more
+    assert isinstance(added, Derive)
+    assert added is step.lowered.added
+    minted = added.rows
+    assert isinstance(minted, Mint)
+    assert (minted.seq, minted.by) == (7, ("_row_id",))
+    keep = minted.rows
+    assert isinstance(keep, Keep)
+    assert isinstance(keep.rows, Scan)
+    assert isinstance(keep.condition, Operation)
+    assert keep.condition.operands[0] == ACTIVE
+    assert keep.rows.use.role == "append"
+    assert list(node.schema.own) == list(plan.start.columns)
+
+
+def test_the_system_columns_of_appended_rows() -> None:
+    # C-51, R-157, R-159
+    added = step_of(plan_of(append("budget", seq=7)), 7).lowered.added
+    assert isinstance(added, Derive)
+    values = {name: value.value if isinstance(value, Literal) else value for name, value in added.values.items()}
+    expected = {"_source_dataset_id": "budget", "_source_table": "budgets", "_operation_seq": 7, "order_id": None}
+    assert {name: values[name] for name in expected} == expected
+    assert (added.values["_deleted"], added.values["_created_at"], added.values["_updated_at"]) == (FALSE, CLOCK, CLOCK)
+    carried = [values["_labels"], values["_period"]]
+    assert [each.name for each in carried if isinstance(each, ColumnRef)] == ["_labels", "_period"]
+    assert "_row_id" not in added.values
+
+
+def test_labels_of_summarised_rows_are_empty() -> None:
+    # C-51
+    added = step_of(plan_of(append("budget", grouping=GROUPED)), 1).lowered.added
+    assert isinstance(added, Derive)
+    assert added.values["_labels"] == Literal("", added.schema.own["_labels"])
+
+
+def test_the_period_is_null_when_the_source_has_none() -> None:
+    # C-51
+    plan = plan_of(append("more"), world=source("{name: region, type: string}", mode="snapshot"))
+    added = step_of(plan, 1).lowered.added
+    assert isinstance(added, Derive)
+    assert added.values["_period"] == Literal(None, added.schema.own["_period"])
+
+
+def test_time_columns_that_the_working_dataset_lacks_are_dropped() -> None:
+    # C-51
+    with no_problem(append("more"), world=source("{name: region, type: string}", mode="bitemporal")) as plan:
+        assert list(step_of(plan, 1).after.columns)[-9:] == [*SYSTEM, "_period"]
+
+
+def test_the_period_can_be_a_key() -> None:
+    # C-47, C-51
+    added = step_of(plan_of(append("budget", grouping=grouping("SUM(amount)", keys="_period"))), 1).lowered.added
+    assert isinstance(added, Derive)
+    value = added.values["_period"]
+    assert isinstance(value, ColumnRef)
+    assert value.name == "#_period"
+
+
+def test_a_time_key_that_the_working_dataset_lacks_is_dropped() -> None:
+    # C-51
+    world = source("{name: amount, type: decimal}", mode="bitemporal")
+    assert codes(append("more", grouping=grouping("SUM(amount)", keys="_period_from")), world=world) == []
+
+
+def test_groups_are_of_the_filtered_rows() -> None:
+    # R-166, R-167
+    plan = plan_of(append("budget", where="status = 'x'", grouping=GROUPED))
+    (group,) = nodes(step_of(plan, 1).after.node, Group)
+    assert isinstance(group.rows, Keep)
+    assert isinstance(group.rows.rows, Scan)
+    (mint,) = nodes(step_of(plan, 1).after.node, Mint)
+    assert mint.by == ("#region",)
+
+
+def test_the_input_can_be_appended() -> None:
+    # C-61: it reads the stored rows
+    text = update("net = 1") + append("sales", seq=2)
+    with no_problem(text) as plan:
+        added = step_of(plan, 2).lowered.added
+        assert isinstance(added, Derive)
+        assert added.values["net"] == Literal(None, added.schema.own["net"])
+
+
+def test_a_pin_reads_exactly_that_version() -> None:
+    # C-55, R-146
+    world = WORLD_BUILT.with_dataset(
+        "dataset: {id: budget, main_table: {name: budgets, columns: [{name: unheard, type: string}]}}", version=2
+    )
+    assert codes(append("budget", version=1), world=world) == []
+    assert codes(append("budget"), world=world) == ["APPEND_003"]
+
+
+def test_a_widened_column_is_converted_on_the_rows_before() -> None:
+    # C-52
+    plan = plan_of(append("budget"))
+    node = step_of(plan, 1).after.node
+    assert isinstance(node, Stack)
+    assert isinstance(node.rows, Derive)
+    assert list(node.rows.values) == ["amount"]
+
+
+def test_without_widening_the_rows_before_are_left_alone() -> None:
+    plan = plan_of(append("more"), world=source("{name: region, type: string}"))
+    node = step_of(plan, 1).after.node
+    assert isinstance(node, Stack)
+    assert node.rows is plan.start.node
+
+
+def test_a_source_without_mode_that_has_a_period_is_warned_of() -> None:
+    # W-04, C-58
+    world = source("{name: region, type: string}", mode=None, has_period=True)
+    result = planned(append("more"), world=world)
+    assert ([each.code for each in result.problems], result.plan is not None) == (["W-04"], True)
+
+
+@pytest.mark.parametrize("mode", ["snapshot", "period"])
+def test_a_source_with_a_mode_is_not_warned_of(mode: str) -> None:
+    # W-04
+    assert codes(append("more"), world=source("{name: region, type: string}", mode=mode, has_period=True)) == []
+
+
+def test_a_selector_used_in_an_append_of_a_missing_dataset_is_used() -> None:
+    # W-07
+    assert codes(append("budgets", where="{{s}}"), head="selectors: {s: amount > 1}") == ["APPEND_001"]
+
+
+def test_a_broken_source_is_not_reported_again() -> None:
+    assert codes(append("budget"), world=WORLD_BUILT.without("budget", broken=True)) == []

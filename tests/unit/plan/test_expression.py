@@ -1,0 +1,42 @@
+"""The expressions that operations are built from."""
+
+from __future__ import annotations
+
+from tests.unit.formula.orders import RUN, type_of
+
+from dobonomodo.formula import ColumnRef, render_formula
+from dobonomodo.plan.expression import ACTIVE, CLOCK, TRUE, both, either, equal, integer, nothing, text
+
+PAID = ColumnRef("paid", None, type_of("boolean"))
+
+
+def sql(expression: object) -> str:
+    return render_formula(expression, RUN)  # type: ignore[arg-type]
+
+
+def test_no_condition_is_true() -> None:
+    assert both() == both(None, TRUE) == TRUE
+
+
+def test_one_condition_stands_alone() -> None:
+    assert both(None, PAID, TRUE) == PAID
+
+
+def test_several_conditions() -> None:
+    assert sql(both(ACTIVE, PAID)) == "((NOT `_deleted`) AND `paid`)"
+
+
+def test_a_choice_has_the_type_of_its_first_value() -> None:
+    assert sql(either(PAID, nothing(type_of("decimal(20,2)")), integer(1))) == (
+        "CASE WHEN `paid` THEN CAST(NULL AS DECIMAL(20,2)) ELSE CAST(1L AS DECIMAL(20,2)) END"
+    )
+
+
+def test_the_clock_is_that_of_the_run() -> None:
+    # C-17
+    assert "2026-02-03" in sql(CLOCK)
+
+
+def test_equality_and_texts() -> None:
+    assert sql(equal(text("it's"), text("x"))) == sql(equal(text("it's"), text("x")))
+    assert equal(PAID, PAID).type == type_of("boolean")
