@@ -232,9 +232,7 @@ class TestText:
     def test_any_id_stays_as_it_is(self, store: Store, name: str) -> None:
         apply(store, define("orders"))
         apply(store, define(name, kind="project"), by=name)
-        project = store.activate(
-            name, 1, fingerprint=define(name).fingerprint, pin=Pin("orders", 1), at=AT, by=name
-        )
+        project = store.activate(name, 1, fingerprint=define(name).fingerprint, pin=Pin("orders", 1), at=AT, by=name)
         assert (project.id, project.created_by, project.status) == (name, name, ProjectStatus.ACTIVE)
         assert [version.id for version in store.list_live_projects()] == [name]
         store.change_period(name, name, to=CLOSED, start=OPEN, at=AT, by=name)
@@ -577,8 +575,8 @@ class TestRuns:
     def test_a_status_changes_only_from_the_expected_one(self, store: Store) -> None:
         store.put_run(RUN)
         running = store.change_run_status("run-1", before="pending", after="running", at=LATER, progress={"seq": 10})
-        assert running == store.get_run("run-1") == replace(
-            RUN, status="running", updated_at=LATER, progress={"seq": 10}
+        assert (
+            running == store.get_run("run-1") == replace(RUN, status="running", updated_at=LATER, progress={"seq": 10})
         )
         again = refused(lambda: store.change_run_status("run-1", before="pending", after="failed", at=LATER))
         assert (again.code, getattr(again, "status", None)) == ("INVALID_TRANSITION", "running")

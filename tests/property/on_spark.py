@@ -65,7 +65,9 @@ def frame(spark: SparkSession, rows: Sequence[Row], types: dict[str, Type] | Non
     data = [(at, *(_plain(row[name]) for name in types)) for at, row in enumerate(rows)]
     fields = ["`_at` INT", *(f"{_quote(name)} {_carrier(kind)}" for name, kind in types.items())]
     loaded = spark.createDataFrame(data, ", ".join(fields))
-    return loaded.selectExpr("`_at`", *(f"{_decode(_quote(name), kind)} AS {_quote(name)}" for name, kind in types.items()))
+    return loaded.selectExpr(
+        "`_at`", *(f"{_decode(_quote(name), kind)} AS {_quote(name)}" for name, kind in types.items())
+    )
 
 
 def _quote(name: str) -> str:
@@ -139,7 +141,9 @@ def compare(spark: SparkSession, formulas: Sequence[Formula], rows: Sequence[Row
     columns = [_guarded(each, values) for each, values in zip(formulas, wanted, strict=True)]
     for at, found in enumerate(_values(data, formulas, columns)):
         if isinstance(found, Exception):
-            wrong.append(f"{formulas[at].text!r} fails on Spark: {_first_line(found)}\n{_explain(spark, formulas[at], rows)}")
+            wrong.append(
+                f"{formulas[at].text!r} fails on Spark: {_first_line(found)}\n{_explain(spark, formulas[at], rows)}"
+            )
             continue
         pairs = zip(found, wanted[at], rows, strict=True)
         different = [row for got, value, row in pairs if not isinstance(value, Fault) and not same(got, value)]
@@ -185,7 +189,9 @@ def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row]) -> str:
             except FAILURES as error:
                 got = _first_line(error)
             if not same(got, value):  # type: ignore[arg-type]
-                used = {name: row[name] for name in row if f"'{name}'" in repr(part) or name.split(".")[-1] in repr(part)}
+                used = {
+                    name: row[name] for name in row if f"'{name}'" in repr(part) or name.split(".")[-1] in repr(part)
+                }
                 return f"  {sql[:600]}\n  expected {value!r}\n  got      {got!r}\n  with {used}"
     return "  no single part differs on its own"
 

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from dobonomodo.formula import RunFacts
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
-from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product
+from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product
 
 MICROS_OF_DAY = 86_400_000_000
 EPOCH = date(1970, 1, 1).toordinal()
@@ -347,7 +347,7 @@ class _Evaluator:
                 return fit(Fraction(left) / Fraction(right), node.type) if right else None
             case "&", [str(left), str(right)]:
                 return left + right
-            case ("LIKE" | "NOT LIKE"), [str(text), str(pattern)]:
+            case (("LIKE" | "NOT LIKE"), [str(text), str(pattern)]):
                 return is_like(text, pattern) == (node.operator == "LIKE")
             case "ADD DAYS", [Day(number), int(count)]:
                 return Day.checked(number + _bounded(count, 7))

@@ -12,8 +12,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dobonomodo.formula import FUNCTIONS, Columns, RunFacts, Scope, parse_type
-from dobonomodo.formula import tree
+from dobonomodo.formula import FUNCTIONS, Columns, RunFacts, Scope, parse_type, tree
 from dobonomodo.formula.functions.signature import Function, Parameter, Signature
 from dobonomodo.formula.typed import ColumnRef
 from dobonomodo.formula.typed import Literal as TypedLiteral
@@ -203,7 +202,28 @@ MOMENTS = (
     datetime(1582, 10, 10, 10, 10, 10, tzinfo=UTC),
     datetime(2026, 1, 31, 8, 30, tzinfo=UTC),
 )
-INTEGERS = (0, 1, -1, 2, -2, 3, 7, 10, 12, 31, 100, -100, 1250, -1250, 2**31 - 1, 2**31, -(2**31), 2**62, 2**63 - 1, -(2**63))
+INTEGERS = (
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    3,
+    7,
+    10,
+    12,
+    31,
+    100,
+    -100,
+    1250,
+    -1250,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    2**62,
+    2**63 - 1,
+    -(2**63),
+)
 CHARACTERS = "abcXYZ 01%_\\'\"`-\t\n\x00$\N{GRINNING FACE}\N{COMBINING ACUTE ACCENT}\N{HEBREW LETTER SHIN}"
 
 Pick = Callable[[int, int], int]
@@ -355,7 +375,9 @@ def _ways_to_call(function: Function, signature: Signature, parameters: tuple[Pa
         else:
             first = kinds[0] + ((Kind.WHOLE,) if Kind.NUMBER in kinds[0] else ())
             for kind in first:
-                rest = tuple((Kind.WHOLE,) if Kind.NUMBER in each and kind is Kind.WHOLE else each for each in kinds[1:])
+                rest = tuple(
+                    (Kind.WHOLE,) if Kind.NUMBER in each and kind is Kind.WHOLE else each for each in kinds[1:]
+                )
                 sample = [TypedLiteral(None, each[0].value) for each in ((kind,), *rest)]
                 result = _kind_of(signature.result(sample))
                 found.append(Production(function, parameters, ((kind,), *rest), shared, result))
@@ -380,9 +402,16 @@ AGGREGATES = _by_result(aggregates=True)
 
 # --- trees
 
-PATTERNS = (
-    ("0", "0.00", "#,##0.00", "#,##0", "000", "00.000", "0%", "0.0%", "0.00%", "000.0%", "0.0000000000")
-    + ("yyyy-MM-dd", "dd.MM.yyyy", "yyyy-MM", "yy", "MM/dd/yyyy", "'yyyy' MM", "yyyy-MM-dd HH:mm:ss", "HH:mm", "\N{GRINNING FACE} dd")
+PATTERNS = ("0", "0.00", "#,##0.00", "#,##0", "000", "00.000", "0%", "0.0%", "0.00%", "000.0%", "0.0000000000") + (
+    "yyyy-MM-dd",
+    "dd.MM.yyyy",
+    "yyyy-MM",
+    "yy",
+    "MM/dd/yyyy",
+    "'yyyy' MM",
+    "yyyy-MM-dd HH:mm:ss",
+    "HH:mm",
+    "\N{GRINNING FACE} dd",
 )
 CONSTANTS: dict[Kind, tuple[Any, ...]] = {
     Kind.WHOLE: (0, 1, 2, 3, 4, 9, 10, 11, 18, 37, 38, -1, -2, -3, -5, -10, -18, -19, -20, -37, -38),
@@ -394,9 +423,32 @@ NUMBERS = (
     + ("99999999999999.9999999999", "1234567890123.4567890123", "12345678901234567890123456789012345678")
     + ("0.00000000000000000000000000000000000001", "9999999999999999999999999999.9999999999", "3.14159265358979323846")
 )
-LIKE_PATTERNS = ("%", "_", "", "%a%", "a%", "%c", "a_c", "100\\%", "%\\%", "\\_", "%\\", "_%_", "x_y%", "%\N{GRINNING FACE}%", "_\N{GRINNING FACE}_%", "%\n%")
+LIKE_PATTERNS = (
+    "%",
+    "_",
+    "",
+    "%a%",
+    "a%",
+    "%c",
+    "a_c",
+    "100\\%",
+    "%\\%",
+    "\\_",
+    "%\\",
+    "_%_",
+    "x_y%",
+    "%\N{GRINNING FACE}%",
+    "_\N{GRINNING FACE}_%",
+    "%\n%",
+)
 ISO = ("2026-01-31", "2024-02-29", "0001-01-01", "9999-12-31", "1969-12-31", "1970-01-01")
-ISO_TIMES = ("2026-01-31T08:30:00Z", "2026-01-31 08:30", "1970-01-01T00:00:00.000001+01:00", "0001-01-01T00:00:00", "9999-12-31T23:59:59.999999Z")
+ISO_TIMES = (
+    "2026-01-31T08:30:00Z",
+    "2026-01-31 08:30",
+    "1970-01-01T00:00:00.000001+01:00",
+    "0001-01-01T00:00:00",
+    "9999-12-31T23:59:59.999999Z",
+)
 ORDERED = tuple(kind for kind in Kind if kind is not Kind.TRUTH)
 
 
@@ -462,7 +514,10 @@ class Drawing(Picking):
                     return tree.SelectorRef(self.one_of(tuple(SELECTORS)))
                 return tree.Truth(self.chance(50))
             case Kind.WHOLE:
-                return number(self.one_of(("", "-")) + self.one_of([each for each in NUMBERS if "." not in each and len(each) < 19]))
+                return number(
+                    self.one_of(("", "-"))
+                    + self.one_of([each for each in NUMBERS if "." not in each and len(each) < 19])
+                )
             case Kind.NUMBER:
                 return number(self.one_of(("", "", "-")) + self.one_of(NUMBERS))
             case Kind.TEXT:
@@ -513,7 +568,9 @@ class Drawing(Picking):
     # --- operators
 
     def binary(self, operators: Sequence[str]) -> Callable[[Kind, int], tree.Expression]:
-        return lambda kind, depth: tree.Binary(self.one_of(operators), self.expression(kind, depth), self.expression(kind, depth))
+        return lambda kind, depth: tree.Binary(
+            self.one_of(operators), self.expression(kind, depth), self.expression(kind, depth)
+        )
 
     def arithmetic(self, kind: Kind, depth: int) -> tree.Expression:
         return self.binary("+-*" if kind is Kind.WHOLE else "+-*/")(kind, depth)
@@ -532,7 +589,9 @@ class Drawing(Picking):
 
     def join(self, kind: Kind, depth: int) -> tree.Expression:
         pieces = (Kind.TEXT, Kind.TEXT, Kind.WHOLE, Kind.DAY)
-        return tree.Binary("&", self.expression(self.one_of(pieces), depth), self.expression(self.one_of(pieces), depth))
+        return tree.Binary(
+            "&", self.expression(self.one_of(pieces), depth), self.expression(self.one_of(pieces), depth)
+        )
 
     def case(self, kind: Kind, depth: int) -> tree.Expression:
         branches = tuple(
@@ -582,7 +641,18 @@ class Drawing(Picking):
 
 _D = Drawing
 OPERATORS: dict[Kind, tuple[Callable[[Drawing, Kind, int], tree.Expression], ...]] = {
-    Kind.TRUTH: (_D.compare, _D.compare, _D.is_in, _D.between, _D.like, _D.is_null, _D.logic, _D.logic, _D.negation, _D.case),
+    Kind.TRUTH: (
+        _D.compare,
+        _D.compare,
+        _D.is_in,
+        _D.between,
+        _D.like,
+        _D.is_null,
+        _D.logic,
+        _D.logic,
+        _D.negation,
+        _D.case,
+    ),
     Kind.WHOLE: (_D.arithmetic, _D.arithmetic, _D.negate, _D.days_between, _D.case),
     Kind.NUMBER: (_D.arithmetic, _D.arithmetic, _D.arithmetic, _D.arithmetic, _D.negate, _D.case),
     Kind.TEXT: (_D.join, _D.join, _D.case),

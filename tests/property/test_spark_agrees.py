@@ -38,7 +38,9 @@ FORMULAS = 25
 ROWS = 16
 
 seeds = st.integers(0, 2**64 - 1)
-a_few = settings(max_examples=max(1, settings.default.max_examples // 12), phases=[Phase.explicit, Phase.generate], database=None)
+a_few = settings(
+    max_examples=max(1, settings.default.max_examples // 12), phases=[Phase.explicit, Phase.generate], database=None
+)
 
 
 def draw_formulas(random_: random.Random, count: int = FORMULAS) -> list[Formula]:
@@ -52,7 +54,7 @@ def draw_formulas(random_: random.Random, count: int = FORMULAS) -> list[Formula
 
 
 def test_the_reference_knows_every_function() -> None:
-    assert reference.KNOWN == {function.name for function in FUNCTIONS}
+    assert {function.name for function in FUNCTIONS} == reference.KNOWN
 
 
 def test_every_function_is_drawn() -> None:
@@ -60,9 +62,7 @@ def test_every_function_is_drawn() -> None:
     grouped = Drawing(random.Random(2).randint, grouped=True)
     formulas = [check_tree(drawing.formula(4)) for _ in range(1000)]
     formulas += [check_tree(grouped.formula(2), GROUPED) for _ in range(500)]
-    names = {
-        part.function.name for each in formulas if each for part in walk(each.node) if isinstance(part, Apply)
-    }
+    names = {part.function.name for each in formulas if each for part in walk(each.node) if isinstance(part, Apply)}
     assert names == {function.name for function in FUNCTIONS}
     assert sum(each is not None for each in formulas) > 0.85 * len(formulas)
 
@@ -103,7 +103,9 @@ def test_what_has_no_value_is_an_error_on_spark(spark: SparkSession) -> None:
         for formula, row in faults(seed, 12):
             sql = encode(render_formula(formula.node, RUN), formula.node.type)
             with pytest.raises(PySparkException):
-                pytest.fail(f"{formula.text!r} gives {frame(spark, [row]).selectExpr(sql).collect()[0][0]!r} with {row}")
+                pytest.fail(
+                    f"{formula.text!r} gives {frame(spark, [row]).selectExpr(sql).collect()[0][0]!r} with {row}"
+                )
 
     check()
 
@@ -144,7 +146,10 @@ def _compare_groups(
     from pyspark.sql import functions as F
 
     assert all(key in OWN for key in KEYS)
-    totals = [F.expr(encode(render_formula(each.node, RUN), each.node.type)).alias(f"r{at}") for at, each in enumerate(formulas)]
+    totals = [
+        F.expr(encode(render_formula(each.node, RUN), each.node.type)).alias(f"r{at}")
+        for at, each in enumerate(formulas)
+    ]
     types = [F.expr(render_formula(each.node, RUN)).alias(f"r{at}") for at, each in enumerate(formulas)]
     data = frame(spark, rows).repartition(3).groupBy(*KEYS)
     wrong = [

@@ -41,7 +41,9 @@ def test_scenario(found: Found, spark: SparkSession) -> None:
 def test_all_over_connect(connect_url: str) -> None:
     """In a process of its own: PySpark cannot be a classic and a Connect client in one."""
     script = FOLDER / "over_connect.py"
-    done = subprocess.run([sys.executable, script, connect_url], capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(
+        [sys.executable, script, connect_url], capture_output=True, text=True, timeout=600, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
     results = json.loads(done.stdout.splitlines()[-1])
     assert {name: lines for name, lines in results.items() if lines} == {}

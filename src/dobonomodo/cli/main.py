@@ -53,7 +53,7 @@ for _name, _command in _COMMANDS:
 app.add_typer(period, name="period")
 
 
-def _show_version(value: bool) -> None:  # noqa: FBT001  a typer callback
+def _show_version(value: bool) -> None:
     if value:
         from dobonomodo import __version__
 

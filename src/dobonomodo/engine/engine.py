@@ -171,7 +171,7 @@ class _Counting:
             kind = spec.type
             selected = written.get(seq) if kind == "output" else metrics.get(f"selected_{seq}")
             reached = rows is not None and (
-                kind == "output" and seq in written or f"selected_{seq}" in metrics or f"added_{seq}" in metrics
+                (kind == "output" and seq in written) or f"selected_{seq}" in metrics or f"added_{seq}" in metrics
             )
             if not reached or rows is None:
                 counts.append(OperationCounts(seq, spec.name, kind))

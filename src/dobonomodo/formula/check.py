@@ -483,9 +483,8 @@ class _Checker:
         if not accepted:
             self._report_argument(node, [each[2] for each in ways], operands)
             return HOLE
-        if not all(
-            [self._verify(*each, name=node.name) for each in zip(placed, operands, node.arguments, strict=True)]
-        ):
+        verified = [self._verify(*each, name=node.name) for each in zip(placed, operands, node.arguments, strict=True)]
+        if not all(verified):
             return HOLE
         converted = self._share(signature, placed, operands, node)
         if converted is None:

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula
 from dobonomodo.formula.types import BOOLEAN
+from dobonomodo.model.dataset import TableTarget
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.model.schema import Table
-from dobonomodo.model.dataset import TableTarget
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, working_columns
 from dobonomodo.plan.expression import ACTIVE, both
 from dobonomodo.plan.relation import Scan, Schema

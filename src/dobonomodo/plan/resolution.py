@@ -117,7 +117,7 @@ class Resolution:
         rendered = [self._render(rule, use, part) for part in parts]
         problems = tuple(problem for location in rendered for problem in _leaves_prefix(location))
         shared = len({str(location) for location in rendered}) < len(rendered)
-        wider = rule.data_level == ANY_LEVEL or parts[0].level != period.level and not self._is_part(parts[0], period)
+        wider = rule.data_level == ANY_LEVEL or (parts[0].level != period.level and not self._is_part(parts[0], period))
         if shared or wider:
             rendered = [
                 Location(each.datasource_id, each.kind, each.path, each.table, each.schema) for each in rendered

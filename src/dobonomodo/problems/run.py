@@ -33,9 +33,7 @@ class ArithmeticOverflow(Problem):
     """A number became too large for its type. Whole numbers have 64 bits, decimals 38 digits."""
 
     code: ClassVar[str] = "ARITHMETIC_OVERFLOW"
-    example: ClassVar[Example] = Example(
-        "quantity * 9223372036854775807", "TO_DECIMAL(quantity) * 9223372036854775807"
-    )
+    example: ClassVar[Example] = Example("quantity * 9223372036854775807", "TO_DECIMAL(quantity) * 9223372036854775807")
 
     detail: str
 
@@ -68,7 +66,8 @@ class DataLoad(Problem):
 
     code: ClassVar[str] = "DATA_LOAD"
     example: ClassVar[Example] = Example(
-        "a Parquet file without the column `amount` that the dataset declares", "a Parquet file with all declared columns"
+        "a Parquet file without the column `amount` that the dataset declares",
+        "a Parquet file with all declared columns",
     )
 
     dataset_id: str

@@ -64,7 +64,9 @@ class UnreadableFile(Problem):
     """A file of the workspace cannot be read, or is not UTF-8 text."""
 
     code: ClassVar[str] = "UNREADABLE_FILE"
-    example: ClassVar[Example] = Example("projects/monthly.yaml saved as UTF-16", "projects/monthly.yaml saved as UTF-8")
+    example: ClassVar[Example] = Example(
+        "projects/monthly.yaml saved as UTF-16", "projects/monthly.yaml saved as UTF-8"
+    )
 
     path: str
     reason: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree as XML
+from xml.etree import ElementTree
 
 from dobonomodo.model import Definitions, Document, load_documents
 from dobonomodo.problems import Problem, Rejected, Source
@@ -94,15 +94,17 @@ def run_suite(
 
 
 def render_junit(results: Sequence[Result]) -> str:
-    """The results as JUnit XML."""
+    """The results as JUnit ElementTree."""
     failures = sum(not result.passed for result in results)
     seconds = sum(result.seconds for result in results)
-    suite = XML.Element(
+    suite = ElementTree.Element(
         "testsuite", name="dobo", tests=str(len(results)), failures=str(failures), time=f"{seconds:.3f}"
     )
     for result in results:
-        case = XML.SubElement(suite, "testcase", classname=result.file, name=result.name, time=f"{result.seconds:.3f}")
+        case = ElementTree.SubElement(
+            suite, "testcase", classname=result.file, name=result.name, time=f"{result.seconds:.3f}"
+        )
         if not result.passed:
-            failure = XML.SubElement(case, "failure", message=result.differences[0])
+            failure = ElementTree.SubElement(case, "failure", message=result.differences[0])
             failure.text = "\n".join(result.differences)
-    return XML.tostring(suite, encoding="unicode", xml_declaration=True)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

@@ -122,9 +122,7 @@ class SqlStore(Store):
             return _read_versions(connection, VERSION.c.kind == PROJECT, VERSION.c.status.in_(LIVE))
 
     @override
-    def activate(
-        self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str
-    ) -> Version:
+    def activate(self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str) -> Version:
         with self._database.writing() as connection:
             chosen = _require_version(connection, PROJECT, project, version)
             if chosen.fingerprint != fingerprint:
@@ -255,9 +253,7 @@ class SqlStore(Store):
                 raise InternalError(f"there is no run {run_id}")
             if run.status != before:
                 raise Rejected([InvalidTransition(subject=f"run `{run_id}`", status=run.status, wanted=after)])
-            changed = replace(
-                run, status=after, updated_at=at, progress=run.progress if progress is None else progress
-            )
+            changed = replace(run, status=after, updated_at=at, progress=run.progress if progress is None else progress)
             connection.execute(
                 update(RUN)
                 .where(RUN.c.id == run_id)
@@ -266,9 +262,7 @@ class SqlStore(Store):
             return changed
 
     @override
-    def take_lease(
-        self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime
-    ) -> Lease | Held:
+    def take_lease(self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime) -> Lease | Held:
         values: dict[str, Any] = {"holder": holder, "taken_at": at, "expires_at": expires_at}
         this = (LEASE.c.project == project, LEASE.c.period == period)
         with self._database.writing() as connection:

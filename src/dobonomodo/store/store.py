@@ -168,9 +168,7 @@ class Store(Protocol):
         """Record definitions: a new fingerprint makes the next version, any other difference changes the newest."""
         ...
 
-    def register(
-        self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str
-    ) -> Version:
+    def register(self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str) -> Version:
         """Record the next version of a dataset that an output wrote.
 
         ``origin`` names the output; registering it again gives the version that it already has.
@@ -197,9 +195,7 @@ class Store(Protocol):
         """The version of each project that is active or in conflict, by id."""
         ...
 
-    def activate(
-        self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str
-    ) -> Version:
+    def activate(self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str) -> Version:
         """Make a version the active one; the version that was active before becomes inactive.
 
         ``fingerprint`` is that of the project as it was checked.
@@ -271,9 +267,7 @@ class Store(Protocol):
         """Change a run, if its status is ``before`` and the lease is still held."""
         ...
 
-    def take_lease(
-        self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime
-    ) -> Lease | Held:
+    def take_lease(self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime) -> Lease | Held:
         """Take a lease that nobody has, or whose time is over at ``at``."""
         ...
 

@@ -288,7 +288,9 @@ def aggregate(keys: str, *aggregations: str, seq: int = 1, selector: str | None 
     return "\n".join(lines) + "\n"
 
 
-def append(dataset: str, *, seq: int = 1, version: int | None = None, where: str | None = None, grouping: str = "") -> str:
+def append(
+    dataset: str, *, seq: int = 1, version: int | None = None, where: str | None = None, grouping: str = ""
+) -> str:
     source = f"dataset_id: {dataset}" + (f", dataset_version: {version}" if version else "")
     lines = [f"- seq: {seq}", "  type: append", "  arguments:", f"    source: {{{source}}}"]
     if where is not None:
@@ -302,7 +304,9 @@ def delete(selector: str | None = None, *, seq: int = 1) -> str:
     return f"- seq: {seq}\n  type: delete\n" + (f"  selector: {quoted(selector)}\n" if selector is not None else "")
 
 
-def output(destination: str = "{datasource_id: lake, table: out}", *, seq: int = 900, selector: str = "", **more: str) -> str:
+def output(
+    destination: str = "{datasource_id: lake, table: out}", *, seq: int = 900, selector: str = "", **more: str
+) -> str:
     lines = [f"- seq: {seq}", "  type: output"]
     if selector:
         lines.append(f"  selector: {quoted(selector)}")

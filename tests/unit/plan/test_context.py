@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from tests.unit.plan.building import WORLD_BUILT, load_project, project_text
-
 from dobonomodo.plan.context import Context
 from dobonomodo.problems.formula import SelectorUndefined, UnknownColumn
+from tests.unit.plan.building import WORLD_BUILT, load_project, project_text
 
 
 def context() -> Context:
     project, _, _ = load_project(project_text("- {seq: 5, type: delete, name: gone}", head="selectors: {a: paid}"))
     assert project is not None
     world = WORLD_BUILT
-    return Context(project, datasets=world.datasets, resolution=world.resolution, datasources=world.definitions.datasources)
+    return Context(
+        project, datasets=world.datasets, resolution=world.resolution, datasources=world.definitions.datasources
+    )
 
 
 def test_a_problem_gets_the_operation_at_hand() -> None:

@@ -26,7 +26,9 @@ def test_declared_types(declared: str, computed: str) -> None:
     assert str(type_of(DataType.parse(declared))) == computed
 
 
-TYPES = column_types([Column.from_data({"name": "Amount", "type": "decimal"}), Column.from_data({"name": "id", "type": "string"})])
+TYPES = column_types(
+    [Column.from_data({"name": "Amount", "type": "decimal"}), Column.from_data({"name": "id", "type": "string"})]
+)
 
 
 def test_working_columns_are_found_in_any_case_and_by_synonym() -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 
+from dobonomodo.plan.explain import describe_plan, render_plan, render_step
 from tests.unit.formula.orders import RUN
 from tests.unit.plan.building import aggregate, append, delete, join, output, plan_of, update
 
-from dobonomodo.plan.explain import describe_plan, render_plan, render_step
-
 TEXT = (
-    update("tier = c.tier", "quantity = 1.5", selector="paid", joins=join("c", "customers", "c.id = customer_id"), seq=10)
+    update(
+        "tier = c.tier", "quantity = 1.5", selector="paid", joins=join("c", "customers", "c.id = customer_id"), seq=10
+    )
     + aggregate("region", "total = SUM(amount)", seq=20)
     + append("budget", seq=30)
     + delete("amount = 0", seq=40)
@@ -26,7 +27,9 @@ def test_it_is_plain_data() -> None:
 
 
 def test_what_is_read() -> None:
-    assert [(use["role"], use["dataset"], use["version"], use["alias"], use["operation_seq"]) for use in DESCRIBED["reads"]] == [
+    assert [
+        (use["role"], use["dataset"], use["version"], use["alias"], use["operation_seq"]) for use in DESCRIBED["reads"]
+    ] == [
         ("input", "sales", 1, None, None),
         ("join", "customers", 1, "c", 10),
         ("append", "budget", 1, None, 30),
@@ -44,7 +47,11 @@ def test_what_is_done() -> None:
         (60, "output", "output-60"),
     ]
     first = DESCRIBED["operations"][0]
-    assert (first["selector"], first["adds"], first["changes"]) == ("paid", {"tier": "string"}, {"quantity": "decimal(20,1)"})
+    assert (first["selector"], first["adds"], first["changes"]) == (
+        "paid",
+        {"tier": "string"},
+        {"quantity": "decimal(20,1)"},
+    )
 
 
 def test_the_reads_of_a_step_are_what_it_uses() -> None:
@@ -55,7 +62,12 @@ def test_what_is_written() -> None:
     first, second = DESCRIBED["writes"]
     assert (first["seq"], first["destination"], first["table"], first["mode"]) == (50, "lake:sums", "sums", "replace")
     assert (first["include_deleted"], first["register_as"]) == (True, None)
-    assert (second["destination"], second["table"], second["mode"], second["register_as"]) == ("csv:out/all", "all", "append", "all")
+    assert (second["destination"], second["table"], second["mode"], second["register_as"]) == (
+        "csv:out/all",
+        "all",
+        "append",
+        "all",
+    )
 
 
 def test_the_lineage_of_every_output_column() -> None:
@@ -87,7 +99,16 @@ def test_every_operation_has_sql() -> None:
 
 def test_everything_that_is_written_or_read_is_in_the_text() -> None:
     text = render_plan(PLAN, RUN)
-    for expected in ("sales", "customers", "budget", "update-10", "lake:sums", "csv:out/all", "registered as all", "total"):
+    for expected in (
+        "sales",
+        "customers",
+        "budget",
+        "update-10",
+        "lake:sums",
+        "csv:out/all",
+        "registered as all",
+        "total",
+    ):
         assert expected in text
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.plan.building import WORLD_BUILT, aggregate, append, dataset_from, delete, join, output, plan_of, update
 
 from dobonomodo.plan.impact import find_conflicts
+from tests.unit.plan.building import WORLD_BUILT, aggregate, append, dataset_from, delete, join, output, plan_of, update
 
 COLUMNS = {
     "order_id": "string",
@@ -76,7 +76,18 @@ def test_another_order_or_another_case_is_no_change() -> None:
         (output("{type: csv, path: x}", seq=3), "shipped_at"),
         (output("{type: csv, path: x}", columns="[order_id]", selector="paid", seq=3), "paid"),
     ],
-    ids=["selector", "join", "group_by", "aggregation", "aggregate selector", "append", "delete", "columns", "all columns", "output selector"],
+    ids=[
+        "selector",
+        "join",
+        "group_by",
+        "aggregation",
+        "aggregate selector",
+        "append",
+        "delete",
+        "columns",
+        "all columns",
+        "output selector",
+    ],
 )
 def test_every_way_of_using_a_column(operation: str, column: str) -> None:
     assert [(each[0], each[3]) for each in conflicts(operation + ONLY_ID, version(**{column: None}))] == [(column, [3])]

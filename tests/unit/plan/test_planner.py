@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+
+from dobonomodo.plan.expression import ACTIVE
+from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
+from dobonomodo.problems.operation import InputDatasetNotFound
 from tests.unit.plan.building import (
     SYSTEM,
     WORLD,
@@ -26,16 +30,14 @@ from tests.unit.plan.building import (
     world_from,
 )
 
-from dobonomodo.plan.expression import ACTIVE
-from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
-from dobonomodo.problems.operation import InputDatasetNotFound
-
 # --- the shape of a project
 
 
 def test_synonyms_are_accepted() -> None:
     # C-03, R-050, R-174
-    with no_problem("- {order: 3, alias: net, type: update, parameters: {assignments: [{column: a, expression: '1'}]}}\n") as plan:
+    with no_problem(
+        "- {order: 3, alias: net, type: update, parameters: {assignments: [{column: a, expression: '1'}]}}\n"
+    ) as plan:
         assert (plan.steps[0].spec.seq, plan.steps[0].spec.name) == (3, "net")
 
 
@@ -44,7 +46,9 @@ def test_synonyms_that_say_the_same_are_accepted() -> None:
     assert codes("- {seq: 3, order: 3, type: delete}\n") == []
 
 
-@pytest.mark.parametrize("keys", ["seq: 3, order: 4", "seq: 3, name: a, alias: b", "seq: 3, arguments: {}, parameters: {selector: paid}"])
+@pytest.mark.parametrize(
+    "keys", ["seq: 3, order: 4", "seq: 3, name: a, alias: b", "seq: 3, arguments: {}, parameters: {selector: paid}"]
+)
 def test_synonyms_that_contradict_each_other_are_refused(keys: str) -> None:
     # C-03
     assert "INVALID_OPERATION" in codes(f"- {{{keys}, type: delete}}\n")
@@ -69,7 +73,11 @@ def test_operations_run_by_number_whatever_the_order_of_the_list() -> None:
 
 def test_a_number_twice_is_refused_and_the_rest_is_checked() -> None:
     # C-06, R-096
-    assert codes(update("a = amout", seq=5) + update("b = amout", seq=5)) == ["UNKNOWN_COLUMN", "DUPLICATE_SEQ", "UNKNOWN_COLUMN"]
+    assert codes(update("a = amout", seq=5) + update("b = amout", seq=5)) == [
+        "UNKNOWN_COLUMN",
+        "DUPLICATE_SEQ",
+        "UNKNOWN_COLUMN",
+    ]
 
 
 @pytest.mark.parametrize("seq", ["0", "-1", "1.5", "one", "true", "null"])
@@ -121,7 +129,11 @@ def test_a_missing_input_is_the_only_report() -> None:
 
 def test_faults_that_need_no_columns_are_found_without_an_input() -> None:
     text = update("net = VLOOKUP(x)") + output("{datasource_id: nowhere, table: x}")
-    assert codes(text, input_id="sale", output=False) == ["INPUT_DATASET_NOT_FOUND", "UNKNOWN_FUNCTION", "INVALID_DESTINATION"]
+    assert codes(text, input_id="sale", output=False) == [
+        "INPUT_DATASET_NOT_FOUND",
+        "UNKNOWN_FUNCTION",
+        "INVALID_DESTINATION",
+    ]
 
 
 def test_an_input_without_an_active_version() -> None:
@@ -140,7 +152,9 @@ def test_a_broken_input_is_not_reported_again() -> None:
     assert (result.plan, result.problems) == (None, ())
 
 
-@pytest.mark.parametrize("text", [update("t = c.x", joins=join("c", "customers", "c.id = customer_id")), append("customers")])
+@pytest.mark.parametrize(
+    "text", [update("t = c.x", joins=join("c", "customers", "c.id = customer_id")), append("customers")]
+)
 def test_there_is_no_plan_with_a_broken_dataset(text: str) -> None:
     result = planned(text, world=WORLD_BUILT.without("customers", broken=True))
     assert (result.plan, result.problems) == (None, ())
@@ -148,7 +162,9 @@ def test_there_is_no_plan_with_a_broken_dataset(text: str) -> None:
 
 def test_a_pinned_version_of_the_input_is_read() -> None:
     # C-55
-    world = WORLD_BUILT.with_dataset("dataset: {id: sales, main_table: {name: sold, columns: [{name: a, type: date}]}}", version=2)
+    world = WORLD_BUILT.with_dataset(
+        "dataset: {id: sales, main_table: {name: sold, columns: [{name: a, type: date}]}}", version=2
+    )
     assert plan_of(delete(), world=world, head="input_dataset_version: 1").input.table == "orders"
     assert plan_of(delete(), world=world).input.table == "sold"
 
@@ -217,8 +233,13 @@ def test_lookups_are_not_part_of_alignment() -> None:
 
 def test_lookups_stay_beside_the_rows_that_are_made() -> None:
     # C-82
-    plan = plan_of(aggregate("customer_id", "t = SUM(amount)") + append("budget2", seq=2), input_id="with-lookups", world=lookups().with_dataset(
-        "dataset: {id: budget2, main_table: {name: b, columns: [{name: amount, type: decimal}]}}"))
+    plan = plan_of(
+        aggregate("customer_id", "t = SUM(amount)") + append("budget2", seq=2),
+        input_id="with-lookups",
+        world=lookups().with_dataset(
+            "dataset: {id: budget2, main_table: {name: b, columns: [{name: amount, type: decimal}]}}"
+        ),
+    )
     for seq in (1, 2):
         node = step_of(plan, seq).after.node
         assert isinstance(node, Stack)
@@ -233,19 +254,27 @@ def test_a_join_cannot_take_the_alias_of_a_lookup() -> None:
 
 
 def test_a_lookup_compares_columns_of_one_kind() -> None:
-    text = LOOKED_UP.replace("source_column: customer_id, target_column: id", "source_column: amount, target_column: id")
+    text = LOOKED_UP.replace(
+        "source_column: customer_id, target_column: id", "source_column: amount, target_column: id"
+    )
     assert codes(delete(), world=lookups(text), input_id="with-lookups") == ["TYPE_MISMATCH"]
 
 
 def test_a_lookup_of_an_unknown_dataset_is_the_only_report() -> None:
     text = LOOKED_UP.replace("id: customers}", "id: custmers}")
     operations = update("tier = customers.tier & 'x'") + update("zone = countries.zonn", seq=2)
-    assert codes(operations, world=lookups(text), input_id="with-lookups") == ["JOIN_DATASET_NOT_FOUND", "UNKNOWN_COLUMN"]
+    assert codes(operations, world=lookups(text), input_id="with-lookups") == [
+        "JOIN_DATASET_NOT_FOUND",
+        "UNKNOWN_COLUMN",
+    ]
 
 
 def test_a_lookup_of_a_broken_dataset_is_not_reported_again() -> None:
     world = lookups()
-    assert codes(update("t = customers.tier"), world=world.without("customers", broken=True), input_id="with-lookups") == []
+    assert (
+        codes(update("t = customers.tier"), world=world.without("customers", broken=True), input_id="with-lookups")
+        == []
+    )
 
 
 # --- registered datasets
@@ -275,7 +304,13 @@ def test_problems_are_ordered_by_place() -> None:
     result = planned(text, output=False, head="selectors: {unused: paid}")
     lines = [problem.span.line for problem in result.problems if problem.span]
     assert lines == sorted(lines)
-    assert [each.code for each in result.problems] == ["W-07", "INVALID_DESTINATION", "UNKNOWN_COLUMN", "APPEND_001", "TYPE_MISMATCH"]
+    assert [each.code for each in result.problems] == [
+        "W-07",
+        "INVALID_DESTINATION",
+        "UNKNOWN_COLUMN",
+        "APPEND_001",
+        "TYPE_MISMATCH",
+    ]
 
 
 def test_every_problem_names_its_operation() -> None:
@@ -297,7 +332,10 @@ def test_there_is_a_plan_with_warnings() -> None:
 def test_one_faulty_named_selector_is_found_wherever_it_is_used() -> None:
     # C-19, R-019
     head = "selectors: {big: amout > 1}"
-    places = {(each.code, each.span.line if each.span else 0) for each in planned(delete("{{big}}") + delete("{{big}}", seq=2), head=head).problems}
+    places = {
+        (each.code, each.span.line if each.span else 0)
+        for each in planned(delete("{{big}}") + delete("{{big}}", seq=2), head=head).problems
+    }
     assert places == {("UNKNOWN_COLUMN", 4)}
 
 
@@ -326,7 +364,9 @@ def test_columns_that_it_seems_to_make_are_there() -> None:
 
 
 def test_what_needs_no_columns_is_found_after_an_operation_that_was_lost() -> None:
-    text = "- {seq: 1, type: updat}\n" + update("net = VLOOKUP(amount)", "gross = amout", seq=2) + delete("amount", seq=3)
+    text = (
+        "- {seq: 1, type: updat}\n" + update("net = VLOOKUP(amount)", "gross = amout", seq=2) + delete("amount", seq=3)
+    )
     assert codes(text) == ["INVALID_OPERATION", "UNKNOWN_FUNCTION", "TYPE_MISMATCH"]
 
 
@@ -352,7 +392,10 @@ def test_a_project_without_output_is_warned_of() -> None:
 def test_operations_after_the_last_output_are_warned_of() -> None:
     # W-06
     result = planned(output(seq=1) + delete("paid", seq=2) + update("net = 1", seq=3), output=False)
-    assert [(each.code, each.operation and each.operation.seq) for each in result.problems] == [("W-06", 2), ("W-06", 3)]
+    assert [(each.code, each.operation and each.operation.seq) for each in result.problems] == [
+        ("W-06", 2),
+        ("W-06", 3),
+    ]
 
 
 def test_operations_between_outputs_are_not() -> None:
@@ -391,7 +434,9 @@ def test_a_step_says_what_it_adds_and_changes() -> None:
 
 
 def test_the_schema_goes_on_from_step_to_step() -> None:
-    plan = plan_of(update("net = quantity") + update("net = 1.25", seq=2) + aggregate("region", "net = SUM(net)", seq=3))
+    plan = plan_of(
+        update("net = quantity") + update("net = 1.25", seq=2) + aggregate("region", "net = SUM(net)", seq=3)
+    )
     assert [types_after(plan, seq)["net"].split("(")[0] for seq in (1, 2, 3)] == ["integer", "decimal", "decimal"]
     assert all(step.before is before.after for before, step in zip(plan.steps, plan.steps[1:], strict=False))
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tests.unit.plan.building import aggregate, join, plan_of, update
-
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Scan, Stack, inputs_of, walk_relation
+from tests.unit.plan.building import aggregate, join, plan_of, update
 
 
 def test_a_walk_meets_every_node_once() -> None:
-    plan = plan_of(update("t = c.tier", joins=join("c", "customers", "c.id = customer_id")) + aggregate("region", "n = COUNT(*)", seq=2))
+    plan = plan_of(
+        update("t = c.tier", joins=join("c", "customers", "c.id = customer_id"))
+        + aggregate("region", "n = COUNT(*)", seq=2)
+    )
     met = list(walk_relation(plan.steps[1].after.node))
     assert len(met) == len({id(node) for node in met})
     assert sorted(type(node).__name__ for node in met) == sorted(

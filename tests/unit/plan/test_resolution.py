@@ -7,13 +7,25 @@ from textwrap import dedent, indent
 from typing import Any
 
 import pytest
-from tests.unit.plan.building import MONTHS, World, append, codes, delete, join, plan_of, planned, problem_in, update, world_from
 
 from dobonomodo.model import load_definitions
 from dobonomodo.plan import Location
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Source
 from dobonomodo.problems.operation import NoRuleMatches
+from tests.unit.plan.building import (
+    MONTHS,
+    World,
+    append,
+    codes,
+    delete,
+    join,
+    plan_of,
+    planned,
+    problem_in,
+    update,
+    world_from,
+)
 
 BASE = """\
 datasource: {id: lake, type: parquet, options: {path_prefix: data}}
@@ -216,7 +228,9 @@ def test_a_coarser_period_is_read_as_its_parts(period: str, expected: list[str])
 
 
 def test_a_finer_period_is_read_from_the_one_it_lies_in() -> None:
-    (location,) = plan_of(delete(), world=world(path("{{identifier}}", data_level="quarter"), period="2026-05")).input.locations
+    (location,) = plan_of(
+        delete(), world=world(path("{{identifier}}", data_level="quarter"), period="2026-05")
+    ).input.locations
     assert (location.path, location.period) == ("2026-Q2", None)
 
 
@@ -230,7 +244,9 @@ def test_without_a_calendar_only_the_same_level_matches() -> None:
 
 
 def test_parts_at_the_same_place_are_one_location() -> None:
-    found = plan_of(delete(), world=world(path("{{table_name}}/{{YYYY}}", data_level="month"), period="2026-Q1")).input.locations
+    found = plan_of(
+        delete(), world=world(path("{{table_name}}/{{YYYY}}", data_level="month"), period="2026-Q1")
+    ).input.locations
     assert found == (Location("lake", "parquet", path="orders/2026"),)
 
 
@@ -267,7 +283,9 @@ def test_a_path_that_leaves_its_prefix_is_refused() -> None:
 
 
 def test_an_absolute_path_is_refused() -> None:
-    at = world(path("{{dataset_id}}/x")).with_dataset("dataset: {id: /etc, main_table: {name: t, columns: [{name: a, type: date}]}}")
+    at = world(path("{{dataset_id}}/x")).with_dataset(
+        "dataset: {id: /etc, main_table: {name: t, columns: [{name: a, type: date}]}}"
+    )
     assert codes(delete(), world=at, input_id="/etc") == ["UNSAFE_PATH"]
 
 
@@ -285,4 +303,7 @@ resolver:
 """
     definitions, _ = load_definitions([Source("r.yaml", text)])
     problems = list(check_resolver(definitions.resolvers["r"].places))
-    assert [(each.code, each.span and each.span.line) for each in problems] == [("UNKNOWN_COLUMN", 4), ("TYPE_MISMATCH", 6)]
+    assert [(each.code, each.span and each.span.line) for each in problems] == [
+        ("UNKNOWN_COLUMN", 4),
+        ("TYPE_MISMATCH", 6),
+    ]

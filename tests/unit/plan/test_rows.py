@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.plan.building import WORLD_BUILT, aggregate, append, delete, join, output, plan_of, update
-
 from dobonomodo.plan.rows import Origin, merge
+from tests.unit.plan.building import WORLD_BUILT, aggregate, append, delete, join, output, plan_of, update
 
 
 def origin(text: str, column: str, **more: Any) -> tuple[set[str], set[str], tuple[int, ...]]:
@@ -52,7 +51,11 @@ def test_a_column_that_is_overwritten_on_every_row_forgets_its_own_origin() -> N
 
 
 def test_origins_add_up_over_operations() -> None:
-    text = update("net = amount", seq=1) + update("gross = net * quantity", seq=5) + update("net = 0", seq=9, selector="paid")
+    text = (
+        update("net = amount", seq=1)
+        + update("gross = net * quantity", seq=5)
+        + update("net = 0", seq=9, selector="paid")
+    )
     assert origin(text, "gross") == ({"sales.amount", "sales.quantity"}, set(), (1, 5))
     assert origin(text, "net") == ({"sales.amount"}, {"sales.paid"}, (1, 9))
 

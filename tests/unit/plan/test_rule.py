@@ -41,7 +41,7 @@ def codes(text: str) -> list[str]:
         'period.identifier < "2026-02"',
         'period.identifier <= "2026-01"',
         'period.start_date >= "2026-01-01"',
-        'period.start_date < period.end_date',
+        "period.start_date < period.end_date",
         "period.end_date - period.start_date = 30",
         "period.start_date + 30 = period.end_date",
         "period.end_date - 30 = period.start_date",
@@ -70,7 +70,9 @@ def test_conditions_that_hold(condition: str) -> None:
     assert value(condition) is True
 
 
-@pytest.mark.parametrize("condition", ['table.name = "ORDERS"', 'table.name LIKE "%.rders"', "FALSE", 'table.name IN ("x")'])
+@pytest.mark.parametrize(
+    "condition", ['table.name = "ORDERS"', 'table.name LIKE "%.rders"', "FALSE", 'table.name IN ("x")']
+)
 def test_conditions_that_do_not_hold(condition: str) -> None:
     # C-11: values compare case-sensitively
     assert value(condition) is False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plan.building import SYSTEM
 
 from dobonomodo.plan.system import ASSIGNABLE, GROUPABLE, RESERVED, SYNONYMS, is_system, system_columns
+from tests.unit.plan.building import SYSTEM
 
 
 def test_every_row_has_these() -> None:
@@ -23,7 +23,12 @@ def test_every_row_has_these() -> None:
 
 @pytest.mark.parametrize(
     ("mode", "more"),
-    [("period", {"_period": "string"}), ("bitemporal", {"_period_from": "date", "_period_to": "date"}), ("snapshot", {}), (None, {})],
+    [
+        ("period", {"_period": "string"}),
+        ("bitemporal", {"_period_from": "date", "_period_to": "date"}),
+        ("snapshot", {}),
+        (None, {}),
+    ],
 )
 def test_time_columns_come_with_the_mode(mode: str | None, more: dict[str, str]) -> None:
     added = {name: str(kind) for name, kind in system_columns(mode).items() if name not in SYSTEM}
@@ -55,6 +60,8 @@ def test_what_may_be_assigned_and_grouped_by() -> None:
     assert (set(ASSIGNABLE), set(GROUPABLE)) == ({"_labels"}, {"_period", "_period_from", "_period_to"})
 
 
-@pytest.mark.parametrize(("name", "expected"), [("_Row_ID", True), ("_note", False), ("row_id", False), ("_modified_at", True)])
+@pytest.mark.parametrize(
+    ("name", "expected"), [("_Row_ID", True), ("_note", False), ("row_id", False), ("_modified_at", True)]
+)
 def test_system_names_in_any_case(name: str, expected: bool) -> None:
     assert is_system(name) is expected

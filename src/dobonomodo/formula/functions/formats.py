@@ -9,6 +9,7 @@ from dobonomodo.formula.functions.signature import Argument, RunFacts
 from dobonomodo.formula.sql import cast, quote_text
 from dobonomodo.formula.typed import Value
 from dobonomodo.formula.types import MAX_DIGITS, TEXT, DecimalType, as_decimal, type_product
+from dobonomodo.problems import InternalError
 
 _NUMBER = re.compile(r"(?P<groups>#,##)?(?P<whole>0+)(?:\.(?P<places>0+))?(?P<percent>%)?")
 _DATE_WORDS = ("yyyy", "yy", "MM", "dd")
@@ -60,7 +61,8 @@ def format_moment(arguments: Sequence[Argument], run: RunFacts) -> str:
 def format_number(arguments: Sequence[Argument], run: RunFacts) -> str:
     """Rounded first, halves away from zero: Spark's own formatting rounds halves to even."""
     found = _NUMBER.fullmatch(str(arguments[1].value))
-    assert found, "checked before"
+    if found is None:
+        raise InternalError(f"the pattern {arguments[1].value!r} was not checked")
     places = len(found["places"] or "")
     sql, kind = arguments[0].sql, as_decimal(arguments[0].type)
     sql = cast(sql, kind)

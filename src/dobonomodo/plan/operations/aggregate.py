@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import ColumnRef, Scope, Type, Typed, convert, flat_name
+from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, columns_of, convert, flat_name
 from dobonomodo.formula.types import UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -20,7 +20,6 @@ from dobonomodo.plan.operations.step import Lowered, assigned_type, is_hole, nam
 from dobonomodo.plan.relation import Group, Keep, Rel, Schema
 from dobonomodo.plan.rows import Rows, merge
 from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
-from dobonomodo.formula import Columns, columns_of
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.definition import InvalidColumnName
 from dobonomodo.problems.formula import TypeMismatch

@@ -89,7 +89,7 @@ def assigned_type(existing: Type | None, given: Type) -> Type | None:
         return new_column_type(given)
     if UNKNOWN in (existing, given):
         return existing if existing != UNKNOWN else given
-    if given == NULL or given == existing or (existing, given) == (TIMESTAMP, DATE):
+    if given in (NULL, existing) or (existing, given) == (TIMESTAMP, DATE):
         return existing
     return unify((existing, given)) if is_number(existing) and is_number(given) else None
 

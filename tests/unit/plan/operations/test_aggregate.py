@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import pytest
+
+from dobonomodo.formula.typed import ColumnRef, Literal
+from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
+from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Stack
+from dobonomodo.problems.formula import AggregateReason
+from dobonomodo.problems.operation import DuplicateAggColumn, SystemColumnConflict
 from tests.unit.plan.building import (
     SYSTEM,
     aggregate,
@@ -19,12 +25,6 @@ from tests.unit.plan.building import (
     types_after,
     update,
 )
-
-from dobonomodo.formula.typed import ColumnRef, Literal
-from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Stack
-from dobonomodo.problems.formula import AggregateReason
-from dobonomodo.problems.operation import DuplicateAggColumn, SystemColumnConflict
 
 TOTAL = "total = SUM(amount)"
 
@@ -94,7 +94,18 @@ def test_a_time_column_that_the_rows_do_not_have_is_unknown() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["_row_id", "_created_at", "_updated_at", "_source_dataset_id", "_source_table", "_deleted", "_period", "_labels", "_mine"]
+    "name",
+    [
+        "_row_id",
+        "_created_at",
+        "_updated_at",
+        "_source_dataset_id",
+        "_source_table",
+        "_deleted",
+        "_period",
+        "_labels",
+        "_mine",
+    ],
 )
 def test_a_result_is_no_system_column(name: str) -> None:
     # R-125, C-42
@@ -117,9 +128,9 @@ def test_a_result_is_no_key(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["1st", "a b", '""'])
 def test_a_result_is_an_identifier(name: str) -> None:
-    assert codes(aggregate_with(f"{{group_by: [region], aggregations: [{{column: {name}, expression: COUNT(*)}}]}}")) == [
-        "INVALID_COLUMN_NAME"
-    ]
+    assert codes(
+        aggregate_with(f"{{group_by: [region], aggregations: [{{column: {name}, expression: COUNT(*)}}]}}")
+    ) == ["INVALID_COLUMN_NAME"]
 
 
 @pytest.mark.parametrize(
@@ -140,7 +151,13 @@ def test_an_expression_aggregates_exactly_once(expression: str, reason: Aggregat
 
 @pytest.mark.parametrize(
     "expression",
-    ["SUM(amount * quantity)", "SUM(amount) / COUNT(*)", "IF(region = 'N', SUM(amount), 0)", "COUNT_ALL()", "COUNT(region)"],
+    [
+        "SUM(amount * quantity)",
+        "SUM(amount) / COUNT(*)",
+        "IF(region = 'N', SUM(amount), 0)",
+        "COUNT_ALL()",
+        "COUNT(region)",
+    ],
 )
 def test_any_expression_over_keys_and_aggregates_is_fine(expression: str) -> None:
     # C-14, C-15
@@ -231,7 +248,12 @@ def test_the_idiom_behind_a_name_is_not_warned_of() -> None:
 
 def test_other_operations_on_summaries_are_not_warned_of() -> None:
     # C-48: they are ordinary rows
-    text = aggregate("region", TOTAL) + update("total = total * 2", seq=2) + delete("total = 0", seq=3) + append("budget", seq=4)
+    text = (
+        aggregate("region", TOTAL)
+        + update("total = total * 2", seq=2)
+        + delete("total = 0", seq=3)
+        + append("budget", seq=4)
+    )
     assert codes(text) == []
 
 
@@ -270,7 +292,13 @@ def test_the_columns_of_a_summary_row() -> None:
     assert isinstance(values["region"], ColumnRef)
     assert isinstance(values["total"], ColumnRef)
     assert (values["region"].name, values["total"].name) == ("#region", "=total")
-    expected = {"_source_dataset_id": "sales", "_source_table": "orders", "_operation_seq": 7, "_labels": "", "_period": None}
+    expected = {
+        "_source_dataset_id": "sales",
+        "_source_table": "orders",
+        "_operation_seq": 7,
+        "_labels": "",
+        "_period": None,
+    }
     assert {name: values[name] for name in expected} == expected
     assert (added.values["_deleted"], added.values["_created_at"], added.values["_updated_at"]) == (FALSE, CLOCK, CLOCK)
     others = {"order_id", "customer_id", "status", "quantity", "amount", "booked", "shipped_at", "paid"}

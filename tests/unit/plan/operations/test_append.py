@@ -5,6 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from dobonomodo.formula.typed import ColumnRef, Literal, Operation
+from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
+from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Scan, Stack
+from dobonomodo.problems.operation import (
+    AppendColumnMismatch,
+    AppendDatasetNotFound,
+    AppendResolverNotFound,
+    AppendVersionNotFound,
+)
 from tests.unit.plan.building import (
     SYSTEM,
     WORLD_BUILT,
@@ -20,16 +30,6 @@ from tests.unit.plan.building import (
     step_of,
     types_after,
     update,
-)
-
-from dobonomodo.formula.typed import ColumnRef, Literal, Operation
-from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Scan, Stack
-from dobonomodo.problems.operation import (
-    AppendColumnMismatch,
-    AppendDatasetNotFound,
-    AppendResolverNotFound,
-    AppendVersionNotFound,
 )
 
 GROUPED = "{group_by: [region], aggregations: [{column: amount, expression: SUM(amount)}]}"
@@ -79,10 +79,22 @@ def test_a_version_of_an_unknown_dataset_is_an_unknown_dataset() -> None:
 
 def test_a_column_that_the_working_dataset_lacks_is_refused() -> None:
     # APPEND_003, R-089, R-153
-    problem = problem_in(append("more"), world=source("{name: region, type: string}, {name: budget_type, type: string}"))
+    problem = problem_in(
+        append("more"), world=source("{name: region, type: string}, {name: budget_type, type: string}")
+    )
     assert isinstance(problem, AppendColumnMismatch)
     assert (problem.code, problem.name, problem.working_type) == ("APPEND_003", "budget_type", None)
-    assert problem.known == ("order_id", "customer_id", "region", "status", "quantity", "amount", "booked", "shipped_at", "paid")
+    assert problem.known == (
+        "order_id",
+        "customer_id",
+        "region",
+        "status",
+        "quantity",
+        "amount",
+        "booked",
+        "shipped_at",
+        "paid",
+    )
 
 
 def test_every_such_column_is_named() -> None:
@@ -120,7 +132,16 @@ def test_numbers_and_dates_unify(column: str, kind: str, after: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "selector", ["invalid syntax here", "amount >", "amount", "amount = 'x'", "VLOOKUP(amount) = 1", "SUM(amount) > 1", "ROUND() = 1"]
+    "selector",
+    [
+        "invalid syntax here",
+        "amount >",
+        "amount",
+        "amount = 'x'",
+        "VLOOKUP(amount) = 1",
+        "SUM(amount) > 1",
+        "ROUND() = 1",
+    ],
 )
 def test_a_source_selector_is_a_condition(selector: str) -> None:
     # APPEND_004, C-54, R-112
@@ -135,7 +156,8 @@ def test_a_fault_of_the_selector_keeps_its_cause_and_place() -> None:
 
 
 @pytest.mark.parametrize(
-    "expression", ["MEDIAN(amount)", "amount", "SUM(SUM(amount))", "SUM(status)", "FOO(amount)", "COUNT()", "SUM(amount) + amount"]
+    "expression",
+    ["MEDIAN(amount)", "amount", "SUM(SUM(amount))", "SUM(status)", "FOO(amount)", "COUNT()", "SUM(amount) + amount"],
 )
 def test_an_aggregation_is_one(expression: str) -> None:
     # APPEND_005, C-15, C-16, C-54, R-151, R-152
@@ -238,7 +260,10 @@ def test_a_blank_source_selector_is_none(blank: str) -> None:
         assert keep.condition == ACTIVE
 
 
-@pytest.mark.parametrize(("arguments", "code"), [("{}", "MISSING_KEY"), ("{source: {}}", "MISSING_KEY"), ("{source: budget}", "INVALID_VALUE")])
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("{}", "MISSING_KEY"), ("{source: {}}", "MISSING_KEY"), ("{source: budget}", "INVALID_VALUE")],
+)
 def test_a_source_is_needed(arguments: str, code: str) -> None:
     #
     assert codes(f"- {{seq: 1, type: append, arguments: {arguments}}}\n") == [code]
@@ -255,9 +280,15 @@ def test_a_selector_of_the_operation_is_refused() -> None:
     [
         ("{group_by: [], aggregations: [{column: amount, expression: SUM(amount)}]}", "EMPTY_GROUP_BY"),
         ("{group_by: [region], aggregations: []}", "EMPTY_AGGREGATIONS"),
-        ("{group_by: [region, budgets.region], aggregations: [{column: amount, expression: SUM(amount)}]}", "DUPLICATE_GROUP_BY"),
+        (
+            "{group_by: [region, budgets.region], aggregations: [{column: amount, expression: SUM(amount)}]}",
+            "DUPLICATE_GROUP_BY",
+        ),
         ("{group_by: [region], aggregations: [{column: region, expression: MAX_AGG(region)}]}", "DUPLICATE_AGG_COLUMN"),
-        ("{group_by: [region], aggregations: [{column: _labels, expression: MAX_AGG(region)}]}", "SYSTEM_COLUMN_CONFLICT"),
+        (
+            "{group_by: [region], aggregations: [{column: _labels, expression: MAX_AGG(region)}]}",
+            "SYSTEM_COLUMN_CONFLICT",
+        ),
         ("{group_by: [_row_id], aggregations: [{column: amount, expression: SUM(amount)}]}", "SYSTEM_COLUMN_CONFLICT"),
     ],
 )
@@ -316,7 +347,9 @@ def test_an_undefined_input_does_not_lead_to_column_reports() -> None:
 
 def test_columns_of_an_operation_that_was_lost_are_not_missed() -> None:
     world = source("{name: fresh, type: integer}")
-    text = "- {seq: 1, type: updat, arguments: {assignments: [{column: fresh, expression: '1'}]}}\n" + append("more", seq=2)
+    text = "- {seq: 1, type: updat, arguments: {assignments: [{column: fresh, expression: '1'}]}}\n" + append(
+        "more", seq=2
+    )
     assert codes(text, world=world) == ["INVALID_OPERATION"]
 
 

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.plan.building import aggregate, codes, delete, found, no_problem, plan_of, planned, problem_in, step_of, update
 
 from dobonomodo.formula.typed import Operation
 from dobonomodo.plan.expression import ACTIVE, CLOCK, TRUE
 from dobonomodo.plan.relation import Derive
+from tests.unit.plan.building import (
+    aggregate,
+    codes,
+    delete,
+    found,
+    no_problem,
+    plan_of,
+    planned,
+    problem_in,
+    step_of,
+    update,
+)
 
 
 def test_a_delete_marks_rows_and_stamps_them() -> None:

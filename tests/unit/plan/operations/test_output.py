@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
+from dobonomodo.formula.typed import Operation
+from dobonomodo.plan import Destination
+from dobonomodo.plan.expression import ACTIVE
+from dobonomodo.plan.relation import Keep, Write
+from dobonomodo.problems.operation import DestinationReason, InvalidDestination
 from tests.unit.plan.building import (
     SYSTEM,
     WORLD_BUILT,
@@ -20,12 +26,6 @@ from tests.unit.plan.building import (
     step_of,
     update,
 )
-
-from dobonomodo.formula.typed import Operation
-from dobonomodo.plan import Destination
-from dobonomodo.plan.expression import ACTIVE
-from dobonomodo.plan.relation import Keep, Write
-from dobonomodo.problems.operation import DestinationReason, InvalidDestination
 
 BUSINESS = ["order_id", "customer_id", "region", "status", "quantity", "amount", "booked", "shipped_at", "paid"]
 
@@ -52,7 +52,12 @@ def test_all_columns_are_the_business_columns_and_then_those_of_the_system() -> 
 
 def test_listed_columns_are_written_in_their_order() -> None:
     # C-63
-    assert write_of(output(columns="[paid, orders.amount, _period, REGION]")).columns == ("paid", "amount", "_period", "region")
+    assert write_of(output(columns="[paid, orders.amount, _period, REGION]")).columns == (
+        "paid",
+        "amount",
+        "_period",
+        "region",
+    )
 
 
 def test_an_empty_list_is_refused() -> None:
@@ -127,7 +132,8 @@ def test_an_output_leaves_the_rows_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "code"), [("amount", "TYPE_MISMATCH"), ("SUM(amount) > 1", "AGGREGATE_NOT_ALLOWED"), ("{{a}}", "SELECTOR_UNDEFINED")]
+    ("selector", "code"),
+    [("amount", "TYPE_MISMATCH"), ("SUM(amount) > 1", "AGGREGATE_NOT_ALLOWED"), ("{{a}}", "SELECTOR_UNDEFINED")],
 )
 def test_a_selector_is_a_condition(selector: str, code: str) -> None:
     #
@@ -221,7 +227,11 @@ def test_two_outputs_to_one_destination_are_refused() -> None:
     # C-65
     problem = problem_in(output(LAKE, seq=10) + output(LAKE, seq=20), output=False)
     assert isinstance(problem, InvalidDestination)
-    assert (problem.reason, problem.first_seq, problem.operation) == (DestinationReason.WRITTEN_TWICE, 10, (20, "output-20"))
+    assert (problem.reason, problem.first_seq, problem.operation) == (
+        DestinationReason.WRITTEN_TWICE,
+        10,
+        (20, "output-20"),
+    )
 
 
 def test_the_second_may_append() -> None:
@@ -256,7 +266,9 @@ def test_other_destinations_are_fine(other: str) -> None:
     assert codes(output(LAKE, seq=10) + output(other, seq=20), output=False) == []
 
 
-@pytest.mark.parametrize(("written", "mode"), [({}, "replace"), ({"mode": "replace"}, "replace"), ({"mode": "append"}, "append")])
+@pytest.mark.parametrize(
+    ("written", "mode"), [({}, "replace"), ({"mode": "replace"}, "replace"), ({"mode": "append"}, "append")]
+)
 def test_replacing_is_the_default(written: dict[str, str], mode: str) -> None:
     # C-65
     assert write_of(output(**written)).mode == mode

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.formula.orders import type_of
 
 from dobonomodo.formula import Columns
 from dobonomodo.formula.types import NULL, UNKNOWN, Type
-from dobonomodo.plan.operations.step import assigned_type, columns_with, is_hole, new_column_type
 from dobonomodo.plan.expression import nothing
+from dobonomodo.plan.operations.step import assigned_type, columns_with, is_hole, new_column_type
+from tests.unit.formula.orders import type_of
 
 
 def kind(text: str) -> Type:
@@ -34,7 +34,13 @@ def test_the_type_after_an_assignment(existing: str, given: str, after: str) -> 
 
 @pytest.mark.parametrize(
     ("existing", "given"),
-    [("date", "timestamp"), ("string", "integer"), ("integer", "string"), ("boolean", "integer"), ("string", "boolean")],
+    [
+        ("date", "timestamp"),
+        ("string", "integer"),
+        ("integer", "string"),
+        ("boolean", "integer"),
+        ("string", "boolean"),
+    ],
 )
 def test_what_does_not_fit(existing: str, given: str) -> None:
     # C-26
@@ -52,7 +58,9 @@ def test_a_new_column_has_room() -> None:
 
 def test_new_columns_come_before_those_of_the_system() -> None:
     # C-63
-    columns = Columns({"a": kind("string"), "_note": kind("string"), "_row_id": kind("string"), "_period": kind("string")})
+    columns = Columns(
+        {"a": kind("string"), "_note": kind("string"), "_row_id": kind("string"), "_period": kind("string")}
+    )
     after = columns_with(columns, {"b": kind("date"), "a": kind("integer"), "_mine": kind("date")})
     assert list(after) == ["a", "_note", "b", "_mine", "_row_id", "_period"]
     assert str(after["a"]) == "integer"

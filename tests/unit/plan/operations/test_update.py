@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import pytest
+
+from dobonomodo.formula import columns_of, render_formula
+from dobonomodo.formula.typed import Cast, ColumnRef, Literal, Operation
+from dobonomodo.plan.expression import ACTIVE, CLOCK
+from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
+from dobonomodo.problems import OperationRef
+from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
+from dobonomodo.problems.operation import DuplicateTarget, JoinAliasConflict, JoinDatasetNotFound, JoinVersionNotFound
 from tests.unit.formula.orders import RUN
 from tests.unit.plan.building import (
     SYSTEM,
@@ -20,14 +28,6 @@ from tests.unit.plan.building import (
     types_after,
     update,
 )
-
-from dobonomodo.formula import columns_of, render_formula
-from dobonomodo.formula.typed import Cast, ColumnRef, Literal, Operation
-from dobonomodo.plan.expression import ACTIVE, CLOCK
-from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
-from dobonomodo.problems import OperationRef
-from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
-from dobonomodo.problems.operation import DuplicateTarget, JoinAliasConflict, JoinDatasetNotFound, JoinVersionNotFound
 
 CUSTOMERS = join("c", "customers", "c.id = customer_id")
 
@@ -49,9 +49,9 @@ def test_an_update_without_arguments_is_refused() -> None:
 @pytest.mark.parametrize("name", ["1st", "net amount", "net-amount", '""', "12", "ab.cd", "größe"])
 def test_a_target_is_an_identifier(name: str) -> None:
     #
-    assert codes(f"- {{seq: 1, type: update, arguments: {{assignments: [{{column: {name}, expression: '1'}}]}}}}\n") == [
-        "INVALID_COLUMN_NAME"
-    ]
+    assert codes(
+        f"- {{seq: 1, type: update, arguments: {{assignments: [{{column: {name}, expression: '1'}}]}}}}\n"
+    ) == ["INVALID_COLUMN_NAME"]
 
 
 def test_an_assignment_has_a_column_and_an_expression() -> None:
@@ -417,7 +417,8 @@ def test_joined_columns_do_not_stay() -> None:
 
 
 @pytest.mark.parametrize(
-    ("alias", "taken_by"), [("orders", "the main table"), ("ORDERS", "the main table"), ("C", "another join of this update")]
+    ("alias", "taken_by"),
+    [("orders", "the main table"), ("ORDERS", "the main table"), ("C", "another join of this update")],
 )
 def test_an_alias_that_is_taken_is_refused(alias: str, taken_by: str) -> None:
     # C-35
@@ -468,7 +469,9 @@ def test_other_system_columns_of_a_joined_dataset_are_not(name: str) -> None:
 
 def test_a_missing_join_dataset_is_the_only_report() -> None:
     # R-103, C-37
-    problem = problem_in(update("tier = c.tier + 1", selector="c.anything", joins=join("c", "customer", "c.id = customer_id")))
+    problem = problem_in(
+        update("tier = c.tier + 1", selector="c.anything", joins=join("c", "customer", "c.id = customer_id"))
+    )
     assert isinstance(problem, JoinDatasetNotFound)
     assert (problem.dataset_id, problem.disabled) == ("customer", False)
     assert "customers" in problem.known
@@ -476,7 +479,11 @@ def test_a_missing_join_dataset_is_the_only_report() -> None:
 
 def test_faults_beside_a_missing_join_dataset_are_found() -> None:
     text = update("tier = amout", joins=join("c", "customer", "c.id = custmer_id"))
-    assert found(text) == [("JOIN_DATASET_NOT_FOUND", "customer"), ("UNKNOWN_COLUMN", "custmer_id"), ("UNKNOWN_COLUMN", "amout")]
+    assert found(text) == [
+        ("JOIN_DATASET_NOT_FOUND", "customer"),
+        ("UNKNOWN_COLUMN", "custmer_id"),
+        ("UNKNOWN_COLUMN", "amout"),
+    ]
 
 
 def test_a_selector_used_in_a_join_of_a_missing_dataset_is_used() -> None:

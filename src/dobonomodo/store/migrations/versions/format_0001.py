@@ -32,9 +32,7 @@ def upgrade() -> None:
         sa.Column("origin", sa.Text),
     )
     live = sa.text("kind = 'project' AND status IN ('active', 'conflict')")
-    op.create_index(
-        "dobo_version_live", "dobo_version", ["id"], unique=True, sqlite_where=live, postgresql_where=live
-    )
+    op.create_index("dobo_version_live", "dobo_version", ["id"], unique=True, sqlite_where=live, postgresql_where=live)
     op.create_index("dobo_version_origin", "dobo_version", ["kind", "id", "origin"], unique=True)
     op.create_table(
         "dobo_history",

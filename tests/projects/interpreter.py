@@ -1,0 +1,427 @@
+"""A reference interpreter of whole projects in plain Python, row by row, straight from the rules of the semantics.
+
+Shares no code with the package. It takes a project and datasets as the plain documents that a user would write, with
+one addition: each expression is a ``Formula``, a text that knows its tree. Rows are dicts.
+
+A row has an identity, which is not its ``_row_id`` but says when two rows of two outputs are the same row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from tests.projects.expression import (
+    DECIMAL,
+    INTEGER,
+    NULL,
+    TEXT,
+    Column,
+    Formula,
+    Node,
+    Read,
+    as_kind,
+    evaluate,
+    qualifiers,
+    summarise,
+)
+
+ALWAYS = (
+    "_deleted",
+    "_created_at",
+    "_updated_at",
+    "_source_dataset_id",
+    "_source_table",
+    "_operation_seq",
+    "_labels",
+)
+"""System columns of every row, beside ``_row_id``."""
+TEMPORAL: dict[str | None, tuple[str, ...]] = {"period": ("_period",), "bitemporal": ("_period_from", "_period_to")}
+
+MULTIPLE = "JOIN_MULTIPLE_MATCHES"
+
+
+@dataclass(frozen=True)
+class Period:
+    """What a run is for."""
+
+    identifier: str
+    start_date: date
+    as_of: date | None = None
+    """At which date bitemporal rows must be valid; the start of the period if left out."""
+
+
+@dataclass
+class Row:
+    """A row of the working dataset, or of a source."""
+
+    identity: tuple[Any, ...]
+    values: dict[str, Any]
+    stored_id: str | None = None
+    lookups: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By alias of a lookup of the dataset: the row that was found, nothing where none was."""
+
+    @property
+    def active(self) -> bool:
+        return not self.values["_deleted"]
+
+    def read(self, qualifier: str | None, name: str) -> Any:
+        """The value of a column."""
+        return self.values[name] if qualifier is None else self.lookups[qualifier].get(name)
+
+
+@dataclass(frozen=True)
+class Written:
+    """What an output wrote: whole rows as they were, and the columns that were asked for."""
+
+    seq: int
+    columns: tuple[str, ...]
+    """``_row_id`` may be among them; rows do not have it."""
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What an operation did to how many rows; None where the rules do not say."""
+
+    rows_in: int
+    selected: int | None
+    added: int
+    deleted: int
+    rows_out: int
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A way in which the run fails; when there are several, any may be reported."""
+
+    kind: str
+    seq: int | None
+    """The operation; None before the first."""
+    alias: str
+    count: int
+
+
+@dataclass
+class Interpreted:
+    """The result of a run. After a failure, ``outputs`` are those that were written before."""
+
+    outputs: list[Written] = field(default_factory=list)
+    counts: dict[int, Counts] = field(default_factory=dict)
+    failures: list[Failure] = field(default_factory=list)
+
+
+def interpret(
+    project: Mapping[str, Any], datasets: Sequence[Mapping[str, Any]], *, period: Period, clock: datetime
+) -> Interpreted:
+    """Run a project. Each dataset is ``{"dataset": its document, "version": n, "rows": [...]}``."""
+    return _Run(project, datasets, period, clock).run()
+
+
+class _Run:
+    def __init__(
+        self, project: Mapping[str, Any], datasets: Sequence[Mapping[str, Any]], period: Period, clock: datetime
+    ) -> None:
+        self.project, self.datasets, self.period, self.clock = project, datasets, period, clock
+        self.result = Interpreted()
+        self.given = self.find(project["input_dataset_id"], None)
+        self.table = self.given["dataset"]["main_table"]
+        self.columns: dict[str, str] = {each["name"]: kind_of(each["type"]) for each in self.table["columns"]}
+        """Business columns with their kinds, in order."""
+        self.temporal = TEMPORAL.get(self.table.get("temporal_mode"), ())
+        self.rows: list[Row] = []
+
+    def run(self) -> Interpreted:
+        self.rows = self.load(self.given)
+        self.join_lookups()
+        for operation in sorted(self.project["operations"], key=lambda each: each["seq"]):
+            getattr(self, operation["type"])(operation, operation.get("arguments", {}))
+        return self.result
+
+    # --- datasets
+
+    def find(self, dataset_id: str, version: int | None) -> Mapping[str, Any]:
+        """A pinned version, or the highest that is active (C-55)."""
+        versions = [
+            each
+            for each in self.datasets
+            if each["dataset"]["id"] == dataset_id
+            and (each["version"] == version if version else each["dataset"].get("status", "active") == "active")
+        ]
+        return max(versions, key=lambda each: each["version"])
+
+    def load(self, given: Mapping[str, Any]) -> list[Row]:
+        """The rows of the run's period with their system columns (semantics, Part 3)."""
+        dataset, loaded = given["dataset"], []
+        table = dataset["main_table"]
+        mode = table.get("temporal_mode")
+        for number, stored in enumerate(given["rows"]):
+            if not self.belongs(stored, mode):
+                continue
+            values = {each["name"]: stored.get(each["name"]) for each in table["columns"]}
+            values |= {
+                "_deleted": bool(stored.get("_deleted")),
+                "_created_at": _first(stored.get("_created_at"), self.clock),
+                "_updated_at": _first(stored.get("_updated_at"), stored.get("_modified_at"), self.clock),
+                "_source_dataset_id": _first(
+                    stored.get("_source_dataset_id"), stored.get("_source_dataset"), dataset["id"]
+                ),
+                "_source_table": _first(stored.get("_source_table"), table["name"]),
+                "_operation_seq": 0,
+                "_labels": _first(stored.get("_labels"), ""),
+            }
+            if mode == "period":
+                values["_period"] = stored["_period"]
+            if mode == "bitemporal":
+                values["_period_from"], values["_period_to"] = _interval(stored)
+            loaded.append(Row(("loaded", dataset["id"], given["version"], number), values, stored.get("_row_id")))
+        return loaded
+
+    def belongs(self, stored: Mapping[str, Any], mode: str | None) -> bool:
+        """R-162, R-163, R-164, C-57."""
+        if mode == "period":
+            return bool(stored["_period"] == self.period.identifier)
+        if mode == "bitemporal":
+            at = self.period.as_of or self.period.start_date
+            start, end = _interval(stored)
+            return start is not None and start <= at and (end is None or end > at)
+        return True
+
+    def visible(self, dataset_id: str, version: int | None) -> tuple[Mapping[str, Any], list[Row]]:
+        """The rows of another dataset that are not deleted (C-37, C-56)."""
+        given = self.find(dataset_id, version)
+        return given, [row for row in self.load(given) if row.active]
+
+    def join_lookups(self) -> None:
+        """C-82."""
+        for lookup in self.given["dataset"].get("lookups", ()):
+            _, source = self.visible(lookup["target"]["id"], None)
+            for row in self.rows:
+                pairs = [(each["source_column"], each["target_column"]) for each in lookup["join_conditions"]]
+                matches = [
+                    each
+                    for each in source
+                    if all(
+                        row.values[mine] is not None and row.values[mine] == each.values[theirs]
+                        for mine, theirs in pairs
+                    )
+                ]
+                if row.active:
+                    self.require_one(matches, None, lookup["alias"])
+                row.lookups[lookup["alias"]] = matches[0].values if len(matches) == 1 else {}
+
+    def require_one(self, matches: Sequence[Row], seq: int | None, alias: str) -> None:
+        if len(matches) > 1:
+            failure = Failure(MULTIPLE, seq, alias, len(matches))
+            if failure not in self.result.failures:
+                self.result.failures.append(failure)
+
+    # --- operations
+
+    def update(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """C-23 parallel, C-32 at most one match, C-33 no match is NULL, R-013."""
+        seq = operation["seq"]
+        selector = self.selector(operation)
+        joins = arguments.get("joins", ())
+        aliases = {join["alias"] for join in joins}
+        uses_alias = selector is not None and bool(qualifiers(selector) & aliases)
+        active = [row for row in self.rows if row.active]
+        taking_part = active if uses_alias else [row for row in active if _chosen(selector, row.read)]
+        joined: dict[int, dict[str, dict[str, Any]]] = {id(row): {} for row in taking_part}
+        for join in joins:
+            _, source = self.visible(join["dataset_id"], join.get("dataset_version"))
+            for row in taking_part:
+                matches = [
+                    each
+                    for each in source
+                    if _chosen(join["on"].tree, _reader(row, {**joined[id(row)], join["alias"]: each.values}))
+                ]
+                self.require_one(matches, seq, join["alias"])
+                joined[id(row)][join["alias"]] = matches[0].values if len(matches) == 1 else {}
+        selected = [row for row in taking_part if _chosen(selector, _reader(row, joined[id(row)]))]
+        assignments = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments["assignments"]]
+        new = [
+            {column: evaluate(tree, _reader(row, joined[id(row)])) for column, tree in assignments} for row in selected
+        ]
+        for column, tree in assignments:
+            self.widen(column, tree.kind)
+        for row, values in zip(selected, new, strict=True):
+            row.values |= {column: self.fit(column, value) for column, value in values.items()}
+            row.values["_updated_at"] = self.clock
+        self.count(seq, selected=len(selected))
+
+    def delete(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """R-046, C-38: rows that were deleted before keep their time."""
+        selected = self.select(operation)
+        for row in selected:
+            row.values |= {"_deleted": True, "_updated_at": self.clock}
+        self.count(operation["seq"], selected=len(selected), deleted=len(selected))
+
+    def aggregate(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """R-126 to R-143; new columns come even without a group (C-44)."""
+        selected = self.select(operation)
+        groups = self.group(arguments, selected)
+        dataset = self.given["dataset"]
+        origin = {"_source_dataset_id": dataset["id"], "_source_table": self.table["name"]}
+        made = [(("made", operation["seq"], keys), {**values, **origin}) for keys, values in groups]
+        self.take_in(operation["seq"], made, self.kinds_of(arguments), selected=len(selected))
+
+    def append(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """R-144 to R-167, C-51."""
+        seq, source = operation["seq"], arguments["source"]
+        given, rows = self.visible(source["dataset_id"], source.get("dataset_version"))
+        selector = _tree(arguments.get("source_selector"))
+        kept = [row for row in rows if _chosen(selector, row.read)]
+        dataset = given["dataset"]
+        origin = {"_source_dataset_id": dataset["id"], "_source_table": dataset["main_table"]["name"]}
+        if (grouping := arguments.get("aggregation")) is not None:
+            made = [
+                (("made", seq, keys), {self.spelling(name): value for name, value in values.items()} | origin)
+                for keys, values in self.group(grouping, kept)
+            ]
+            kinds = self.kinds_of(grouping) | {each.tree.name: each.tree.kind for each in grouping["group_by"]}
+            self.take_in(seq, made, kinds, selected=None)
+            return
+        declared = dataset["main_table"]["columns"]
+        kinds = {self.spelling(each["name"]): kind_of(each["type"]) for each in declared}
+        carried = [name for name in self.temporal if name in TEMPORAL.get(dataset["main_table"].get("temporal_mode"), ())]
+        made = []
+        for row in kept:
+            values = {self.spelling(each["name"]): row.values[each["name"]] for each in declared}
+            values |= {name: row.values[name] for name in (*carried, "_labels")}
+            made.append((("made", seq, row.identity), values | origin))
+        self.take_in(seq, made, kinds, selected=len(made))
+
+    def output(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """C-62, C-63; nothing is written once the run has failed."""
+        selector = self.selector(operation)
+        everything = arguments.get("include_deleted", False)
+        rows = [row for row in self.rows if (everything or row.active) and _chosen(selector, row.read)]
+        asked = arguments.get("columns")
+        columns = tuple(each.tree.name for each in asked) if asked else (*self.columns, "_row_id", *self.system())
+        if not self.result.failures:
+            shown = tuple(Row(row.identity, dict(row.values), row.stored_id) for row in rows)
+            self.result.outputs.append(Written(operation["seq"], columns, shown))
+        self.count(operation["seq"], selected=len(rows))
+
+    # --- what operations share
+
+    def system(self) -> tuple[str, ...]:
+        return (*ALWAYS, *self.temporal)
+
+    def spelling(self, name: str) -> str:
+        """Columns are found in any case and keep their own (C-10)."""
+        known = {each.casefold(): each for each in (*self.columns, *self.system())}
+        return known.get(name.casefold(), name)
+
+    def selector(self, operation: Mapping[str, Any]) -> Node | None:
+        return _tree(operation.get("selector"))
+
+    def select(self, operation: Mapping[str, Any]) -> list[Row]:
+        """Active rows for which the selector is true (C-21, C-40)."""
+        selector = self.selector(operation)
+        return [row for row in self.rows if row.active and _chosen(selector, row.read)]
+
+    def group(self, grouping: Mapping[str, Any], rows: Sequence[Row]) -> Iterator[tuple[Any, dict[str, Any]]]:
+        """The key and the columns of each group; NULL is a key like any other (R-137)."""
+        keys: list[Column] = [each.tree for each in grouping["group_by"]]
+        groups: dict[tuple[Any, ...], list[Row]] = {}
+        for row in rows:
+            groups.setdefault(tuple(row.read(key.qualifier, key.name) for key in keys), []).append(row)
+        for values, members in groups.items():
+            by_key = {(key.qualifier, key.name): value for key, value in zip(keys, values, strict=True)}
+            columns = {name: value for (qualifier, name), value in by_key.items() if qualifier is None}
+            for each in grouping["aggregations"]:
+                columns[each["column"]] = summarise(each["expression"].tree, [row.read for row in members], by_key)
+            yield values, columns
+
+    def kinds_of(self, grouping: Mapping[str, Any]) -> dict[str, str]:
+        return {each["column"]: each["expression"].tree.kind for each in grouping["aggregations"]}
+
+    def take_in(
+        self,
+        seq: int,
+        made: Sequence[tuple[tuple[Any, ...], Mapping[str, Any]]],
+        kinds: Mapping[str, str],
+        *,
+        selected: int | None,
+    ) -> None:
+        """New rows below the others: system columns of their own, NULL where they have no value."""
+        for name, kind in kinds.items():
+            if not name.startswith("_"):
+                self.widen(self.spelling(name), kind)
+        aliases = [lookup["alias"] for lookup in self.given["dataset"].get("lookups", ())]
+        system = {
+            "_deleted": False,
+            "_created_at": self.clock,
+            "_updated_at": self.clock,
+            "_operation_seq": seq,
+            "_labels": "",
+        }
+        before = len(self.rows)
+        for identity, given in made:
+            own = {self.spelling(name): value for name, value in given.items()}
+            values: dict[str, Any] = dict.fromkeys((*self.columns, *self.system())) | system
+            values |= {name: self.fit(name, value) for name, value in own.items() if name in values}
+            self.rows.append(Row(identity, values, lookups={alias: {} for alias in aliases}))
+        self.count(seq, rows_in=before, selected=selected, added=len(made))
+
+    def widen(self, column: str, kind: str) -> None:
+        """A column that gets a value of some kind: new ones are NULL elsewhere, numbers become decimal (C-26, R-025)."""
+        if column in self.system():
+            return
+        if column not in self.columns:
+            self.columns[column] = TEXT if kind == NULL else kind
+            for row in self.rows:
+                row.values[column] = None
+        elif (self.columns[column], kind) == (INTEGER, DECIMAL):
+            self.columns[column] = DECIMAL
+            for row in self.rows:
+                row.values[column] = self.fit(column, row.values[column])
+
+    def fit(self, column: str, value: Any) -> Any:
+        return as_kind(value, self.columns.get(column, ""))
+
+    def count(
+        self, seq: int, *, selected: int | None, added: int = 0, deleted: int = 0, rows_in: int | None = None
+    ) -> None:
+        before = len(self.rows) if rows_in is None else rows_in
+        self.result.counts[seq] = Counts(before, selected, added, deleted, before + added)
+
+
+def kind_of(declared: str) -> str:
+    """The kind of a declared type, such as ``decimal(12,2)``."""
+    return declared.partition("(")[0]
+
+
+def _reader(row: Row, joined: Mapping[str, Mapping[str, Any]]) -> Read:
+    def read(qualifier: str | None, name: str) -> Any:
+        return joined[qualifier].get(name) if qualifier in joined else row.read(qualifier, name)
+
+    return read
+
+
+def _tree(written: Formula | str | None) -> Node | None:
+    """A selector that is blank is none (C-20)."""
+    return written.tree if isinstance(written, Formula) else None
+
+
+def _chosen(condition: Node | None, read: Read) -> bool:
+    return condition is None or evaluate(condition, read) is True
+
+
+def _first(*values: Any) -> Any:
+    return next(value for value in values if value is not None)
+
+
+def _interval(stored: Mapping[str, Any]) -> tuple[date | None, date | None]:
+    names = ("_period_from", "_period_to") if "_period_from" in stored else ("valid_from", "valid_to")
+    return stored.get(names[0]), stored.get(names[1])
+
+
+def shown(value: Any) -> Any:
+    """A value for a report: decimals without trailing zeros."""
+    return f"{value.normalize():f}" if isinstance(value, Decimal) else value
