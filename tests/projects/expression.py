@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
-INTEGER, DECIMAL, TEXT, BOOLEAN, DATE, NULL = "integer", "decimal", "string", "boolean", "date", "null"
+INTEGER, DECIMAL, TEXT, BOOLEAN, DATE, TIMESTAMP = "integer", "decimal", "string", "boolean", "date", "timestamp"
+NULL = "null"
 NUMBERS = (INTEGER, DECIMAL)
 
 Read = Callable[[str | None, str], Any]
@@ -140,6 +141,8 @@ def write_value(value: Any) -> str:
             return str(value).upper()
         case int() | Decimal():
             return f"{value:f}" if isinstance(value, Decimal) else str(value)
+        case datetime():  # the run's clock, the only time that is ever written
+            return "NOW()"
         case date():
             return f'DATE("{value.isoformat()}")'
         case _:

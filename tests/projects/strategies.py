@@ -1,0 +1,823 @@
+"""Small projects that are valid by construction: all five operations, joins, lookups, NULLs, versions and times.
+
+Numbers stay small and have at most two digits behind the point (a product or quotient is rounded at once), so that
+what is expected needs no rules about the precision of decimals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.projects.expression import (
+    BOOLEAN,
+    DATE,
+    DECIMAL,
+    INTEGER,
+    NULL,
+    NUMBERS,
+    TEXT,
+    TIMESTAMP,
+    Apply,
+    Column,
+    Formula,
+    Literal,
+    Named,
+    Node,
+    Total,
+    walk,
+)
+from tests.projects.interpreter import TEMPORAL, Period
+
+CLOCK = datetime(2026, 2, 3, 8, 30, 15, 123456, tzinfo=UTC)
+EARLIER = datetime(2025, 12, 31, 23, 59, 59, tzinfo=UTC)
+RUN = Period("2026-01", date(2026, 1, 1))
+
+LIMIT = 10**9
+"""No number gets larger than this."""
+DIVISORS = 10**5
+"""No divisor does: a quotient that is rounded twice is then still the one that is rounded once."""
+ROWS = 3000
+"""More rows than a project ever has, to bound a sum."""
+
+TEXTS = ("a", "b", "A", "", "a ", "é", "o'x\"y\\", "{{no}}")
+DAYS = tuple(date(2026, 1, day) for day in (1, 2, 15, 31))
+CODES = ("1", "2", "10", "x")
+"""Texts of the column ``code``, of which all but the last are numbers."""
+MAIN = "orders"
+FIXED = ("no", "code")
+"""Columns that no operation sets: one tells stored rows apart, the other has only the texts above."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """A column that datasets may have."""
+
+    name: str
+    kind: str
+    values: tuple[Any, ...] = ()
+
+
+POOL = (
+    Pool("g", TEXT, TEXTS[:4]),
+    Pool("qty", INTEGER, (0, 1, 2, 3, 11, 25, -7)),
+    Pool("amount", DECIMAL, tuple(Decimal(each) for each in ("0", "1.00", "2.50", "10.01", "-3.33", "99.99"))),
+    Pool("code", TEXT, CODES),
+    Pool("flag", BOOLEAN, (True, False)),
+    Pool("day", DATE, DAYS),
+    Pool("c", TEXT, TEXTS),
+    Pool("net amount", DECIMAL, tuple(Decimal(each) for each in ("0.5", "12.25", "-1"))),
+    Pool("Matches", INTEGER, (1, 2)),
+)
+KIND_OF = {"no": INTEGER, **{each.name: each.kind for each in POOL}}
+DECLARED = {
+    TEXT: ("string",),
+    INTEGER: ("integer",),
+    DECIMAL: ("decimal(12,2)", "decimal", "decimal(20,4)"),
+    BOOLEAN: ("boolean",),
+    DATE: ("date",),
+}
+NEW = ("n1", "n2", "Matched")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A project with all that its run depends on."""
+
+    project: dict[str, Any]
+    datasets: list[dict[str, Any]]
+    period: Period
+    clock: datetime = CLOCK
+
+
+@dataclass(frozen=True)
+class Known:
+    """A column that an expression can see; ``bound`` is a number that its values do not exceed."""
+
+    qualifier: str | None
+    name: str
+    kind: str
+    bound: int = 0
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What an expression can see."""
+
+    table: str
+    columns: tuple[Known, ...]
+    selectors: tuple[Named, ...] = ()
+
+    def of(self, *kinds: str) -> list[Known]:
+        return [each for each in self.columns if each.kind in kinds]
+
+    def has(self, name: str) -> bool:
+        return any(each.qualifier is None and each.name == name for each in self.columns)
+
+    def own(self) -> list[Known]:
+        """Business columns of the rows themselves."""
+        return [each for each in self.columns if each.qualifier is None and not each.name.startswith("_")]
+
+
+Bounded = tuple[Node, int]
+
+
+@dataclass
+class Drawing:
+    """Draws expressions and rows; of every choice the simplest comes first."""
+
+    draw: Callable[[st.SearchStrategy[Any]], Any]
+
+    def number(self, low: int, high: int) -> int:
+        return int(self.draw(st.integers(low, high)))
+
+    def pick(self, options: Sequence[Any]) -> Any:
+        return options[self.number(0, len(options) - 1)]
+
+    def chance(self, percent: int) -> bool:
+        return self.number(0, 99) >= 100 - percent
+
+    def some(self, options: Sequence[Any], low: int, high: int) -> list[Any]:
+        """Some of the options, each once, in any order."""
+        left, taken = list(options), []
+        for _ in range(self.number(min(low, len(left)), min(high, len(left)))):
+            taken.append(left.pop(self.number(0, len(left) - 1)))
+        return taken
+
+    # --- columns and literals
+
+    def column(self, known: Known, table: str) -> Column:
+        """A reference in one of the ways in which a user may write it (C-09, C-10)."""
+        name = known.name
+        if name == "_updated_at" and self.chance(50):
+            name = "_modified_at"
+        if name == "_source_dataset_id" and self.chance(50):
+            name = "_source_dataset"
+        if self.chance(20):
+            name = name.swapcase()
+        if not name.replace("_", "a").isalnum() or self.chance(5):
+            name = f"`{name}`"
+        qualifier = known.qualifier
+        if qualifier is None and self.chance(30):
+            qualifier = table
+        elif qualifier is not None and self.chance(15):
+            qualifier = qualifier.upper()
+        written = f"{qualifier}.{name}" if qualifier else name
+        return Column(known.qualifier, known.name, known.kind, written)
+
+    def literal(self, kind: str) -> Bounded:
+        if self.chance(8):
+            return Literal(None, NULL), 0
+        match kind:
+            case "integer":
+                return Literal(self.number(0, 12), INTEGER), 12
+            case "decimal":
+                return Literal(self.pick([Decimal("0.5"), Decimal("2.25"), Decimal("10.00")]), DECIMAL), 10
+            case "string":
+                return Literal(self.pick(TEXTS), TEXT), 0
+            case "boolean":
+                return Literal(self.chance(50), BOOLEAN), 0
+            case "date":
+                return Literal(self.pick(DAYS), DATE), 0
+            case _:
+                return Literal(CLOCK, TIMESTAMP), 0
+
+    def leaf(self, scope: Scope, *kinds: str) -> Bounded:
+        columns = scope.of(*kinds)
+        if columns and self.chance(75):
+            known = self.pick(columns)
+            return self.column(known, scope.table), known.bound
+        return self.literal(self.pick(kinds))
+
+    # --- expressions
+
+    def value(self, scope: Scope, kind: str, depth: int) -> Bounded:
+        """An expression of a kind; numbers may be of either."""
+        if kind in NUMBERS:
+            return self.numeric(scope, depth)
+        if kind == BOOLEAN:
+            return self.condition(scope, depth), 0
+        if depth > 0:
+            match self.number(0, 5):
+                case 0:
+                    return self.choice(scope, kind, depth)
+                case 1:
+                    return self.first(scope, kind, depth)
+                case 2 | 3 if kind == TEXT:
+                    parts = tuple(self.value(scope, TEXT, depth - 1)[0] for _ in range(self.number(2, 3)))
+                    if not all(_is_null(part) for part in parts):
+                        return Apply("CONCAT", parts, TEXT), 0
+        return self.leaf(scope, kind)
+
+    def numeric(self, scope: Scope, depth: int) -> Bounded:
+        made = self._numeric(scope, depth)
+        return made if made[1] <= LIMIT else self.leaf(replace(scope, columns=()), *NUMBERS)
+
+    def _numeric(self, scope: Scope, depth: int) -> Bounded:
+        if depth == 0:
+            return self.leaf(scope, *NUMBERS)
+        match self.number(0, 9):
+            case 0 | 1:
+                (one, most), (other, more) = self.numeric(scope, depth - 1), self.numeric(scope, depth - 1)
+                return (one, most) if _is_null(one) or _is_null(other) else (_arith(self.pick("+-"), one, other), most + more)
+            case 2:
+                (one, most), (other, more) = self.numeric(scope, depth - 1), self.numeric(scope, depth - 1)
+                if _is_null(one) or _is_null(other):
+                    return one, most
+                product = _arith("*", one, other)
+                return (product if INTEGER in (one.kind, other.kind) else _rounded(product, 2)), most * more
+            case 3:
+                (one, most), (other, more) = self.numeric(scope, depth - 1), self.numeric(scope, depth - 1)
+                if _is_null(one) or _is_null(other) or more > DIVISORS or most > LIMIT // 100:
+                    return one, most
+                return _rounded(Apply("/", (one, other), DECIMAL), 2), most * 100
+            case 4:
+                one, most = self.numeric(scope, depth - 1)
+                places = self.number(-1, 2)
+                return (_rounded(one, places), most + 10) if one.kind == DECIMAL else (one, most)
+            case 5:
+                one, most = self.numeric(scope, depth - 1)
+                return (one, most) if _is_null(one) else (Apply("NEGATE", (one,), one.kind), most)
+            case 6:
+                return self.choice(scope, INTEGER, depth)
+            case 7:
+                return self.first(scope, INTEGER, depth)
+            case 8 if scope.has("code"):
+                code = Known(None, "code", TEXT)
+                unsafe = Apply("=", (self.column(code, scope.table), Literal("x", TEXT)), BOOLEAN)
+                return Apply("IF", (unsafe, Literal(None, NULL), self.parsed(scope)), INTEGER), 10
+            case _:
+                return self.leaf(scope, *NUMBERS)
+
+    def parsed(self, scope: Scope) -> Node:
+        """A value that is an error for some rows: they must not be asked."""
+        return Apply("TO_INTEGER", (self.column(Known(None, "code", TEXT), scope.table),), INTEGER)
+
+    def choice(self, scope: Scope, kind: str, depth: int) -> Bounded:
+        test = self.condition(scope, depth - 1)
+        (one, most), (other, more) = self.value(scope, kind, depth - 1), self.value(scope, kind, depth - 1)
+        return Apply("IF", (test, one, other), _common(one, other)), max(most, more)
+
+    def first(self, scope: Scope, kind: str, depth: int) -> Bounded:
+        (one, most), (other, more) = self.value(scope, kind, depth - 1), self.value(scope, kind, depth - 1)
+        return Apply("COALESCE", (one, other), _common(one, other)), max(most, more)
+
+    def condition(self, scope: Scope, depth: int) -> Node:
+        """A boolean expression, often unknown for some rows."""
+        choices = ["number", "text", "null", "column", "seq", "date", "selector", "time"]
+        if depth > 0:
+            choices += ["and", "or", "not", "and", "or"]
+        match self.pick(choices):
+            case "and":
+                return Apply("AND", (self.condition(scope, depth - 1), self.condition(scope, depth - 1)), BOOLEAN)
+            case "or":
+                return Apply("OR", (self.condition(scope, depth - 1), self.condition(scope, depth - 1)), BOOLEAN)
+            case "not":
+                return Apply("NOT", (self.condition(scope, depth - 1),), BOOLEAN)
+            case "null":
+                return Apply("ISNULL", (self.column(self.pick(scope.columns), scope.table),), BOOLEAN)
+            case "column":
+                return self.leaf(scope, BOOLEAN)[0]
+            case "selector" if scope.selectors:
+                return self.pick(scope.selectors)
+            case "seq" if scope.has("_operation_seq"):
+                seq = Known(None, "_operation_seq", INTEGER, 1000)
+                return Apply("=", (self.column(seq, scope.table), Literal(0, INTEGER)), BOOLEAN)
+            case "text":
+                return self.comparison(scope, TEXT, depth)
+            case "date":
+                return self.comparison(scope, DATE, depth)
+            case "time" if scope.of(TIMESTAMP):
+                return self.comparison(scope, TIMESTAMP, 0)
+            case _:
+                return self.comparison(scope, INTEGER, depth)
+
+    def comparison(self, scope: Scope, kind: str, depth: int) -> Node:
+        below = max(0, depth - 1)
+        one, _ = self.value(scope, kind, below)
+        other, _ = self.value(scope, kind, below)
+        return Apply(self.pick(["=", "<>", "<", "<=", ">", ">="]), (one, other), BOOLEAN)
+
+    def total(self, scope: Scope, kind: str, keys: Sequence[Column]) -> Bounded | None:
+        """An expression over a group (C-15), None where there is none of the kind."""
+        if kind == BOOLEAN:
+            return Apply(self.pick([">", "="]), (Total("COUNT", None, INTEGER), Literal(1, INTEGER)), BOOLEAN), 0
+        if kind not in NUMBERS:
+            matching = [key for key in keys if key.kind == kind]
+            operand = self.value(scope, kind, 1)[0]
+            if _is_null(operand):
+                return None
+            least = Total(self.pick(["MIN_AGG", "MAX_AGG"]), operand, kind)
+            if matching and self.chance(30):
+                many = Apply(">", (Total("COUNT", None, INTEGER), Literal(1, INTEGER)), BOOLEAN)
+                return Apply("IF", (many, self.pick(matching), least), kind), 0
+            return least, 0
+        count = Total("COUNT", None, INTEGER)
+        operand, most = self.numeric(scope, 1)
+        if _is_null(operand) or most * ROWS > LIMIT:
+            return count, ROWS
+        summed = Total("SUM", operand, DECIMAL)
+        match self.number(0, 6):
+            case 0 | 1:
+                return summed, most * ROWS
+            case 2:
+                return Total("COUNT", self.column(self.pick(scope.columns), scope.table), INTEGER), ROWS
+            case 3:
+                return _rounded(Total("AVG", operand, DECIMAL), 2), most + 1
+            case 4:
+                return Total(self.pick(["MIN_AGG", "MAX_AGG"]), operand, operand.kind), most
+            case 5:
+                return _rounded(Apply("/", (summed, count), DECIMAL), 2), most + 1
+            case _:
+                return count, ROWS
+
+
+def _is_null(node: Node) -> bool:
+    return node.kind == NULL
+
+
+def _common(one: Node, other: Node) -> str:
+    kinds = {each.kind for each in (one, other)} - {NULL}
+    return NULL if not kinds else DECIMAL if DECIMAL in kinds else kinds.pop()
+
+
+def _arith(operator: str, one: Node, other: Node) -> Node:
+    return Apply(operator, (one, other), DECIMAL if DECIMAL in (one.kind, other.kind) else INTEGER)
+
+
+def _rounded(node: Node, places: int) -> Node:
+    return Apply("ROUND", (node, Literal(places, INTEGER)), DECIMAL)
+
+
+# --- datasets
+
+
+@dataclass
+class _Datasets:
+    drawing: Drawing
+    made: list[dict[str, Any]] = field(default_factory=list)
+
+    def draw(self) -> list[dict[str, Any]]:
+        drawing = self.drawing
+        names = [each.name for each in POOL]
+        main = ["no", *sorted(drawing.some(names, 4, len(names)), key=names.index)]
+        others = [f"d{number}" for number in range(1, drawing.number(1, 3) + 1)]
+        for dataset_id in others:
+            base = main[1:] if drawing.chance(70) else names
+            chosen = ["no", *drawing.some(base, 1, 4)]
+            self.versions(dataset_id, drawing.pick(["rates", "t", MAIN]), chosen, most=5)
+        self.versions("orders-1", MAIN, main, most=8, lookups=self.lookups(main, others))
+        return self.made
+
+    def lookups(self, main: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
+        drawing = self.drawing
+        if not drawing.chance(30):
+            return []
+        target = drawing.pick(others)
+        columns = [each["name"] for each in self.made[-1]["dataset"]["main_table"]["columns"]]
+        shared = [name for name in columns if name in main and name != "no"]
+        pair = {"source_column": "qty" if "qty" in main else "no", "target_column": "no"}
+        if shared and target == self.made[-1]["dataset"]["id"] and drawing.chance(50):
+            name = drawing.pick(shared)
+            pair = {"source_column": name, "target_column": name}
+        return [{"alias": "looked", "target": {"type": "dataset", "id": target}, "join_conditions": [pair]}]
+
+    def versions(
+        self, dataset_id: str, table: str, names: Sequence[str], *, most: int, lookups: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        """One version or two, the second perhaps disabled."""
+        drawing = self.drawing
+        mode = drawing.pick([None, "snapshot", "period", "bitemporal"])
+        columns = []
+        for name in names:
+            kind = KIND_OF[name]
+            if kind == INTEGER and name != "no" and drawing.chance(15):
+                kind = DECIMAL
+            columns.append({"name": name, "type": drawing.pick(DECLARED[kind])})
+        document: dict[str, Any] = {"id": dataset_id, "main_table": {"name": table, "columns": columns}}
+        if mode is not None:
+            document["main_table"]["temporal_mode"] = mode
+        if drawing.chance(25):
+            document["natural_key_columns"] = ["no"]
+        if lookups:
+            document["lookups"] = list(lookups)
+        unique = drawing.chance(75)
+        for version in range(1, 2 + drawing.chance(25)):
+            this = {**document, "status": "disabled"} if version == 2 and drawing.chance(30) else document
+            rows = self.rows(columns, mode, most=most, unique=unique)
+            located = mode == "period" and drawing.chance(30)
+            self.made.append({"dataset": this, "version": version, "rows": rows, "located": located})
+
+    def rows(self, columns: Sequence[dict[str, str]], mode: str | None, *, most: int, unique: bool) -> list[dict[str, Any]]:
+        """Stored rows. If ``unique``, no value of a column comes twice; ``no`` never does."""
+        drawing = self.drawing
+        number = drawing.number(0, most)
+        first = drawing.number(0, 3)
+        data: dict[str, list[Any]] = {"no": [first + at for at in range(number)]}
+        for column in columns[1:]:
+            values = next(each.values for each in POOL if each.name == column["name"])
+            if unique:
+                drawn = drawing.some(values, min(number, len(values)), number)
+                data[column["name"]] = drawn + [None] * (number - len(drawn))
+            else:
+                data[column["name"]] = [
+                    None if drawing.chance(12) else drawing.pick(values) for _ in range(number)
+                ]
+        data = {name: [_typed(value, columns, name) for value in values] for name, values in data.items()}
+        data |= self.stored(number, mode)
+        return [{name: values[at] for name, values in data.items()} for at in range(number)]
+
+    def stored(self, number: int, mode: str | None) -> dict[str, list[Any]]:
+        """System columns that the rows bring with them."""
+        drawing = self.drawing
+
+        def of(options: Sequence[Any]) -> list[Any]:
+            return [drawing.pick(options) for _ in range(number)]
+
+        found: dict[str, list[Any]] = {}
+        if mode == "period":
+            found["_period"] = of([RUN.identifier, RUN.identifier, RUN.identifier, "2025-12", None])
+        if mode == "bitemporal":
+            start, end = drawing.pick([("_period_from", "_period_to"), ("valid_from", "valid_to")])
+            found[start] = of([date(2025, 1, 1), date(2025, 1, 1), RUN.start_date, date(2026, 1, 2), None])
+            found[end] = of([None, None, date(2026, 2, 1), date(2026, 1, 2), RUN.start_date])
+        if drawing.chance(40):
+            found["_deleted"] = of([False, False, True, None])
+        if drawing.chance(25):
+            found[drawing.pick(["_updated_at", "_modified_at"])] = of([EARLIER, None])
+        if drawing.chance(15):
+            found["_created_at"] = of([EARLIER, None])
+        if drawing.chance(20):
+            found["_labels"] = of(["{vip}", "", None])
+        if drawing.chance(15):
+            found["_operation_seq"] = of([0, 4])
+        if drawing.chance(15):
+            found[drawing.pick(["_source_dataset_id", "_source_dataset"])] = of(["elsewhere", None])
+            found["_source_table"] = of(["there", None])
+        if drawing.chance(25):
+            some = drawing.chance(50)
+            prefix = f"0190a000-0000-7000-8000-{drawing.number(0, 99):04}"
+            found["_row_id"] = [None if some and at % 2 else f"{prefix}{at:08}" for at in range(number)]
+        return found
+
+
+def _typed(value: Any, columns: Sequence[dict[str, str]], name: str) -> Any:
+    declared = next(each["type"] for each in columns if each["name"] == name)
+    return Decimal(value) if declared.startswith(DECIMAL) and value is not None else value
+
+
+# --- projects
+
+
+class _Projects:
+    def __init__(self, drawing: Drawing, datasets: list[dict[str, Any]]) -> None:
+        self.drawing, self.datasets = drawing, datasets
+        given = self.latest("orders-1")
+        self.columns: dict[str, Known] = {each.name: each for each in _declared(given)}
+        table = given["main_table"]
+        self.temporal = TEMPORAL.get(table.get("temporal_mode"), ())
+        self.lookups = [
+            replace(each, qualifier=lookup["alias"])
+            for lookup in given.get("lookups", ())
+            for each in _joined(self.latest(lookup["target"]["id"]))
+        ]
+        self.selectors: dict[str, Formula] = {}
+        self.seq = 0
+        self.operations: list[dict[str, Any]] = []
+
+    def latest(self, dataset_id: str) -> dict[str, Any]:
+        versions = [each for each in self.datasets if each["dataset"]["id"] == dataset_id]
+        active = [each for each in versions if each["dataset"].get("status", "active") == "active"]
+        return max(active, key=lambda each: each["version"])["dataset"]  # type: ignore[no-any-return]
+
+    def draw(self) -> dict[str, Any]:
+        drawing = self.drawing
+        for name in ("chosen", "Other one".replace(" ", "_"))[: drawing.number(0, 2)]:
+            # Bare names, so that a selector can also be used for the rows of another dataset.
+            tree = drawing.condition(replace(self.scope(lookups=False), table=""), 1)
+            self.selectors[name] = Formula(_bare(tree))
+        for _ in range(drawing.number(1, 7)):
+            kinds = [self.update, self.delete, self.aggregate, self.append, self.output, self.update, self.guarded]
+            drawing.pick(kinds)()
+        everything = {"destination": {"datasource_id": "out", "table": "everything"}, "include_deleted": True}
+        self.add("output", arguments=everything)
+        if drawing.chance(20):
+            self.operations.reverse()
+        return {
+            "id": "generated",
+            "input_dataset_id": "orders-1",
+            "selectors": dict(self.selectors),
+            "operations": self.operations,
+        }
+
+    # --- what expressions see
+
+    def scope(self, *, lookups: bool = True) -> Scope:
+        system = [
+            Known(None, "_labels", TEXT),
+            Known(None, "_operation_seq", INTEGER, 1000),
+            Known(None, "_source_table", TEXT),
+            Known(None, "_source_dataset_id", TEXT),
+            Known(None, "_updated_at", TIMESTAMP),
+            Known(None, "_created_at", TIMESTAMP),
+            *(Known(None, name, TEXT if name == "_period" else DATE) for name in self.temporal),
+        ]
+        named = tuple(Named(name, formula.tree) for name, formula in self.selectors.items())
+        more = self.lookups if lookups else []
+        return Scope(MAIN, (*self.columns.values(), *more, *system), named)
+
+    def selector(self, scope: Scope, *, none: int = 35) -> dict[str, Any]:
+        """A selector among the keys of an operation, or none, or a blank one."""
+        drawing = self.drawing
+        if drawing.chance(none):
+            return {"selector": "  "} if drawing.chance(10) else {}
+        if scope.selectors and drawing.chance(25):
+            return {"selector": Formula(drawing.pick(scope.selectors))}
+        return {"selector": Formula(drawing.condition(scope, 2))}
+
+    def add(self, kind: str, *, arguments: dict[str, Any] | None = None, **keys: Any) -> None:
+        self.seq += self.drawing.pick([1, 1, 1, 7])
+        operation = {"seq": self.seq, "type": kind, **keys}
+        if arguments is not None:
+            operation["arguments"] = arguments
+        self.operations.append(operation)
+
+    # --- operations
+
+    def update(self) -> None:
+        drawing, scope = self.drawing, self.scope()
+        joins: list[dict[str, Any]] = []
+        for alias in ("r", "c")[: drawing.pick([0, 0, 1, 1, 2])]:
+            join, columns = self.join(scope, alias)
+            joins.append(join)
+            scope = replace(scope, columns=(*scope.columns, *columns))
+        visible = scope if joins and drawing.chance(25) else self.scope()
+        keys = self.selector(visible)
+        arguments: dict[str, Any] = {"joins": joins} if joins else {}
+        self.add("update", arguments={**arguments, "assignments": self.assignments(scope)}, **keys)
+
+    def guarded(self) -> None:
+        """An update of which some rows would be in error, were they not left out by its selector or deleted before."""
+        drawing, scope = self.drawing, self.scope()
+        if not scope.has("code"):
+            self.delete()
+            return
+        code, text = Known(None, "code", TEXT), Literal("x", TEXT)
+        safe: Node = Apply("<>", (drawing.column(code, MAIN), text), BOOLEAN)
+        keys: dict[str, Any] = {}
+        if drawing.chance(30):
+            self.add("delete", selector=Formula(Apply("=", (drawing.column(code, MAIN), text), BOOLEAN)))
+        else:
+            keys["selector"] = Formula(safe if drawing.chance(50) else Apply("AND", (safe, drawing.condition(scope, 1)), BOOLEAN))
+        arguments: dict[str, Any] = {}
+        if drawing.chance(40):
+            dataset, columns = self.source("r")
+            on = Apply("=", (drawing.parsed(scope), drawing.column(columns[0], MAIN)), BOOLEAN)
+            arguments["joins"] = [{"alias": "r", **dataset, "on": Formula(on)}]
+            scope = replace(scope, columns=(*scope.columns, *columns))
+        if drawing.chance(25) and not arguments:
+            new = self.new_column(NEW, [])
+            grouping = {
+                "group_by": [Formula(drawing.column(drawing.pick(self.groupable()), MAIN))],
+                "aggregations": [{"column": new, "expression": Formula(Total("SUM", drawing.parsed(scope), DECIMAL))}],
+            }
+            keyed = grouping["group_by"][0].tree
+            known = self.columns.get(new)
+            if keyed.name != new and (known is None or known.kind in NUMBERS):
+                self.set(new, DECIMAL, 10 * ROWS)
+                self.add("aggregate", arguments=grouping, **keys)
+                return
+        name = drawing.pick(["n1", "qty"])
+        known = self.columns.get(name)
+        if known is not None and known.kind not in NUMBERS:
+            name = "qty"
+        self.set(name, INTEGER, 10)
+        value = Formula(drawing.parsed(scope))
+        self.add("update", arguments={**arguments, "assignments": [{"column": name, "expression": value}]}, **keys)
+
+    def source(self, alias: str) -> tuple[dict[str, Any], tuple[Known, ...]]:
+        """A dataset to join, perhaps in an older version; the first of its columns is ``no``."""
+        drawing = self.drawing
+        dataset_id = drawing.pick(sorted({each["dataset"]["id"] for each in self.datasets}))
+        document = self.latest(dataset_id)
+        columns = tuple(replace(each, qualifier=alias) for each in _joined(document))
+        return {"dataset_id": dataset_id, **self.pin(dataset_id)}, columns
+
+    def pin(self, dataset_id: str) -> dict[str, Any]:
+        versions = [each["version"] for each in self.datasets if each["dataset"]["id"] == dataset_id]
+        return {"dataset_version": self.drawing.pick(versions)} if self.drawing.chance(20) else {}
+
+    def join(self, scope: Scope, alias: str) -> tuple[dict[str, Any], tuple[Known, ...]]:
+        """A join that has at most one match for most rows of most projects."""
+        drawing = self.drawing
+        source, columns = self.source(alias)
+        inside = replace(scope, columns=(*scope.columns, *columns))
+        number = columns[0]
+
+        def by_number() -> Node:
+            pair = (drawing.numeric(scope, drawing.number(0, 1))[0], drawing.column(number, MAIN))
+            return Apply("=", pair if drawing.chance(60) else pair[::-1], BOOLEAN)
+
+        def by_columns() -> Node:
+            pairs = [(mine, theirs) for theirs in columns[1:] for mine in scope.columns if _match(mine, theirs)]
+            if not pairs:
+                return by_number()
+            chosen = [
+                Apply("=", (drawing.column(mine, MAIN), drawing.column(theirs, MAIN)), BOOLEAN)
+                for mine, theirs in drawing.some(pairs, 1, 2)
+            ]
+            return chosen[0] if len(chosen) == 1 else Apply("AND", tuple(chosen), BOOLEAN)
+
+        def by_range() -> Node:
+            start = Apply("*", (drawing.column(number, MAIN), Literal(10, INTEGER)), INTEGER)
+            value = drawing.leaf(scope, *NUMBERS)[0]
+            low = Apply("<=", (start, value), BOOLEAN)
+            high = Apply("<", (value, Apply("+", (start, Literal(10, INTEGER)), INTEGER)), BOOLEAN)
+            return Apply("AND", (low, high), BOOLEAN)
+
+        def by_constant() -> Node:
+            return Apply("=", (drawing.column(number, MAIN), Literal(drawing.number(0, 3), INTEGER)), BOOLEAN)
+
+        def by_anything() -> Node:
+            return Apply("AND", (drawing.pick([by_constant, by_number, by_range])(), drawing.condition(inside, 1)), BOOLEAN)
+
+        def by_columns_and_range() -> Node:
+            return Apply("AND", (by_columns(), by_range()), BOOLEAN)
+
+        ways = [by_number, by_columns, by_range, by_columns, by_constant, by_anything, by_columns_and_range]
+        return {"alias": alias, **source, "on": Formula(drawing.pick(ways)())}, columns
+
+    def assignments(self, scope: Scope) -> list[dict[str, Any]]:
+        drawing = self.drawing
+        known = [each.name for each in self.scope().own() if each.name not in FIXED]
+        targets = drawing.some([*dict.fromkeys([*known, *NEW]), "_labels"], 1, 3)
+        made, kinds = [], []
+        for name in targets:
+            column = self.columns.get(name)
+            if name == "_labels":
+                labels = drawing.column(Known(None, "_labels", TEXT), MAIN)
+                value: Node = Apply("CONCAT", (labels, drawing.value(scope, TEXT, 1)[0]), TEXT)
+                value = Apply("COALESCE", (value, Literal("none", TEXT)), TEXT)
+            else:
+                kind = column.kind if column else drawing.pick([INTEGER, TEXT, BOOLEAN, DATE, TIMESTAMP])
+                value, bound = drawing.value(scope, kind, 2)
+                kinds.append((name, value.kind, bound))
+            written = name.swapcase() if name in self.columns and drawing.chance(20) else name
+            made.append({"column": written, "expression": Formula(value)})
+        for name, kind, bound in kinds:
+            self.set(name, kind, bound)
+        return made
+
+    def set(self, name: str, kind: str, bound: int) -> None:
+        """What is known of a column that gets values of a kind."""
+        before = self.columns.get(name)
+        if before is None:
+            self.columns[name] = Known(None, name, TEXT if kind == NULL else kind, bound)
+        else:
+            wider = DECIMAL if (before.kind, kind) == (INTEGER, DECIMAL) else before.kind
+            self.columns[name] = replace(before, kind=wider, bound=max(before.bound, bound))
+
+    def delete(self) -> None:
+        self.add("delete", **self.selector(self.scope(), none=10))
+
+    def groupable(self) -> list[Known]:
+        temporal = [Known(None, name, TEXT if name == "_period" else DATE) for name in self.temporal]
+        return [*self.columns.values(), *temporal, *self.lookups]
+
+    def new_column(self, new: Sequence[str], keys: Sequence[Column]) -> str:
+        taken = {key.name for key in keys if key.qualifier is None}
+        known = [name for name in self.columns if name not in FIXED]
+        return self.drawing.pick([name for name in (*new, *known) if name not in taken] or ["n9"])  # type: ignore[no-any-return]
+
+    def aggregate(self) -> None:
+        drawing, scope = self.drawing, self.scope()
+        keys = [drawing.column(each, MAIN) for each in drawing.some(self.groupable(), 1, 2)]
+        made: list[dict[str, Any]] = []
+        kinds = []
+        for _ in range(drawing.number(1, 3)):
+            name = self.new_column(NEW, keys)
+            if any(each["column"].casefold() == name.casefold() for each in made):
+                continue
+            known = self.columns.get(name)
+            kind = known.kind if known else drawing.pick([INTEGER, TEXT, DATE, BOOLEAN, TIMESTAMP])
+            total = drawing.total(scope, kind, keys)
+            if total is None:
+                continue
+            written = name.swapcase() if known and drawing.chance(20) else name
+            made.append({"column": written, "expression": Formula(total[0])})
+            kinds.append((name, total[0].kind, total[1]))
+        if not made:
+            self.delete()
+            return
+        keyword = self.selector(scope)
+        for name, kind, bound in kinds:
+            self.set(name, kind, bound)
+        self.add("aggregate", arguments={"group_by": [Formula(key) for key in keys], "aggregations": made}, **keyword)
+
+    def append(self) -> None:
+        drawing = self.drawing
+        fitting = [
+            dataset_id
+            for dataset_id in sorted({each["dataset"]["id"] for each in self.datasets}, reverse=True)
+            if all(each.name in self.columns for each in _declared(self.latest(dataset_id)))
+        ]
+        dataset_id = drawing.pick(fitting)
+        document = self.latest(dataset_id)
+        table = document["main_table"]
+        labels = (Known(None, "_labels", TEXT), Known(None, "_updated_at", TIMESTAMP))
+        columns = tuple(_joined(document))
+        names = {each.name for each in (*columns, *labels)}
+        usable = tuple(
+            Named(name, formula.tree)
+            for name, formula in self.selectors.items()
+            if all(each.name in names for each in walk(formula.tree) if isinstance(each, Column))
+        )
+        scope = Scope(table["name"], (*columns, *labels), usable)
+        arguments: dict[str, Any] = {"source": {"dataset_id": dataset_id, **self.pin(dataset_id)}}
+        if chosen := self.selector(scope, none=40):
+            arguments["source_selector"] = chosen["selector"]
+        if drawing.chance(45) and (grouping := self.appended_groups(scope)):
+            arguments["aggregation"] = grouping
+        else:
+            for each in _declared(document):
+                self.set(each.name, each.kind, each.bound)
+        self.add("append", arguments=arguments)
+
+    def appended_groups(self, scope: Scope) -> dict[str, Any] | None:
+        drawing = self.drawing
+        keys = [
+            drawing.column(each, scope.table)
+            for each in drawing.some([each for each in scope.columns if each.name not in ("_labels", "_updated_at")], 1, 2)
+        ]
+        taken = {key.name for key in keys}
+        free = [each for each in self.columns.values() if each.name not in taken and each.name not in FIXED]
+        made = []
+        for target in drawing.some(free, 1, 2):
+            total = drawing.total(scope, target.kind, keys)
+            if total is not None:
+                written = target.name.swapcase() if drawing.chance(20) else target.name
+                made.append({"column": written, "expression": Formula(total[0])})
+                self.set(target.name, total[0].kind, total[1])
+        if not made:
+            return None
+        for key in keys:
+            if not key.name.startswith("_"):
+                self.set(key.name, key.kind, next(each.bound for each in scope.columns if each.name == key.name))
+        return {"group_by": [Formula(key) for key in keys], "aggregations": made}
+
+    def output(self) -> None:
+        drawing = self.drawing
+        deleted = drawing.chance(30)
+        # Rows that arrive deleted have no lookups to speak of.
+        scope = self.scope(lookups=not deleted)
+        arguments: dict[str, Any] = {"destination": {"datasource_id": "out", "table": f"rows_{self.seq}"}}
+        if deleted:
+            arguments["include_deleted"] = True
+        if drawing.chance(40):
+            known = [each for each in self.scope(lookups=False).columns if each.name not in ("_created_at",)]
+            columns = [*known, Known(None, "_row_id", TEXT), Known(None, "_deleted", BOOLEAN)]
+            arguments["columns"] = [Formula(drawing.column(each, MAIN)) for each in drawing.some(columns, 1, 6)]
+        self.add("output", arguments=arguments, **self.selector(scope))
+
+
+def _declared(document: dict[str, Any]) -> list[Known]:
+    return [
+        Known(None, each["name"], each["type"].partition("(")[0], 100 if each["type"] != "string" else 0)
+        for each in document["main_table"]["columns"]
+    ]
+
+
+def _joined(document: dict[str, Any]) -> list[Known]:
+    """What is visible of a dataset behind an alias."""
+    mode = document["main_table"].get("temporal_mode")
+    temporal = [Known(None, name, TEXT if name == "_period" else DATE) for name in TEMPORAL.get(mode, ())]
+    return [*_declared(document), *temporal]
+
+
+def _match(mine: Known, theirs: Known) -> bool:
+    return mine.kind == theirs.kind or (mine.kind in NUMBERS and theirs.kind in NUMBERS)
+
+
+def _bare(node: Node) -> Node:
+    """The same expression with its columns as bare names."""
+    if isinstance(node, Column):
+        plain = node.name if node.name.replace("_", "a").isalnum() else f"`{node.name}`"
+        return replace(node, written=plain)
+    if isinstance(node, Apply):
+        return replace(node, operands=tuple(_bare(each) for each in node.operands))
+    return node
+
+
+@st.composite
+def projects(draw: Any) -> Case:
+    """A project with its datasets."""
+    drawing = Drawing(draw)
+    datasets = _Datasets(drawing).draw()
+    project = _Projects(drawing, datasets).draw()
+    as_of = drawing.pick([None, None, date(2026, 1, 2)])
+    return Case(project, datasets, replace(RUN, as_of=as_of))

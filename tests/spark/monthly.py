@@ -1,0 +1,166 @@
+"""A project with all five operations over files, and the digests of its outputs."""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.parquet
+
+from dobonomodo.engine import open_session
+from dobonomodo.engine.engine import SparkEngine
+from dobonomodo.engine.reading import StoredRows
+from dobonomodo.formula import RunFacts
+from dobonomodo.model import load_definitions
+from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
+from dobonomodo.plan.resolution import Resolved
+from dobonomodo.problems import Source
+from dobonomodo.storage import list_files, read_parquet
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+DEFINITIONS = """
+dataset:
+  id: orders
+  natural_key_columns: [order_id]
+  main_table:
+    name: orders
+    temporal_mode: period
+    columns:
+      - {name: order_id, type: string}
+      - {name: customer, type: string}
+      - {name: city, type: string}
+      - {name: amount, type: "decimal(15,2)"}
+      - {name: ordered_on, type: date}
+---
+dataset:
+  id: customers
+  natural_key_columns: [id]
+  main_table:
+    name: customers
+    columns: [{name: id, type: string}, {name: tier, type: string}]
+---
+project:
+  id: monthly
+  input_dataset_id: orders
+  operations:
+    - seq: 1
+      type: update
+      selector: amount > 10
+      arguments:
+        joins: [{alias: c, dataset_id: customers, on: customer = c.id}]
+        assignments:
+          - {column: tier, expression: c.tier}
+          - {column: net, expression: 'ROUND(amount * IF(c.tier = "gold", 0.9, 1), 2)'}
+          - {column: place, expression: UPPER(city)}
+          - {column: seen, expression: NOW()}
+    - {seq: 2, type: aggregate, arguments: {group_by: [_period, tier], aggregations: [{column: total, expression: SUM(net)}]}}
+    - seq: 3
+      type: append
+      arguments:
+        source: {dataset_id: orders}
+        source_selector: 'city = "iğdır"'
+    - {seq: 4, type: delete, selector: MONTH(ordered_on) = 1 AND DAY(ordered_on) > 20}
+    - {seq: 5, type: output, arguments: {destination: {datasource_id: out, table: active}}}
+    - {seq: 6, type: output, arguments: {destination: {datasource_id: out, table: everything}, include_deleted: true}}
+"""
+
+CITIES = ("iğdır", "Izmir", "straße", "İstanbul", None)
+
+
+def write_inputs(folder: Path, *, files: int, rows: int = 600) -> Path:
+    """The same rows every time, in so many files and in an order that depends on their number."""
+    chance = random.Random(7)
+    orders = [
+        {
+            "order_id": f"A{number:05}",
+            "customer": chance.choice(["C1", "C2", "C3", None]),
+            "city": chance.choice(CITIES),
+            "amount": Decimal(chance.randrange(100_00)) / 100,
+            "ordered_on": date(2026, 1, 1 + chance.randrange(28)),
+            "_period": chance.choice(["2026-01", "2026-01", "2025-12"]),
+        }
+        for number in range(rows)
+    ]
+    random.Random(files).shuffle(orders)
+    types = pyarrow.schema(
+        {
+            "order_id": pyarrow.string(),
+            "customer": pyarrow.string(),
+            "city": pyarrow.string(),
+            "amount": pyarrow.decimal128(15, 2),
+            "ordered_on": pyarrow.date32(),
+            "_period": pyarrow.string(),
+        }
+    )
+    for number in range(files):
+        path = folder / "orders" / f"part-{number:03}.parquet"
+        path.parent.mkdir(exist_ok=True)
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(orders[number::files], schema=types), path)
+    customers = [{"id": "C1", "tier": "gold"}, {"id": "C2", "tier": "silver"}]
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(customers), folder / "customers.parquet")
+    return folder
+
+
+class _Files:
+    """Datasets, locations and rows in one folder."""
+
+    def __init__(self, spark: SparkSession, folder: Path, datasets: Mapping[str, Any]) -> None:
+        self._spark, self._folder, self._datasets = spark, folder, datasets
+
+    def ids(self) -> Sequence[str]:
+        return tuple(self._datasets)
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        return (1,) if dataset_id in self._datasets else ()
+
+    def is_broken(self, dataset_id: str) -> bool:
+        return False
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        return KnownDataset(self._datasets[dataset_id], 1)
+
+    def resolve(self, use: DatasetUse, project: object, dataset: object) -> Resolved:
+        return Resolved("files")
+
+    def read(self, use: DatasetUse) -> list[StoredRows]:
+        path = self._folder / use.table if use.table == "orders" else self._folder / f"{use.table}.parquet"
+        files = list_files(path, suffixes=(".parquet",))
+        return [StoredRows(read_parquet(self._spark, files, use))]
+
+
+class _Nowhere:
+    """Computes every row and every column, and keeps none."""
+
+    def write(self, frame: DataFrame, write: object, *, seq: int, columns: Mapping[str, Any]) -> Mapping[str, Any]:
+        frame.write.format("noop").mode("overwrite").save()
+        return {}
+
+
+def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
+    """The digest of each output."""
+    definitions, problems = load_definitions([Source("monthly", DEFINITIONS)])
+    assert problems == ()
+    files = _Files(spark, folder, definitions.datasets)
+    from dobonomodo.model import DataSource
+
+    sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
+    planned = plan_project(definitions.projects["monthly"], datasets=files, resolution=files, datasources=sources)
+    assert planned.plan is not None, planned.problems
+    facts = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
+    outcome = SparkEngine(spark).run(planned.plan, facts, reader=files, writer=_Nowhere())
+    return {output.table: output.digest for output in outcome.outputs}
+
+
+if __name__ == "__main__":
+    session = open_session(master=f"local[{sys.argv[1]}]")
+    sys.stdout.write(json.dumps(run_monthly(session, Path(sys.argv[2]))) + "\n")

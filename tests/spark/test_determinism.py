@@ -1,0 +1,98 @@
+"""One project, run in every way that must not matter, gives one digest of its rows, row ids included."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.spark.monthly import run_monthly, write_inputs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+USUAL = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+
+SETTINGS = [
+    {"spark.sql.shuffle.partitions": "3"},
+    {"spark.sql.shuffle.partitions": "8", "spark.sql.adaptive.enabled": "true"},
+    {"spark.sql.autoBroadcastJoinThreshold": "-1"},
+    {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    {"spark.sql.files.maxPartitionBytes": "4096", "spark.sql.files.openCostInBytes": "0"},
+]
+
+
+@pytest.fixture(scope="module")
+def inputs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
+    """The same rows in 1, 7 and 50 files, in another order each time."""
+    return {number: write_inputs(tmp_path_factory.mktemp(f"in{number}"), files=number) for number in (1, 7, 50)}
+
+
+@pytest.fixture(scope="module")
+def expected(spark: SparkSession, inputs: dict[int, Path]) -> dict[str, str]:
+    return run_monthly(spark, inputs[1])
+
+
+@pytest.fixture
+def other_settings(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+    session = spark.newSession()
+    for name, value in {**USUAL, **request.param}.items():
+        session.conf.set(name, value)
+    for name in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.variable.substitute"):
+        session.conf.set(name, spark.conf.get(name))  # type: ignore[arg-type]
+    yield session
+
+
+@pytest.mark.parametrize("other_settings", SETTINGS, indirect=True, ids=lambda each: "+".join(each))
+def test_settings_do_not_matter(
+    other_settings: SparkSession, inputs: dict[int, Path], expected: dict[str, str]
+) -> None:
+    assert run_monthly(other_settings, inputs[1]) == expected
+
+
+@pytest.mark.parametrize("files", [7, 50])
+def test_files_and_their_order_do_not_matter(
+    spark: SparkSession, inputs: dict[int, Path], expected: dict[str, str], files: int
+) -> None:
+    assert run_monthly(spark, inputs[files]) == expected
+
+
+@pytest.mark.parametrize(
+    ("cores", "environment"),
+    [
+        ("1", {"PYTHONHASHSEED": "1", "TZ": "Asia/Tokyo"}),
+        ("2", {"PYTHONHASHSEED": "2", "TZ": "America/New_York", "LC_ALL": "tr_TR.UTF-8", "LANG": "tr_TR.UTF-8"}),
+        ("2", {"PYTHONHASHSEED": "3", "JAVA_TOOL_OPTIONS": "-Duser.language=tr -Duser.country=TR"}),
+    ],
+    ids=["one core in Tokyo", "two cores in New York, Turkish", "a Turkish Java"],
+)
+def test_machines_do_not_matter(
+    inputs: dict[int, Path], expected: dict[str, str], cores: str, environment: dict[str, str]
+) -> None:
+    """In a process of its own, with the hash seed, time zone and locale of another machine."""
+    command = [sys.executable, "-m", "tests.spark.monthly", cores, str(inputs[1])]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+def test_the_digest_would_notice(spark: SparkSession, inputs: dict[int, Path]) -> None:
+    """A control: ids by chance give another digest every time."""
+    digests = {_digest_with_chance(spark, inputs[1]) for _ in range(2)}
+    assert len(digests) == 2
+
+
+def _digest_with_chance(spark: SparkSession, folder: Path) -> str:
+    from dobonomodo.engine.digest import HASHES, ROWS, digest_columns, render_digest
+
+    frame = spark.read.parquet(str(folder / "orders")).selectExpr("*", "uuid() AS _row_id")
+    row: Any = frame.selectExpr(*digest_columns(frame.columns)).first()
+    return render_digest(row[ROWS], [row[name] for name in HASHES])

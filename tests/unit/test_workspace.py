@@ -1,0 +1,753 @@
+"""A workspace: finding it, checking it, versions and the life of projects, periods. On SQLite, without Spark."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dobonomodo.problems import Problem, Rejected
+from dobonomodo.store import Definition, open_store
+from dobonomodo.workspace import Workspace
+
+DATA = Path(__file__).parents[1] / "data" / "workspaces"
+PROJECT = "projects/monthly-sales.yaml"
+ORDERS = "datasets/orders.yaml"
+CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
+
+
+class Folder:
+    """A workspace folder that a test changes."""
+
+    def __init__(self, root: Path, store: Path) -> None:
+        self.root = root
+        self._empty = store
+        self._opened: list[Workspace] = []
+
+    def open(self, at: str = ".", **more: Any) -> Workspace:
+        workspace = Workspace.open(self.root / at, **more)
+        self._opened.append(workspace)
+        return workspace
+
+    def change(self, file: str, old: str, new: str) -> Workspace:
+        """Replace a text in a file, and open the workspace anew."""
+        path = self.root / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, old
+        path.write_text(text.replace(old, new), encoding="utf-8")
+        return self.open()
+
+    def write(self, file: str, text: str) -> Workspace:
+        path = self.root / file
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text, encoding="utf-8")
+        return self.open()
+
+    def with_store(self) -> Folder:
+        """Put an empty store there, which is quicker than making one."""
+        path = self.root / ".dobo" / "store.db"
+        if not path.exists():
+            path.parent.mkdir()
+            shutil.copy(self._empty, path)
+        return self
+
+    def apply(self) -> Workspace:
+        workspace = self.with_store().open()
+        workspace.apply()
+        return workspace
+
+    def activate(self, project: str = "monthly-sales", **more: Any) -> Workspace:
+        workspace = self.apply()
+        workspace.activate(project, **more)
+        return workspace
+
+    def close(self) -> None:
+        for workspace in self._opened:
+            if workspace._store is not None:
+                workspace._store.close()
+
+
+@pytest.fixture(scope="module")
+def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("store")
+    open_store("sqlite:///store.db", root=root).close()
+    return root / "store.db"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, empty_store: Path) -> Iterator[Folder]:
+    shutil.copytree(DATA / "sales", tmp_path / "ws")
+    made = Folder(tmp_path / "ws", empty_store)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def stored(folder: Folder) -> Folder:
+    """A workspace to which nothing was applied yet."""
+    return folder.with_store()
+
+
+def codes(problems: tuple[Problem, ...]) -> list[str]:
+    return [problem.code for problem in problems]
+
+
+def refusal(call: Any, *args: Any, **more: Any) -> tuple[Problem, ...]:
+    with pytest.raises(Rejected) as caught:
+        call(*args, **more)
+    return caught.value.problems
+
+
+def actions(workspace: Workspace) -> list[tuple[str, str, int]]:
+    """What applying would change: the action, the id and the version then."""
+    return [
+        (str(change.action), change.definition.id, change.version)
+        for change in workspace.changes()
+        if change.action != "unchanged"
+    ]
+
+
+def versions(workspace: Workspace, project: str = "monthly-sales") -> list[tuple[int, str]]:
+    return [(each.version, each.status) for each in workspace.store.list_versions("project", project)]
+
+
+# --- opening
+
+
+@pytest.mark.parametrize("at", [".", "projects", "datasets", PROJECT])
+def test_a_workspace_is_found_upwards(folder: Folder, at: str) -> None:
+    assert folder.open(at).root == folder.root.resolve()
+
+
+def test_outside_of_a_workspace(tmp_path: Path) -> None:
+    (problem,) = refusal(Workspace.open, tmp_path)
+    assert problem.code == "WORKSPACE_NOT_FOUND"
+
+
+def test_an_environment(folder: Folder) -> None:
+    folder.write("dobo.yaml", "workspace: {default_resolver: lake, environments: {prod: {store: 'sqlite:///prod.db'}}}")
+    assert folder.open(environment="prod").settings.store == "sqlite:///prod.db"
+    assert folder.open().settings.store == "sqlite:///.dobo/store.db"
+    (problem,) = refusal(folder.open, environment="prd")
+    assert (problem.code, problem.known) == ("UNKNOWN_REFERENCE", ("prod",))  # type: ignore[attr-defined]
+
+
+def test_documents_of_a_program(tmp_path: Path) -> None:
+    documents: list[dict[str, Any]] = [
+        {"datasource": {"id": "lake", "type": "parquet", "options": {"path_prefix": "x"}}},
+        {"resolver": {"id": "r", "is_default": True, "rules": [{"strategy": {"type": "path", "datasource_id": "lake", "path": "{{table_name}}"}}]}},
+        {"dataset": {"id": "d", "main_table": {"name": "t", "columns": [{"name": "a", "type": "integer"}]}}},
+        {
+            "project": {
+                "id": "p",
+                "input_dataset_id": "d",
+                "operations": [
+                    {"seq": 1, "type": "update", "arguments": {"assignments": [{"column": "b", "expression": "aa"}]}},
+                    {"seq": 2, "type": "output", "arguments": {"destination": {"type": "csv", "path": "out"}}},
+                ],
+            }
+        },
+    ]
+    workspace = Workspace.from_documents(documents, root=tmp_path)
+    (problem,) = workspace.problems()
+    assert (problem.code, problem.span and problem.span.source.name) == ("UNKNOWN_COLUMN", "document 4")
+    documents[3]["project"]["operations"][0]["arguments"]["assignments"][0]["expression"] = "a"
+    assert Workspace.from_documents(documents, root=tmp_path).problems() == ()
+
+
+# --- checking
+
+
+@pytest.mark.parametrize("name", ["sales", "rich"])
+def test_sound_workspaces(name: str) -> None:
+    assert Workspace.open(DATA / name).problems() == ()
+
+
+def test_checking_makes_no_store(folder: Folder) -> None:
+    folder.open().problems()
+    folder.open().plan("monthly-sales", period="2026-01")
+    assert not (folder.root / ".dobo").exists()
+
+
+def test_a_file_that_is_not_utf8(folder: Folder) -> None:
+    (folder.root / "datasets" / "odd.yaml").write_bytes("dataset: {id: ü}".encode("utf-16"))
+    (problem,) = folder.open().problems()
+    assert (problem.code, problem.path) == ("UNREADABLE_FILE", "datasets/odd.yaml")  # type: ignore[attr-defined]
+
+
+def test_a_folder_with_the_name_of_a_file(folder: Folder) -> None:
+    (folder.root / "datasets" / "odd.yaml").mkdir()
+    assert folder.open().problems() == ()
+
+
+def test_json_and_nested_files_count(folder: Folder) -> None:
+    folder.write("datasets/more/x.json", '{"dataset": {"id": "x"}}')
+    assert codes(folder.open().problems()) == ["MISSING_KEY"]
+
+
+def test_other_files_do_not(folder: Folder) -> None:
+    folder.write("datasets/notes.txt", "dataset: [")
+    assert folder.open().problems() == ()
+
+
+def test_a_broken_file_does_not_hide_the_others(folder: Folder) -> None:
+    folder.write("resolvers/broken.yaml", "resolver: [\n")
+    folder.change(PROJECT, "orders.region =", "orders.regoin =")
+    assert sorted(codes(folder.open().problems())) == ["UNKNOWN_COLUMN", "YAML_SYNTAX"]
+
+
+def test_a_project_with_an_unknown_key_is_still_checked(folder: Folder) -> None:
+    folder.change(PROJECT, "  name: Monthly sales", "  nmae: Monthly sales")
+    folder.change(PROJECT, "orders.region =", "orders.regoin =")
+    assert codes(folder.open().problems()) == ["UNKNOWN_KEY", "UNKNOWN_COLUMN"]
+
+
+def test_a_broken_input_dataset_is_reported_once(folder: Folder) -> None:
+    folder.change(ORDERS, "temporal_mode: period", "temporal_mode: monthly")
+    assert codes(folder.open().problems()) == ["INVALID_VALUE"]
+
+
+def test_a_broken_joined_dataset_is_reported_once(folder: Folder) -> None:
+    folder.change("datasets/customers.yaml", "temporal_mode: snapshot", "temporal_mode: snap")
+    assert codes(folder.open().problems()) == ["INVALID_VALUE"]
+
+
+def test_a_broken_resolver_is_reported_once(folder: Folder) -> None:
+    folder.change("resolvers/lake.yaml", "  rules:", "  rulez:")
+    assert "RESOLVER_NOT_FOUND" not in codes(folder.open().problems())
+
+
+def test_a_missing_resolver_of_a_dataset_is_reported_once(folder: Folder) -> None:
+    folder.change(ORDERS, "  natural_key", "  resolver_id: lak\n  natural_key")
+    problems = folder.open().problems()
+    assert len(problems) == 1, codes(problems)
+
+
+def test_a_missing_dataset_of_a_lookup_is_reported_once(folder: Folder) -> None:
+    lookup = "  lookups:\n    - {alias: c, target: {type: dataset, id: nobody}, join_conditions: [{source_column: region, target_column: id}]}\n"
+    path = folder.root / ORDERS
+    path.write_text(path.read_text(encoding="utf-8") + lookup, encoding="utf-8")
+    problems = folder.open().problems()
+    assert len(problems) == 1, codes(problems)
+
+
+def test_faulty_conditions_of_resolvers_are_found(folder: Folder) -> None:
+    workspace = folder.change("resolvers/lake.yaml", "table.name =", "table.nam =")
+    (problem,) = workspace.problems()
+    assert (problem.code, problem.span and problem.span.source.name) == ("UNKNOWN_COLUMN", "resolvers/lake.yaml")
+
+
+def test_one_faulty_selector_is_reported_once(folder: Folder) -> None:
+    workspace = folder.change(PROJECT, 'orders.status = \\"active\\"', "orders.stats = 1")
+    assert codes(workspace.problems()) == ["UNKNOWN_COLUMN"]
+
+
+def test_two_projects_are_both_checked(folder: Folder) -> None:
+    text = (folder.root / PROJECT).read_text(encoding="utf-8")
+    folder.write("projects/second.yaml", text.replace("id: monthly-sales", "id: second").replace("orders.amount = 0", "amout = 0"))
+    folder.change(PROJECT, "orders.amount = 0", "amunt = 0")
+    assert [each.span and each.span.source.name for each in folder.open().problems()] == [PROJECT, "projects/second.yaml"]
+
+
+# --- planning
+
+
+def test_a_draft_is_planned_from_the_files(folder: Folder) -> None:
+    planned = folder.open().plan("monthly-sales", period="2026-01", started_at=CLOCK)
+    assert (planned.version, planned.status, planned.period.identifier) == (None, "draft", "2026-01")
+    assert planned.facts.started_at == CLOCK
+    assert [str(use.locations[0]) for use in planned.plan.uses] == ["ds-lake:orders/2026/01.parquet", "ds-lake:customers.parquet"]
+
+
+def test_a_quarter_is_read_month_by_month(folder: Folder) -> None:
+    planned = folder.open().plan("monthly-sales", period="2026-Q2")
+    assert [location.period for location in planned.plan.input.locations] == ["2026-04", "2026-05", "2026-06"]
+
+
+def test_a_project_that_does_not_exist(folder: Folder) -> None:
+    (problem,) = refusal(folder.open().plan, "monthly-sale", period="2026-01")
+    assert (problem.code, problem.known) == ("NOT_DEFINED", ("monthly-sales",))  # type: ignore[attr-defined]
+
+
+def test_a_period_that_does_not_exist(folder: Folder) -> None:
+    (problem,) = refusal(folder.open().plan, "monthly-sales", period="2026-13")
+    assert problem.code == "PERIOD_NOT_FOUND"
+
+
+def test_a_period_without_any_calendar(folder: Folder) -> None:
+    (folder.root / "calendars" / "fiscal.yaml").unlink()
+    (problem,) = refusal(folder.open().plan, "monthly-sales", period="2026-01")
+    assert problem.code == "PERIOD_NOT_FOUND"
+
+
+def test_a_project_with_errors_has_no_plan(folder: Folder) -> None:
+    workspace = folder.change(PROJECT, "orders.amount = 0", "amout = 0")
+    assert "UNKNOWN_COLUMN" in codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (ORDERS, "temporal_mode: period", "temporal_mode: monthly"),
+        ("datasets/customers.yaml", "temporal_mode: snapshot", "temporal_mode: snap"),
+        ("resolvers/lake.yaml", "{{MM}}", "{{MONTH}}"),
+        ("resolvers/lake.yaml", "table.name =", "table.nam ="),
+    ],
+    ids=["input", "join", "resolver", "condition of a rule"],
+)
+def test_there_is_no_plan_with_a_definition_that_cannot_be_read(folder: Folder, file: str, old: str, new: str) -> None:
+    # C-22: a run must not go on with less data than its author meant
+    workspace = folder.change(file, old, new)
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
+
+
+def test_faults_of_other_projects_do_not_matter_to_a_plan(folder: Folder) -> None:
+    folder.write("projects/other.yaml", "project: {id: other}")
+    assert folder.open().plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
+
+
+# --- versions
+
+
+def test_the_first_time_everything_is_new(stored: Folder) -> None:
+    workspace = stored.open()
+    assert {action for action, _, _ in actions(workspace)} == {"created"}
+    assert {number for _, _, number in actions(workspace)} == {1}
+    assert len(workspace.apply().changes) == 7
+
+
+def test_looking_changes_nothing(stored: Folder) -> None:
+    workspace = stored.open()
+    workspace.changes()
+    assert len(actions(stored.open())) == 7
+
+
+def test_the_second_time_nothing_has_changed(folder: Folder) -> None:
+    folder.apply()
+    assert actions(folder.open()) == []
+
+
+def test_a_comment_or_another_order_of_keys_is_no_change(folder: Folder) -> None:
+    folder.apply()
+    text = (folder.root / ORDERS).read_text(encoding="utf-8")
+    folder.write(ORDERS, "# the orders\n" + text.replace("  name: Sales orders\n", "").replace("  id: sales-orders", "  name: Sales orders\n  id: sales-orders"))
+    assert actions(folder.open()) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        (PROJECT, "name: Monthly sales", "name: Sales by month"),
+        (PROJECT, "name: Monthly sales", "name: Monthly sales\n  description: for the board"),
+        (PROJECT, "name: Monthly sales", "name: Monthly sales\n  owner: finance"),
+        (PROJECT, 'name: "Tag EMEA orders"', 'name: "Tag the orders of EMEA"'),
+        (ORDERS, "name: Sales orders", "name: Orders"),
+    ],
+    ids=["name", "description", "owner", "operation name", "dataset name"],
+)
+def test_names_and_descriptions_change_in_place(folder: Folder, file: str, old: str, new: str) -> None:
+    folder.activate()
+    workspace = folder.change(file, old, new)
+    assert [(action, number) for action, _, number in actions(workspace)] == [("touched", 1)]
+    workspace.apply()
+    assert (versions(workspace), actions(folder.open())) == ([(1, "active")], [])
+
+
+STRUCTURAL = {
+    "operation": ("orders.amount * 0.9", "orders.amount * 0.8"),
+    "selector of an operation": ('orders.region = \\"EMEA\\"', 'orders.region = \\"APAC\\"'),
+    "named selector": ('orders.status = \\"active\\"', 'orders.status = \\"open\\"'),
+    "override": ("  selectors:", "  resolver_overrides: {sales-orders: lake}\n  selectors:"),
+    "input version": ("  selectors:", "  input_dataset_version: 1\n  selectors:"),
+    "order": ("seq: 4", "seq: 6"),
+    "destination": ('table: "processed_orders"', 'table: "orders_done"'),
+}
+
+
+@pytest.mark.parametrize("change", STRUCTURAL.values(), ids=STRUCTURAL)
+def test_a_structural_change_makes_a_new_draft_while_the_active_version_runs(folder: Folder, change: tuple[str, str]) -> None:
+    # R-074, R-097 (BR-003), C-77
+    folder.activate()
+    workspace = folder.change(PROJECT, *change)
+    assert actions(workspace) == [("changed", "monthly-sales", 2)]
+    workspace.apply()
+    assert versions(workspace) == [(1, "active"), (2, "draft")]
+    planned = folder.open().plan("monthly-sales", period="2026-01", to_run=True)
+    assert (planned.version, planned.status) == (1, "active")
+
+
+def test_another_input_dataset_makes_a_new_version(folder: Folder) -> None:
+    folder.activate()
+    text = (folder.root / ORDERS).read_text(encoding="utf-8")
+    folder.write("datasets/copy.yaml", text.replace("id: sales-orders", "id: copy-of-orders"))
+    folder.change(PROJECT, "input_dataset_id: sales-orders", "input_dataset_id: copy-of-orders").apply()
+    assert versions(folder.open()) == [(1, "active"), (2, "draft")]
+
+
+def test_a_draft_can_be_reordered_freely(folder: Folder) -> None:
+    # R-097 (BR-002)
+    folder.apply()
+    folder.change(PROJECT, "seq: 4", "seq: 6").apply()
+    workspace = folder.open()
+    assert [status for _, status in versions(workspace)][-1] == "draft"
+    planned = workspace.plan("monthly-sales", period="2026-01", to_run=True)
+    assert [step.spec.seq for step in planned.plan.steps] == [1, 2, 3, 5, 6]
+
+
+def test_the_active_version_is_planned_as_it_was_recorded(folder: Folder) -> None:
+    # C-77
+    folder.activate()
+    workspace = folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0")
+    active = workspace.plan("monthly-sales", period="2026-01")
+    draft = workspace.plan("monthly-sales", period="2026-01", draft=True)
+    selectors = [planned.plan.steps[3].spec.selector for planned in (active, draft)]
+    assert selectors == ["orders.amount = 0", "orders.amount < 0"]
+    assert (active.version, draft.version, draft.status) == (1, None, "draft")
+
+
+def test_a_broken_draft_does_not_stop_the_active_version(folder: Folder) -> None:
+    # C-77
+    folder.activate()
+    workspace = folder.change(PROJECT, "type: delete", "type: delte")
+    assert workspace.plan("monthly-sales", period="2026-01", to_run=True).version == 1
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01", draft=True))
+
+
+def test_the_active_version_reads_where_the_applied_resolver_says(folder: Folder) -> None:
+    folder.activate()
+    workspace = folder.change("resolvers/lake.yaml", "{{YYYY}}/{{MM}}.parquet", "{{identifier}}.parquet")
+    assert str(workspace.plan("monthly-sales", period="2026-01").plan.input.locations[0]) == "ds-lake:orders/2026/01.parquet"
+    workspace.apply()
+    assert str(folder.open().plan("monthly-sales", period="2026-01").plan.input.locations[0]) == "ds-lake:orders/2026-01.parquet"
+
+
+def test_activating_the_new_version_retires_the_old_one(folder: Folder) -> None:
+    folder.activate()
+    folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0").apply()
+    workspace = folder.open()
+    workspace.activate("monthly-sales")
+    assert versions(workspace) == [(1, "inactive"), (2, "active")]
+
+
+def test_a_workspace_with_errors_is_not_applied(stored: Folder) -> None:
+    workspace = stored.change(PROJECT, "orders.amount = 0", "amout = 0")
+    assert codes(refusal(workspace.apply)) == ["UNKNOWN_COLUMN"]
+    assert workspace.store.list_definitions("dataset") == ()
+
+
+def test_warnings_do_not_stop_it(stored: Folder) -> None:
+    workspace = stored.change(PROJECT, "  selectors:", "  selectors:\n    unused: amount > 1")
+    assert len(workspace.apply().changes) == 7
+
+
+# --- activation
+
+
+def test_activation_pins_the_input(folder: Folder) -> None:
+    version = folder.apply().activate("monthly-sales")
+    assert (version.version, version.status) == (1, "active")
+    assert version.activation is not None
+    assert version.activation.pin == ("sales-orders", 1)
+
+
+def test_an_unapplied_project_is_not_activated(stored: Folder) -> None:
+    (problem,) = refusal(stored.open().activate, "monthly-sales")
+    assert (problem.code, problem.id) == ("NOT_APPLIED", "monthly-sales")  # type: ignore[attr-defined]
+
+
+def test_a_changed_project_is_not_activated(folder: Folder) -> None:
+    folder.apply()
+    workspace = folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0")
+    assert codes(refusal(workspace.activate, "monthly-sales")) == ["NOT_APPLIED"]
+
+
+def test_another_name_does_not_stop_activation(folder: Folder) -> None:
+    folder.apply()
+    workspace = folder.change(PROJECT, "name: Monthly sales", "name: Sales by month")
+    assert workspace.activate("monthly-sales").status == "active"
+
+
+def add_column(folder: Folder) -> None:
+    folder.change(ORDERS, '      - {name: amount, type: "decimal(15,2)"}', '      - {name: amount, type: "decimal(15,2)"}\n      - {name: note, type: string}')
+
+
+def test_a_chosen_version_is_pinned(folder: Folder) -> None:
+    folder.apply()
+    add_column(folder)
+    workspace = folder.apply()
+    first = workspace.activate("monthly-sales", dataset_version=1).activation
+    assert first is not None
+    assert first.pin.version == 1
+    assert workspace.plan("monthly-sales", period="2026-01").plan.input.version == 1
+    latest = workspace.activate("monthly-sales").activation
+    assert latest is not None
+    assert latest.pin.version == 2
+
+
+@pytest.mark.parametrize("wanted", [9, 0, -1])
+def test_a_version_that_does_not_exist_is_not_pinned(folder: Folder, wanted: int) -> None:
+    workspace = folder.apply()
+    assert codes(refusal(workspace.activate, "monthly-sales", dataset_version=wanted))
+    assert versions(workspace) == [(1, "draft")]
+
+
+def test_the_pin_stays_when_the_dataset_goes_on(folder: Folder) -> None:
+    folder.activate()
+    add_column(folder)
+    workspace = folder.apply()
+    assert workspace.plan("monthly-sales", period="2026-01", to_run=True).plan.input.version == 1
+    assert versions(workspace) == [(1, "active")]
+
+
+def test_activation_is_all_or_nothing_with_every_problem(folder: Folder) -> None:
+    folder.apply()
+    add_column(folder)
+    folder.apply()
+    folder.change(PROJECT, "orders.amount = 0", "note = 'x'")
+    folder.change(PROJECT, "orders.region =", "note =").apply()
+    problems = refusal(folder.open().activate, "monthly-sales", dataset_version=1)
+    assert [(each.code, each.operation and each.operation.seq) for each in problems] == [("UNKNOWN_COLUMN", 1), ("UNKNOWN_COLUMN", 4)]
+    assert {status for _, status in versions(folder.open())} == {"draft"}
+
+
+def test_a_project_that_is_not_there_is_not_activated(folder: Folder) -> None:
+    assert codes(refusal(folder.apply().activate, "monthly")) == ["NOT_DEFINED"]
+
+
+def test_a_broken_project_is_not_activated(folder: Folder) -> None:
+    folder.apply()
+    workspace = folder.change(PROJECT, "type: delete", "type: delte")
+    assert "INVALID_OPERATION" in codes(refusal(workspace.activate, "monthly-sales"))
+
+
+def test_deactivation(folder: Folder) -> None:
+    workspace = folder.activate()
+    assert workspace.deactivate("monthly-sales").status == "inactive"
+    (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True)
+    assert (problem.code, problem.status) == ("PROJECT_NOT_RUNNABLE", "inactive")  # type: ignore[attr-defined]
+    assert workspace.activate("monthly-sales").status == "active"
+
+
+def test_an_inactive_project_can_still_be_looked_at(folder: Folder) -> None:
+    workspace = folder.activate()
+    workspace.deactivate("monthly-sales")
+    assert workspace.plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
+
+
+def test_a_draft_cannot_be_deactivated(folder: Folder) -> None:
+    workspace = folder.apply()
+    assert codes(refusal(workspace.deactivate, "monthly-sales")) == ["PROJECT_NOT_RUNNABLE"]
+    assert codes(refusal(workspace.deactivate, "monthly")) == ["NOT_DEFINED"]
+
+
+def test_a_draft_runs(folder: Folder) -> None:
+    # C-68
+    assert folder.open().plan("monthly-sales", period="2026-01", to_run=True).status == "draft"
+    assert folder.apply().plan("monthly-sales", period="2026-01", to_run=True).status == "draft"
+
+
+# --- conflicts
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "change"),
+    [
+        ("      - {name: region, type: string}\n", "", "removed"),
+        ("{name: region, type: string}", "{name: region, type: integer}", "string became integer"),
+    ],
+    ids=["removed", "another type"],
+)
+def test_a_version_of_the_input_that_breaks_an_active_project(folder: Folder, old: str, new: str, change: str) -> None:
+    folder.activate()
+    # the draft is adapted, so that the files as a whole are sound
+    folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
+    folder.change(PROJECT, '          - "orders.region"\n', "")
+    applied = folder.change(ORDERS, old, new).apply()
+    (conflict,) = applied.conflicts["monthly-sales"]
+    assert (conflict.column, conflict.change) == ("region", change)
+    assert [ref.seq for ref in conflict.operations] == [1, 3, 5]
+    workspace = folder.open()
+    live = workspace.store.list_live_projects()[0]
+    assert (live.version, live.status) == (1, "conflict")
+    assert live.conflict is not None
+    assert (live.conflict["dataset"], live.conflict["version"], live.conflict["pinned"]) == ("sales-orders", 2, 1)
+    assert live.conflict["columns"][0]["operations"][0] == {"seq": 1, "name": "Tag EMEA orders"}
+    (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True)
+    assert (problem.code, problem.status) == ("PROJECT_NOT_RUNNABLE", "conflict")  # type: ignore[attr-defined]
+
+
+def in_conflict(folder: Folder) -> Workspace:
+    folder.activate()
+    folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
+    folder.change(PROJECT, '          - "orders.region"\n', "")
+    folder.change(ORDERS, "      - {name: region, type: string}\n", "").apply()
+    return folder.open()
+
+
+def test_one_way_out_is_to_activate_an_adapted_version(folder: Folder) -> None:
+    workspace = in_conflict(folder)
+    version = workspace.activate("monthly-sales")
+    assert (version.version, version.activation and version.activation.pin.version) == (2, 2)
+    assert versions(workspace) == [(1, "inactive"), (2, "active")]
+
+
+def test_the_other_way_out_is_to_keep_the_pin(folder: Folder) -> None:
+    workspace = in_conflict(folder)
+    assert workspace.keep_pin("monthly-sales").status == "active"
+    planned = workspace.plan("monthly-sales", period="2026-01", to_run=True)
+    assert (planned.version, planned.plan.input.version) == (1, 1)
+
+
+def test_a_conflict_that_was_answered_is_not_raised_again(folder: Folder) -> None:
+    in_conflict(folder).keep_pin("monthly-sales")
+    assert folder.open().apply().conflicts == {}
+    assert folder.open().plan("monthly-sales", period="2026-01", to_run=True).status == "active"
+
+
+def test_keeping_the_pin_needs_a_conflict(folder: Folder) -> None:
+    workspace = folder.activate()
+    assert codes(refusal(workspace.keep_pin, "monthly-sales")) == ["INVALID_TRANSITION"]
+
+
+def test_a_conflict_can_be_deactivated(folder: Folder) -> None:
+    assert in_conflict(folder).deactivate("monthly-sales").status == "inactive"
+
+
+def test_an_added_column_is_no_conflict(folder: Folder) -> None:
+    folder.activate()
+    add_column(folder)
+    assert folder.open().apply().conflicts == {}
+
+
+def test_a_draft_has_no_conflicts(folder: Folder) -> None:
+    folder.apply()
+    folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
+    folder.change(PROJECT, '          - "orders.region"\n', "")
+    assert folder.change(ORDERS, "      - {name: region, type: string}\n", "").apply().conflicts == {}
+
+
+# --- registered datasets
+
+
+def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -> None:
+    # C-83
+    workspace = folder.apply()
+    definition = {"id": "made", "name": "made", "main_table": {"name": "made", "temporal_mode": "period", "columns": [{"name": "amount", "type": "decimal(15,2)"}]}}
+    workspace.store.register(
+        Definition(kind="dataset", id="made", fingerprint="f", document=definition),
+        location={"datasource_id": "ds-warehouse", "table": "made"},
+        origin="run-1/5",
+        at=CLOCK,
+        by="me",
+    )
+    folder.change(PROJECT, "input_dataset_id: sales-orders", "input_dataset_id: made")
+    text = (folder.root / PROJECT).read_text(encoding="utf-8")
+    head, _, _ = text.partition("  operations:")
+    folder.write(PROJECT, head.replace('orders.status = \\"active\\"', "made.amount > 0") + """  operations:
+    - {seq: 1, type: output, selector: "{{active_orders}}", arguments: {destination: {type: csv, path: out}}}
+""")
+    planned = folder.open().plan("monthly-sales", period="2026-01")
+    assert (planned.plan.input.registered, planned.plan.input.locations) == ({"datasource_id": "ds-warehouse", "table": "made"}, ())
+    assert folder.open().problems() == ()
+
+
+# --- periods
+
+
+def test_periods_go_one_way(stored: Folder) -> None:
+    workspace = stored.open()
+    assert workspace.find_period("2026-01").status == "open"
+    assert workspace.change_period("2026-01", "closed").status == "closed"
+    assert stored.open().find_period("2026-01").status == "closed"
+    assert codes(refusal(workspace.change_period, "2026-01", "open")) == ["INVALID_TRANSITION"]
+    assert workspace.change_period("2026-01", "locked").status == "locked"
+    assert codes(refusal(workspace.change_period, "2026-01", "closed")) == ["INVALID_TRANSITION"]
+
+
+def test_an_open_period_is_not_locked_at_once(stored: Folder) -> None:
+    assert codes(refusal(stored.open().change_period, "2026-01", "locked")) == ["INVALID_TRANSITION"]
+
+
+def test_a_status_that_it_has_changes_nothing(stored: Folder) -> None:
+    assert stored.open().change_period("2026-01", "open").status == "open"
+
+
+def test_a_closed_period_runs_only_on_request(stored: Folder) -> None:
+    # C-69
+    workspace = stored.open()
+    workspace.change_period("2026-01", "closed")
+    (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True)
+    assert (problem.code, problem.status) == ("PERIOD_NOT_RUNNABLE", "closed")  # type: ignore[attr-defined]
+    assert workspace.plan("monthly-sales", period="2026-01", to_run=True, override_closed=True).period.status == "closed"
+    assert workspace.plan("monthly-sales", period="2026-01").period.status == "closed"
+
+
+def test_a_locked_period_never_runs(stored: Folder) -> None:
+    # C-69
+    workspace = stored.open()
+    workspace.change_period("2026-01", "closed")
+    workspace.change_period("2026-01", "locked")
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True, override_closed=True)) == ["PERIOD_NOT_RUNNABLE"]
+
+
+def listed(status: str) -> str:
+    return f"\n  periods:\n    - {{identifier: 2026-01, level: month, parent: 2026-Q1, start_date: 2026-01-01, end_date: 2026-01-31, status: {status}}}\n"
+
+
+def test_a_status_in_the_file_is_where_a_period_starts(stored: Folder) -> None:
+    path = stored.root / "calendars" / "fiscal.yaml"
+    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("closed"), encoding="utf-8")
+    workspace = stored.open()
+    assert workspace.find_period("2026-01").status == "closed"
+    assert workspace.change_period("2026-01", "locked").status == "locked"
+
+
+def test_a_file_that_is_further_along_counts(stored: Folder) -> None:
+    stored.open().change_period("2026-01", "closed")
+    path = stored.root / "calendars" / "fiscal.yaml"
+    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("locked"), encoding="utf-8")
+    assert stored.open().find_period("2026-01").status == "locked"
+
+
+def test_a_file_cannot_open_a_period_again(stored: Folder) -> None:
+    stored.open().change_period("2026-01", "closed")
+    path = stored.root / "calendars" / "fiscal.yaml"
+    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("open"), encoding="utf-8")
+    assert stored.open().find_period("2026-01").status == "closed"
+
+
+# --- looking
+
+
+def test_a_listing(folder: Folder) -> None:
+    (row,) = folder.open().listing("project")
+    assert (row["id"], row["version"], row["status"], row["changed"]) == ("monthly-sales", None, "draft", True)
+    (row,) = folder.activate().listing("project")
+    assert (row["version"], row["changed"]) == (1, False)
+    assert row["status"].startswith("active")
+
+
+def test_a_listing_shows_what_only_the_store_has(folder: Folder) -> None:
+    folder.apply()
+    (folder.root / PROJECT).unlink()
+    (row,) = folder.open().listing("project")
+    assert (row["id"], row["version"], row["changed"]) == ("monthly-sales", 1, False)
+
+
+def test_all_about_one_definition(folder: Folder) -> None:
+    workspace = folder.activate()
+    found = workspace.describe("monthly-sales")
+    assert (found["kind"], found["versions"][0]["status"], found["versions"][0]["reads"]) == ("project", "active", "sales-orders v1")
+    assert found["definition"]["input_dataset_id"] == "sales-orders"
+    assert workspace.describe("lake")["kind"] == "resolver"
+    (problem,) = refusal(workspace.describe, "sales-order")
+    assert (problem.code, "sales-orders" in problem.known) == ("NOT_DEFINED", True)  # type: ignore[attr-defined]
+
+
+def test_a_conflict_is_shown(folder: Folder) -> None:
+    found = in_conflict(folder).describe("monthly-sales")
+    assert found["versions"][0]["conflict"]["columns"][0]["column"] == "region"
