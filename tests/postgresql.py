@@ -38,17 +38,22 @@ class UnavailableError(Exception):
 
 @dataclass(frozen=True)
 class Server:
-    """A running server; ``create_database`` gives each test a database of its own."""
+    """A running server; ``fresh_database`` gives each test one of its own."""
 
     port: int
     folder: Path
     programs: Path
     _numbers: Iterator[int]
 
-    def create_database(self) -> str:
+    @contextmanager
+    def fresh_database(self) -> Iterator[str]:
+        """The address of an empty database, which is gone afterwards: each takes room for its catalogue."""
         name = f"test_{next(self._numbers)}"
-        self.execute(f'CREATE DATABASE "{name}" TEMPLATE template0', database="postgres")
-        return self.url(name)
+        self.execute(f"CREATE DATABASE {name} TEMPLATE template0", database="postgres")
+        try:
+            yield self.url(name)
+        finally:
+            self.execute(f"DROP DATABASE {name} WITH (FORCE)", database="postgres")
 
     def url(self, database: str, *, password: str = PASSWORD) -> str:
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"

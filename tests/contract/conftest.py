@@ -26,17 +26,15 @@ T = TypeVar("T")
 CROWD = 8
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "postgresql: needs a PostgreSQL server, which the test set-up starts")
-
-
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.postgresql)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """An address at which there is no store yet."""
     if request.param == "sqlite":
-        return Place("sqlite", "sqlite:///.dobo/store.db", tmp_path)
+        yield Place("sqlite", "sqlite:///.dobo/store.db", tmp_path)
+        return
     server: Server = request.getfixturevalue("postgresql_server")
-    return Place("postgresql", server.create_database(), tmp_path)
+    with server.fresh_database() as url:
+        yield Place("postgresql", url, tmp_path)
 
 
 @pytest.fixture
@@ -59,6 +57,6 @@ def crowd() -> Iterator[Crowd]:
 
         def work_at_once(work: Callable[..., T], place: Place, /, **more: Any) -> list[T]:
             tasks = [pool.submit(meet, partial(work, place, number, **more)) for number in range(CROWD)]
-            return [task.result(timeout=120) for task in tasks]
+            return [task.result(timeout=300) for task in tasks]
 
         yield work_at_once

@@ -731,7 +731,7 @@ class TestCrash:
         before = store.list_definitions("dataset")
         process = multiprocessing.get_context("spawn").Process(target=work.apply_and_die, args=(place, moment))
         process.start()
-        process.join(60)
+        process.join(240)
         assert process.exitcode == -signal.SIGKILL
         if survives:
             found = {version.id: version.version for version in store.list_definitions("dataset")}
@@ -860,11 +860,11 @@ class TestPasswords:
         assert USER not in failure.problem.reason
 
     def test_one_beside_the_address_works_and_comes_first(self, postgresql_server: Server, tmp_path: Any) -> None:
-        bare = postgresql_server.create_database().replace(f":{PASSWORD}@", "@")
-        with closing(open_store(bare, root=tmp_path, password=PASSWORD)) as store:
-            assert store.list_definitions("dataset") == ()
-        text = shown(lambda: open_store(bare, root=tmp_path, password=WRONG))
-        assert WRONG not in text
+        with postgresql_server.fresh_database() as url:
+            bare = url.replace(f":{PASSWORD}@", "@")
+            with closing(open_store(bare, root=tmp_path, password=PASSWORD)) as store:
+                assert store.list_definitions("dataset") == ()
+            assert WRONG not in shown(lambda: open_store(url, root=tmp_path, password=WRONG))
 
     @pytest.mark.parametrize(
         "template",

@@ -6,7 +6,8 @@ what is expected needs no rules about the precision of decimals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import random
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -50,8 +51,8 @@ DAYS = tuple(date(2026, 1, day) for day in (1, 2, 15, 31))
 CODES = ("1", "2", "10", "x")
 """Texts of the column ``code``, of which all but the last are numbers."""
 MAIN = "orders"
-FIXED = ("no", "code")
-"""Columns that no operation sets: one tells stored rows apart, the other has only the texts above."""
+FIXED = ("no", "code", "net amount")
+"""Columns that no operation sets: one tells stored rows apart, one has only the texts above, one is no identifier."""
 
 
 @dataclass(frozen=True)
@@ -129,12 +130,10 @@ Bounded = tuple[Node, int]
 
 @dataclass
 class Drawing:
-    """Draws expressions and rows; of every choice the simplest comes first."""
+    """Draws expressions."""
 
-    draw: Callable[[st.SearchStrategy[Any]], Any]
-
-    def number(self, low: int, high: int) -> int:
-        return int(self.draw(st.integers(low, high)))
+    number: Callable[[int, int], int]
+    """A number between two others, both included."""
 
     def pick(self, options: Sequence[Any]) -> Any:
         return options[self.number(0, len(options) - 1)]
@@ -179,7 +178,7 @@ class Drawing:
             case "decimal":
                 return Literal(self.pick([Decimal("0.5"), Decimal("2.25"), Decimal("10.00")]), DECIMAL), 10
             case "string":
-                return Literal(self.pick(TEXTS), TEXT), 0
+                return Literal(self.pick(TEXTS[:4] + TEXTS), TEXT), 0
             case "boolean":
                 return Literal(self.chance(50), BOOLEAN), 0
             case "date":
@@ -269,9 +268,9 @@ class Drawing:
 
     def condition(self, scope: Scope, depth: int) -> Node:
         """A boolean expression, often unknown for some rows."""
-        choices = ["number", "text", "null", "column", "seq", "date", "selector", "time"]
+        choices = ["number", "text", "seq", "null", "column", "number", "text", "not null", "date", "selector", "time"]
         if depth > 0:
-            choices += ["and", "or", "not", "and", "or"]
+            choices += ["and", "or", "not", "and", "or", "or"]
         match self.pick(choices):
             case "and":
                 return Apply("AND", (self.condition(scope, depth - 1), self.condition(scope, depth - 1)), BOOLEAN)
@@ -281,6 +280,9 @@ class Drawing:
                 return Apply("NOT", (self.condition(scope, depth - 1),), BOOLEAN)
             case "null":
                 return Apply("ISNULL", (self.column(self.pick(scope.columns), scope.table),), BOOLEAN)
+            case "not null":
+                null = Apply("ISNULL", (self.column(self.pick(scope.columns), scope.table),), BOOLEAN)
+                return Apply("NOT", (null,), BOOLEAN)
             case "column":
                 return self.leaf(scope, BOOLEAN)[0]
             case "selector" if scope.selectors:
@@ -370,8 +372,8 @@ class _Datasets:
         for dataset_id in others:
             base = main[1:] if drawing.chance(70) else names
             chosen = ["no", *drawing.some(base, 1, 4)]
-            self.versions(dataset_id, drawing.pick(["rates", "t", MAIN]), chosen, most=5)
-        self.versions("orders-1", MAIN, main, most=8, lookups=self.lookups(main, others))
+            self.versions(dataset_id, drawing.pick(["rates", "t", MAIN]), chosen, most=6)
+        self.versions("orders-1", MAIN, main, most=10, lookups=self.lookups(main, others))
         return self.made
 
     def lookups(self, main: Sequence[str], others: Sequence[str]) -> list[dict[str, Any]]:
@@ -406,7 +408,7 @@ class _Datasets:
             document["natural_key_columns"] = ["no"]
         if lookups:
             document["lookups"] = list(lookups)
-        unique = drawing.chance(75)
+        unique = drawing.chance(60)
         for version in range(1, 2 + drawing.chance(25)):
             this = {**document, "status": "disabled"} if version == 2 and drawing.chance(30) else document
             rows = self.rows(columns, mode, most=most, unique=unique)
@@ -416,7 +418,7 @@ class _Datasets:
     def rows(self, columns: Sequence[dict[str, str]], mode: str | None, *, most: int, unique: bool) -> list[dict[str, Any]]:
         """Stored rows. If ``unique``, no value of a column comes twice; ``no`` never does."""
         drawing = self.drawing
-        number = drawing.number(0, most)
+        number = min(most, drawing.number(0, 2 * most))
         first = drawing.number(0, 3)
         data: dict[str, list[Any]] = {"no": [first + at for at in range(number)]}
         for column in columns[1:]:
@@ -447,7 +449,7 @@ class _Datasets:
             found[start] = of([date(2025, 1, 1), date(2025, 1, 1), RUN.start_date, date(2026, 1, 2), None])
             found[end] = of([None, None, date(2026, 2, 1), date(2026, 1, 2), RUN.start_date])
         if drawing.chance(40):
-            found["_deleted"] = of([False, False, True, None])
+            found["_deleted"] = of([False, False, False, True, None])
         if drawing.chance(25):
             found[drawing.pick(["_updated_at", "_modified_at"])] = of([EARLIER, None])
         if drawing.chance(15):
@@ -497,7 +499,7 @@ class _Projects:
 
     def draw(self) -> dict[str, Any]:
         drawing = self.drawing
-        for name in ("chosen", "Other one".replace(" ", "_"))[: drawing.number(0, 2)]:
+        for name in ("chosen", "Other_one")[: drawing.number(0, 2)]:
             # Bare names, so that a selector can also be used for the rows of another dataset.
             tree = drawing.condition(replace(self.scope(lookups=False), table=""), 1)
             self.selectors[name] = Formula(_bare(tree))
@@ -531,7 +533,7 @@ class _Projects:
         more = self.lookups if lookups else []
         return Scope(MAIN, (*self.columns.values(), *more, *system), named)
 
-    def selector(self, scope: Scope, *, none: int = 35) -> dict[str, Any]:
+    def selector(self, scope: Scope, *, none: int = 45) -> dict[str, Any]:
         """A selector among the keys of an operation, or none, or a blank one."""
         drawing = self.drawing
         if drawing.chance(none):
@@ -620,13 +622,18 @@ class _Projects:
         number = columns[0]
 
         def by_number() -> Node:
-            pair = (drawing.numeric(scope, drawing.number(0, 1))[0], drawing.column(number, MAIN))
+            whole = replace(scope, columns=tuple(scope.of(INTEGER)))
+            mine = drawing.leaf(whole, INTEGER) if drawing.chance(60) else drawing.numeric(scope, 1)
+            pair = (mine[0], drawing.column(number, MAIN))
             return Apply("=", pair if drawing.chance(60) else pair[::-1], BOOLEAN)
 
         def by_columns() -> Node:
             pairs = [(mine, theirs) for theirs in columns[1:] for mine in scope.columns if _match(mine, theirs)]
             if not pairs:
                 return by_number()
+            alike = [pair for pair in pairs if pair[0].name == pair[1].name]
+            if alike and drawing.chance(75):
+                pairs = alike
             chosen = [
                 Apply("=", (drawing.column(mine, MAIN), drawing.column(theirs, MAIN)), BOOLEAN)
                 for mine, theirs in drawing.some(pairs, 1, 2)
@@ -813,11 +820,63 @@ def _bare(node: Node) -> Node:
     return node
 
 
-@st.composite
-def projects(draw: Any) -> Case:
-    """A project with its datasets."""
-    drawing = Drawing(draw)
+def draw_case(seed: int) -> Case:
+    """The project of a number, with its datasets."""
+    drawing = Drawing(random.Random(seed).randint)
     datasets = _Datasets(drawing).draw()
     project = _Projects(drawing, datasets).draw()
     as_of = drawing.pick([None, None, date(2026, 1, 2)])
     return Case(project, datasets, replace(RUN, as_of=as_of))
+
+
+seeds = st.integers(0, 2**64 - 1)
+"""Numbers of projects. Whole projects drawn choice by choice are too much alike; to make one smaller, see ``reduce``."""
+
+
+def reduce(case: Case, holds: Callable[[Case], bool]) -> Case:
+    """A smaller project for which something still holds: fewer operations, parts of them, and rows."""
+    smaller = True
+    while smaller:
+        smaller = False
+        for each in _smaller(case):
+            if holds(each):
+                case, smaller = each, True
+                break
+    return case
+
+
+def _smaller(case: Case) -> Iterator[Case]:
+    operations = case.project["operations"]
+
+    def having(operations: list[dict[str, Any]]) -> Case:
+        return replace(case, project={**case.project, "operations": operations})
+
+    for at in range(len(operations)):
+        yield having([*operations[:at], *operations[at + 1 :]])
+    for at, operation in enumerate(operations):
+        for changed in _simpler(operation):
+            yield having([*operations[:at], changed, *operations[at + 1 :]])
+    for name in case.project["selectors"]:
+        left = {each: text for each, text in case.project["selectors"].items() if each != name}
+        yield replace(case, project={**case.project, "selectors": left})
+    for at, given in enumerate(case.datasets):
+        yield replace(case, datasets=[*case.datasets[:at], *case.datasets[at + 1 :]])
+        for row in range(len(given["rows"])):
+            fewer = {**given, "rows": [*given["rows"][:row], *given["rows"][row + 1 :]]}
+            yield replace(case, datasets=[*case.datasets[:at], fewer, *case.datasets[at + 1 :]])
+        for name in sorted({name for row in given["rows"] for name in row if name.startswith("_")}):
+            rows = [{key: value for key, value in row.items() if key != name} for row in given["rows"]]
+            yield replace(case, datasets=[*case.datasets[:at], {**given, "rows": rows}, *case.datasets[at + 1 :]])
+
+
+def _simpler(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    if "selector" in operation:
+        yield {key: value for key, value in operation.items() if key != "selector"}
+    arguments = operation.get("arguments", {})
+    for key in ("source_selector", "columns"):
+        if key in arguments:
+            yield {**operation, "arguments": {name: value for name, value in arguments.items() if name != key}}
+    for key in ("joins", "assignments", "group_by", "aggregations"):
+        listed = arguments.get(key, [])
+        for at in range(len(listed) if key == "joins" or len(listed) > 1 else 0):
+            yield {**operation, "arguments": {**arguments, key: [*listed[:at], *listed[at + 1 :]]}}

@@ -31,6 +31,10 @@ FAILURES = (PySparkException, Py4JJavaError)
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 
 
+MOST_PARTS = 60
+"""How many parts of a formula are tried to find the one that differs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A formula that was found to be in order."""
@@ -179,7 +183,7 @@ def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row]) -> str:
     for row in rows:
         data = frame(spark, [row])
         parts = sorted(set(walk(formula.node)), key=lambda part: sum(1 for _ in walk(part)))
-        for part in parts:
+        for part in parts[:MOST_PARTS]:
             value = expected(part, row)
             if isinstance(value, Fault) or (isinstance(part, Apply) and part.function.is_aggregate):
                 continue

@@ -535,6 +535,8 @@ class Drawing(Picking):
         ]
         if production.function.name in ("LPAD", "RPAD"):
             arguments[1] = self.width(depth - 1)
+        if production.function.name == "NOT":
+            return tree.Not(arguments[0])
         return tree.Call(self.one_of(names), tuple(arguments))
 
     def width(self, depth: int) -> tree.Expression:

@@ -6,12 +6,12 @@ import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from dobonomodo.problems import Problem, Rejected
-from dobonomodo.store import Definition, open_store
+from dobonomodo.store import Definition
 from dobonomodo.workspace import Workspace
 
 DATA = Path(__file__).parents[1] / "data" / "workspaces"
@@ -20,12 +20,21 @@ ORDERS = "datasets/orders.yaml"
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 
 
+class Stores(NamedTuple):
+    """Store files of the workspace as it is in the test data; copying one is quicker than making it."""
+
+    empty: Path
+    applied: Path
+    active: Path
+
+
 class Folder:
     """A workspace folder that a test changes."""
 
-    def __init__(self, root: Path, store: Path) -> None:
+    def __init__(self, root: Path, stores: Stores) -> None:
         self.root = root
-        self._empty = store
+        self._stores = stores
+        self._untouched = True
         self._opened: list[Workspace] = []
 
     def open(self, at: str = ".", **more: Any) -> Workspace:
@@ -35,35 +44,37 @@ class Folder:
 
     def change(self, file: str, old: str, new: str) -> Workspace:
         """Replace a text in a file, and open the workspace anew."""
-        path = self.root / file
-        text = path.read_text(encoding="utf-8")
+        text = (self.root / file).read_text(encoding="utf-8")
         assert old in text, old
-        path.write_text(text.replace(old, new), encoding="utf-8")
-        return self.open()
+        return self.write(file, text.replace(old, new))
 
     def write(self, file: str, text: str) -> Workspace:
         path = self.root / file
         path.parent.mkdir(exist_ok=True, parents=True)
         path.write_text(text, encoding="utf-8")
+        self._untouched = False
         return self.open()
 
-    def with_store(self) -> Folder:
-        """Put an empty store there, which is quicker than making one."""
+    def add(self, file: str, text: str) -> Workspace:
+        return self.write(file, (self.root / file).read_text(encoding="utf-8").rstrip("\n") + "\n" + text)
+
+    def with_store(self, template: Path | None = None) -> Folder:
         path = self.root / ".dobo" / "store.db"
         if not path.exists():
             path.parent.mkdir()
-            shutil.copy(self._empty, path)
+            shutil.copy(template or self._stores.empty, path)
         return self
 
     def apply(self) -> Workspace:
+        if self._untouched:
+            return self.with_store(self._stores.applied).open()
         workspace = self.with_store().open()
         workspace.apply()
         return workspace
 
-    def activate(self, project: str = "monthly-sales", **more: Any) -> Workspace:
-        workspace = self.apply()
-        workspace.activate(project, **more)
-        return workspace
+    def activate(self) -> Workspace:
+        assert self._untouched
+        return self.with_store(self._stores.active).open()
 
     def close(self) -> None:
         for workspace in self._opened:
@@ -72,16 +83,33 @@ class Folder:
 
 
 @pytest.fixture(scope="module")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("store")
-    open_store("sqlite:///store.db", root=root).close()
-    return root / "store.db"
+def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
+    root = tmp_path_factory.mktemp("made") / "ws"
+    shutil.copytree(DATA / "sales", root)
+    path = root / ".dobo" / "store.db"
+    found: list[Path] = []
+
+    def keep(workspace: Workspace, name: str) -> None:
+        workspace.store.close()
+        shutil.copy(path, root / name)
+        found.append(root / name)
+
+    workspace = Workspace.open(root)
+    assert workspace.store.list_live_projects() == ()
+    keep(workspace, "empty.db")
+    workspace = Workspace.open(root)
+    workspace.apply()
+    keep(workspace, "applied.db")
+    workspace = Workspace.open(root)
+    workspace.activate("monthly-sales")
+    keep(workspace, "active.db")
+    return Stores(*found)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, empty_store: Path) -> Iterator[Folder]:
+def folder(tmp_path: Path, stores: Stores) -> Iterator[Folder]:
     shutil.copytree(DATA / "sales", tmp_path / "ws")
-    made = Folder(tmp_path / "ws", empty_store)
+    made = Folder(tmp_path / "ws", stores)
     yield made
     made.close()
 
@@ -139,7 +167,13 @@ def test_an_environment(folder: Folder) -> None:
 def test_documents_of_a_program(tmp_path: Path) -> None:
     documents: list[dict[str, Any]] = [
         {"datasource": {"id": "lake", "type": "parquet", "options": {"path_prefix": "x"}}},
-        {"resolver": {"id": "r", "is_default": True, "rules": [{"strategy": {"type": "path", "datasource_id": "lake", "path": "{{table_name}}"}}]}},
+        {
+            "resolver": {
+                "id": "r",
+                "is_default": True,
+                "rules": [{"strategy": {"type": "path", "datasource_id": "lake", "path": "{{table_name}}"}}],
+            }
+        },
         {"dataset": {"id": "d", "main_table": {"name": "t", "columns": [{"name": "a", "type": "integer"}]}}},
         {
             "project": {
@@ -228,10 +262,10 @@ def test_a_missing_resolver_of_a_dataset_is_reported_once(folder: Folder) -> Non
 
 
 def test_a_missing_dataset_of_a_lookup_is_reported_once(folder: Folder) -> None:
-    lookup = "  lookups:\n    - {alias: c, target: {type: dataset, id: nobody}, join_conditions: [{source_column: region, target_column: id}]}\n"
-    path = folder.root / ORDERS
-    path.write_text(path.read_text(encoding="utf-8") + lookup, encoding="utf-8")
-    problems = folder.open().problems()
+    conditions = "[{source_column: region, target_column: id}]"
+    target = "{type: dataset, id: nobody}"
+    lookup = f"  lookups:\n    - {{alias: c, target: {target}, join_conditions: {conditions}}}\n"
+    problems = folder.add(ORDERS, lookup).problems()
     assert len(problems) == 1, codes(problems)
 
 
@@ -248,9 +282,15 @@ def test_one_faulty_selector_is_reported_once(folder: Folder) -> None:
 
 def test_two_projects_are_both_checked(folder: Folder) -> None:
     text = (folder.root / PROJECT).read_text(encoding="utf-8")
-    folder.write("projects/second.yaml", text.replace("id: monthly-sales", "id: second").replace("orders.amount = 0", "amout = 0"))
+    folder.write(
+        "projects/second.yaml",
+        text.replace("id: monthly-sales", "id: second").replace("orders.amount = 0", "amout = 0"),
+    )
     folder.change(PROJECT, "orders.amount = 0", "amunt = 0")
-    assert [each.span and each.span.source.name for each in folder.open().problems()] == [PROJECT, "projects/second.yaml"]
+    assert [each.span and each.span.source.name for each in folder.open().problems()] == [
+        PROJECT,
+        "projects/second.yaml",
+    ]
 
 
 # --- planning
@@ -260,7 +300,10 @@ def test_a_draft_is_planned_from_the_files(folder: Folder) -> None:
     planned = folder.open().plan("monthly-sales", period="2026-01", started_at=CLOCK)
     assert (planned.version, planned.status, planned.period.identifier) == (None, "draft", "2026-01")
     assert planned.facts.started_at == CLOCK
-    assert [str(use.locations[0]) for use in planned.plan.uses] == ["ds-lake:orders/2026/01.parquet", "ds-lake:customers.parquet"]
+    assert [str(use.locations[0]) for use in planned.plan.uses] == [
+        "ds-lake:orders/2026/01.parquet",
+        "ds-lake:customers.parquet",
+    ]
 
 
 def test_a_quarter_is_read_month_by_month(folder: Folder) -> None:
@@ -334,7 +377,13 @@ def test_the_second_time_nothing_has_changed(folder: Folder) -> None:
 def test_a_comment_or_another_order_of_keys_is_no_change(folder: Folder) -> None:
     folder.apply()
     text = (folder.root / ORDERS).read_text(encoding="utf-8")
-    folder.write(ORDERS, "# the orders\n" + text.replace("  name: Sales orders\n", "").replace("  id: sales-orders", "  name: Sales orders\n  id: sales-orders"))
+    folder.write(
+        ORDERS,
+        "# the orders\n"
+        + text.replace("  name: Sales orders\n", "").replace(
+            "  id: sales-orders", "  name: Sales orders\n  id: sales-orders"
+        ),
+    )
     assert actions(folder.open()) == []
 
 
@@ -369,7 +418,9 @@ STRUCTURAL = {
 
 
 @pytest.mark.parametrize("change", STRUCTURAL.values(), ids=STRUCTURAL)
-def test_a_structural_change_makes_a_new_draft_while_the_active_version_runs(folder: Folder, change: tuple[str, str]) -> None:
+def test_a_structural_change_makes_a_new_draft_while_the_active_version_runs(
+    folder: Folder, change: tuple[str, str]
+) -> None:
     # R-074, R-097 (BR-003), C-77
     folder.activate()
     workspace = folder.change(PROJECT, *change)
@@ -420,9 +471,15 @@ def test_a_broken_draft_does_not_stop_the_active_version(folder: Folder) -> None
 def test_the_active_version_reads_where_the_applied_resolver_says(folder: Folder) -> None:
     folder.activate()
     workspace = folder.change("resolvers/lake.yaml", "{{YYYY}}/{{MM}}.parquet", "{{identifier}}.parquet")
-    assert str(workspace.plan("monthly-sales", period="2026-01").plan.input.locations[0]) == "ds-lake:orders/2026/01.parquet"
+    assert (
+        str(workspace.plan("monthly-sales", period="2026-01").plan.input.locations[0])
+        == "ds-lake:orders/2026/01.parquet"
+    )
     workspace.apply()
-    assert str(folder.open().plan("monthly-sales", period="2026-01").plan.input.locations[0]) == "ds-lake:orders/2026-01.parquet"
+    assert (
+        str(folder.open().plan("monthly-sales", period="2026-01").plan.input.locations[0])
+        == "ds-lake:orders/2026-01.parquet"
+    )
 
 
 def test_activating_the_new_version_retires_the_old_one(folder: Folder) -> None:
@@ -472,7 +529,11 @@ def test_another_name_does_not_stop_activation(folder: Folder) -> None:
 
 
 def add_column(folder: Folder) -> None:
-    folder.change(ORDERS, '      - {name: amount, type: "decimal(15,2)"}', '      - {name: amount, type: "decimal(15,2)"}\n      - {name: note, type: string}')
+    folder.change(
+        ORDERS,
+        '      - {name: amount, type: "decimal(15,2)"}',
+        '      - {name: amount, type: "decimal(15,2)"}\n      - {name: note, type: string}',
+    )
 
 
 def test_a_chosen_version_is_pinned(folder: Folder) -> None:
@@ -510,7 +571,10 @@ def test_activation_is_all_or_nothing_with_every_problem(folder: Folder) -> None
     folder.change(PROJECT, "orders.amount = 0", "note = 'x'")
     folder.change(PROJECT, "orders.region =", "note =").apply()
     problems = refusal(folder.open().activate, "monthly-sales", dataset_version=1)
-    assert [(each.code, each.operation and each.operation.seq) for each in problems] == [("UNKNOWN_COLUMN", 1), ("UNKNOWN_COLUMN", 4)]
+    assert [(each.code, each.operation and each.operation.seq) for each in problems] == [
+        ("UNKNOWN_COLUMN", 1),
+        ("UNKNOWN_COLUMN", 4),
+    ]
     assert {status for _, status in versions(folder.open())} == {"draft"}
 
 
@@ -636,7 +700,15 @@ def test_a_draft_has_no_conflicts(folder: Folder) -> None:
 def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -> None:
     # C-83
     workspace = folder.apply()
-    definition = {"id": "made", "name": "made", "main_table": {"name": "made", "temporal_mode": "period", "columns": [{"name": "amount", "type": "decimal(15,2)"}]}}
+    definition = {
+        "id": "made",
+        "name": "made",
+        "main_table": {
+            "name": "made",
+            "temporal_mode": "period",
+            "columns": [{"name": "amount", "type": "decimal(15,2)"}],
+        },
+    }
     workspace.store.register(
         Definition(kind="dataset", id="made", fingerprint="f", document=definition),
         location={"datasource_id": "ds-warehouse", "table": "made"},
@@ -647,11 +719,18 @@ def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -
     folder.change(PROJECT, "input_dataset_id: sales-orders", "input_dataset_id: made")
     text = (folder.root / PROJECT).read_text(encoding="utf-8")
     head, _, _ = text.partition("  operations:")
-    folder.write(PROJECT, head.replace('orders.status = \\"active\\"', "made.amount > 0") + """  operations:
+    folder.write(
+        PROJECT,
+        head.replace('orders.status = \\"active\\"', "made.amount > 0")
+        + """  operations:
     - {seq: 1, type: output, selector: "{{active_orders}}", arguments: {destination: {type: csv, path: out}}}
-""")
+""",
+    )
     planned = folder.open().plan("monthly-sales", period="2026-01")
-    assert (planned.plan.input.registered, planned.plan.input.locations) == ({"datasource_id": "ds-warehouse", "table": "made"}, ())
+    assert (planned.plan.input.registered, planned.plan.input.locations) == (
+        {"datasource_id": "ds-warehouse", "table": "made"},
+        (),
+    )
     assert folder.open().problems() == ()
 
 
@@ -682,7 +761,9 @@ def test_a_closed_period_runs_only_on_request(stored: Folder) -> None:
     workspace.change_period("2026-01", "closed")
     (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True)
     assert (problem.code, problem.status) == ("PERIOD_NOT_RUNNABLE", "closed")  # type: ignore[attr-defined]
-    assert workspace.plan("monthly-sales", period="2026-01", to_run=True, override_closed=True).period.status == "closed"
+    assert (
+        workspace.plan("monthly-sales", period="2026-01", to_run=True, override_closed=True).period.status == "closed"
+    )
     assert workspace.plan("monthly-sales", period="2026-01").period.status == "closed"
 
 
@@ -691,16 +772,18 @@ def test_a_locked_period_never_runs(stored: Folder) -> None:
     workspace = stored.open()
     workspace.change_period("2026-01", "closed")
     workspace.change_period("2026-01", "locked")
-    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True, override_closed=True)) == ["PERIOD_NOT_RUNNABLE"]
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True, override_closed=True)) == [
+        "PERIOD_NOT_RUNNABLE"
+    ]
 
 
 def listed(status: str) -> str:
-    return f"\n  periods:\n    - {{identifier: 2026-01, level: month, parent: 2026-Q1, start_date: 2026-01-01, end_date: 2026-01-31, status: {status}}}\n"
+    dates = "start_date: 2026-01-01, end_date: 2026-01-31"
+    return f"  periods:\n    - {{identifier: 2026-01, level: month, parent: 2026-Q1, {dates}, status: {status}}}\n"
 
 
 def test_a_status_in_the_file_is_where_a_period_starts(stored: Folder) -> None:
-    path = stored.root / "calendars" / "fiscal.yaml"
-    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("closed"), encoding="utf-8")
+    stored.add("calendars/fiscal.yaml", listed("closed"))
     workspace = stored.open()
     assert workspace.find_period("2026-01").status == "closed"
     assert workspace.change_period("2026-01", "locked").status == "locked"
@@ -708,15 +791,13 @@ def test_a_status_in_the_file_is_where_a_period_starts(stored: Folder) -> None:
 
 def test_a_file_that_is_further_along_counts(stored: Folder) -> None:
     stored.open().change_period("2026-01", "closed")
-    path = stored.root / "calendars" / "fiscal.yaml"
-    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("locked"), encoding="utf-8")
+    stored.add("calendars/fiscal.yaml", listed("locked"))
     assert stored.open().find_period("2026-01").status == "locked"
 
 
 def test_a_file_cannot_open_a_period_again(stored: Folder) -> None:
     stored.open().change_period("2026-01", "closed")
-    path = stored.root / "calendars" / "fiscal.yaml"
-    path.write_text(path.read_text(encoding="utf-8").rstrip() + listed("open"), encoding="utf-8")
+    stored.add("calendars/fiscal.yaml", listed("open"))
     assert stored.open().find_period("2026-01").status == "closed"
 
 
@@ -741,7 +822,11 @@ def test_a_listing_shows_what_only_the_store_has(folder: Folder) -> None:
 def test_all_about_one_definition(folder: Folder) -> None:
     workspace = folder.activate()
     found = workspace.describe("monthly-sales")
-    assert (found["kind"], found["versions"][0]["status"], found["versions"][0]["reads"]) == ("project", "active", "sales-orders v1")
+    assert (found["kind"], found["versions"][0]["status"], found["versions"][0]["reads"]) == (
+        "project",
+        "active",
+        "sales-orders v1",
+    )
     assert found["definition"]["input_dataset_id"] == "sales-orders"
     assert workspace.describe("lake")["kind"] == "resolver"
     (problem,) = refusal(workspace.describe, "sales-order")

@@ -444,7 +444,10 @@ def test_the_schema_goes_on_from_step_to_step() -> None:
 def test_the_whole_example_of_the_seeds_plans() -> None:
     world = world_from(WORLD)
     text = """
-    - {seq: 1, type: update, selector: 'orders.region = "EMEA"', arguments: {assignments: [{column: _labels, expression: 'CONCAT(_labels, "{region:EMEA}")'}]}}
+    - seq: 1
+      type: update
+      selector: 'orders.region = "EMEA"'
+      arguments: {assignments: [{column: _labels, expression: 'CONCAT(_labels, "{region:EMEA}")'}]}
     - seq: 2
       type: update
       selector: "{{active_orders}}"

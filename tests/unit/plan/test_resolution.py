@@ -43,7 +43,9 @@ dataset:
 
 
 def world(rules: str, *, period: str = "2026-01", more: str = "", status: str = "active") -> World:
-    text = f"{BASE}---\nresolver:\n  id: files\n  status: {status}\n  is_default: true\n  rules:\n{indent(dedent(rules).strip(chr(10)), '    ')}\n{more}"
+    listed = indent(dedent(rules).strip("\n"), "    ")
+    head = f"resolver:\n  id: files\n  status: {status}\n  is_default: true\n  rules:\n"
+    text = f"{BASE}---\n{head}{listed}\n{more}"
     return world_from(text).resolving(schedule=MONTHS, period=MONTHS.by_identifier[period])
 
 

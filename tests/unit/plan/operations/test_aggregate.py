@@ -78,7 +78,7 @@ def test_the_period_can_be_a_key(key: str) -> None:
     assert codes(aggregate(key, TOTAL)) == []
 
 
-@pytest.mark.parametrize("key", [name for name in SYSTEM] + ["_modified_at", "_source_dataset", "_ROW_ID"])
+@pytest.mark.parametrize("key", [*SYSTEM, "_modified_at", "_source_dataset", "_ROW_ID"])
 def test_other_system_columns_cannot_be_keys(key: str) -> None:
     # C-47
     problem = problem_in(aggregate(key, TOTAL))

@@ -36,8 +36,8 @@ def write_of(text: str, *, seq: int = 900, **more: Any) -> Write:
     return write
 
 
-def refused(destination: str, **more: str) -> InvalidDestination:
-    problem = problem_in(output(destination, **more), output=False)
+def refused(destination: str) -> InvalidDestination:
+    problem = problem_in(output(destination), output=False)
     assert isinstance(problem, InvalidDestination), problem
     return problem
 
@@ -267,11 +267,11 @@ def test_other_destinations_are_fine(other: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "mode"), [({}, "replace"), ({"mode": "replace"}, "replace"), ({"mode": "append"}, "append")]
+    ("text", "mode"), [(output(), "replace"), (output(mode="replace"), "replace"), (output(mode="append"), "append")]
 )
-def test_replacing_is_the_default(written: dict[str, str], mode: str) -> None:
+def test_replacing_is_the_default(text: str, mode: str) -> None:
     # C-65
-    assert write_of(output(**written)).mode == mode
+    assert write_of(text).mode == mode
 
 
 def test_an_unknown_mode() -> None:

@@ -82,7 +82,7 @@ def test_one_target_twice_is_refused_in_any_case() -> None:
     # C-24
     problem = problem_in(update("Net = amount", "nET = quantity"))
     assert isinstance(problem, DuplicateTarget)
-    assert (problem.name, problem.first and problem.first.line, problem.span.line) == ("nET", 9, 10)
+    assert (problem.name, problem.first and problem.first.line, problem.span and problem.span.line) == ("nET", 9, 10)
 
 
 def test_an_existing_target_twice_is_refused() -> None:
@@ -452,7 +452,7 @@ def test_on_compares_values_of_one_kind() -> None:
 
 def test_a_join_needs_its_condition() -> None:
     #
-    text = "- {seq: 1, type: update, arguments: {joins: [{alias: c, dataset_id: customers}], assignments: [{column: a, expression: '1'}]}}\n"
+    text = update("a = 1", joins="- {alias: c, dataset_id: customers}")
     assert codes(text) == ["MISSING_KEY"]
 
 

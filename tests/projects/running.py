@@ -1,0 +1,167 @@
+"""A generated project on Spark: planned and run by the package, with rows that are read from and kept in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.engine.engine import Outcome, SparkEngine
+from dobonomodo.engine.reading import FILE_NUMBER, ROW_NUMBER, StoredRows
+from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
+from dobonomodo.model import Dataset, DataSource, Places, Project
+from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
+from dobonomodo.plan.relation import Write
+from dobonomodo.plan.resolution import Resolved
+from dobonomodo.problems import Problem, RunFailed
+from dobonomodo.scenarios.values import make_frame, take_rows
+from tests.projects.strategies import Case
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+STORED: dict[str, Type] = {
+    "_row_id": TEXT,
+    "_deleted": BOOLEAN,
+    "_created_at": TIMESTAMP,
+    "_updated_at": TIMESTAMP,
+    "_modified_at": TIMESTAMP,
+    "_source_dataset_id": TEXT,
+    "_source_dataset": TEXT,
+    "_source_table": TEXT,
+    "_operation_seq": INTEGER,
+    "_labels": TEXT,
+    "_period": TEXT,
+    "_period_from": DATE,
+    "_period_to": DATE,
+    "valid_from": DATE,
+    "valid_to": DATE,
+}
+
+
+@dataclass(frozen=True)
+class Output:
+    """What an output wrote."""
+
+    seq: int
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]]
+
+
+@dataclass
+class Ran:
+    """What came of a run: all outputs, or those before the problem."""
+
+    outputs: list[Output] = field(default_factory=list)
+    outcome: Outcome | None = None
+    problem: Problem | None = None
+
+
+def plain(document: Any) -> Any:
+    """A document as it comes from a file: formulas are nothing but texts."""
+    if isinstance(document, dict):
+        return {key: plain(value) for key, value in document.items()}
+    if isinstance(document, list):
+        return [plain(each) for each in document]
+    return str(document) if isinstance(document, str) else document
+
+
+def plan_case(case: Case) -> Planned:
+    """The plan of a project, or its problems."""
+    loaded = Project.load(Places.of_data(plain(case.project)))
+    if loaded.value is None:
+        return Planned(None, loaded.problems)
+    datasets = _Datasets(case)
+    source = DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})
+    return plan_project(loaded.value, datasets=datasets, resolution=datasets, datasources={"out": source})
+
+
+def run_case(case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: bool = False) -> Ran:
+    """Plan and run; rows are read in several partitions, perhaps in another order."""
+    planned = plan_case(case)
+    assert planned.plan is not None, planned.problems
+    period = case.period
+    facts = RunFacts(case.clock, period.identifier, period.start_date, date(2026, 1, 31))
+    ran = Ran()
+    reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
+    try:
+        ran.outcome = SparkEngine(spark).run(
+            planned.plan, facts, reader=reader, writer=_Writer(ran.outputs), as_of=period.as_of
+        )
+    except RunFailed as failed:
+        ran.problem = failed.problem
+    return ran
+
+
+class _Datasets:
+    """The datasets of a case, where planning finds them."""
+
+    def __init__(self, case: Case) -> None:
+        self._known = {
+            (each["dataset"]["id"], each["version"]): KnownDataset(
+                Dataset.from_data(plain(each["dataset"])), each["version"]
+            )
+            for each in case.datasets
+        }
+
+    def ids(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(dataset_id for dataset_id, _ in self._known))
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        return tuple(version for known, version in self._known if known == dataset_id)
+
+    def is_broken(self, dataset_id: str) -> bool:
+        del dataset_id
+        return False
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        if version is not None:
+            return self._known.get((dataset_id, version))
+        known = [self._known[dataset_id, each] for each in self.versions(dataset_id)]
+        return next((each for each in reversed(known) if each.dataset.status == "active"), None)
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        del use, project, dataset
+        return Resolved(None)
+
+
+class _Reader:
+    def __init__(self, case: Case, spark: SparkSession, *, partitions: int, shuffled: bool) -> None:
+        self._case, self._spark = case, spark
+        self._partitions, self._shuffled = partitions, shuffled
+
+    def read(self, use: DatasetUse) -> list[StoredRows]:
+        """The rows of a dataset, in one frame or, where a location holds a period, in one for that period."""
+        given = next(
+            each
+            for each in self._case.datasets
+            if each["dataset"]["id"] == use.dataset_id and each["version"] == use.version
+        )
+        numbered = [{**row, FILE_NUMBER: at % 2, ROW_NUMBER: at // 2} for at, row in enumerate(given["rows"])]
+        names = {name for row in numbered for name in row}
+        if not numbered:
+            names = {"period": {"_period"}, "bitemporal": {"_period_from", "_period_to"}}.get(use.temporal_mode or "", set())
+        period = None
+        if given["located"]:
+            period = self._case.period.identifier
+            numbered = [row for row in numbered if row["_period"] == period]
+            names = names - {"_period"}
+        if self._shuffled:
+            numbered.reverse()
+        stored = {name: kind for name, kind in STORED.items() if name in names}
+        columns = {**use.columns, **stored, FILE_NUMBER: INTEGER, ROW_NUMBER: INTEGER}
+        frame = make_frame(self._spark, columns, numbered)
+        return [StoredRows(frame.repartition(self._partitions) if self._partitions > 1 else frame, period)]
+
+
+class _Writer:
+    def __init__(self, outputs: list[Output]) -> None:
+        self._outputs = outputs
+
+    def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
+        """Keep the rows."""
+        del write
+        self._outputs.append(Output(seq, tuple(columns), take_rows(frame, columns)))
+        return {}

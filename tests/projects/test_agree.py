@@ -1,0 +1,244 @@
+"""Generated projects give the same rows on Spark as by the rules: every column, every id, every count, every failure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from decimal import Decimal
+from pprint import pformat
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from tests.projects.interpreter import Interpreted, Written, interpret
+from tests.projects.running import Output, Ran, plain, plan_case, run_case
+from tests.projects.strategies import Case, draw_case, reduce, seeds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def many(share: int, *, least: int) -> settings:
+    """So many examples of the profile's; seeds do not shrink, projects are made smaller by ``reduce``."""
+    number = max(least, (settings.default.max_examples if settings.default else 100) // share)
+    return settings(
+        max_examples=number,
+        phases=[Phase.explicit, Phase.generate],
+        database=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+
+
+def expected(case: Case) -> Interpreted:
+    return interpret(case.project, case.datasets, period=case.period, clock=case.clock)
+
+
+# --- comparing
+
+
+def differences(want: Interpreted, ran: Ran) -> Iterator[str]:
+    """What is not as expected, in lines."""
+    if ran.problem is not None:
+        problem = ran.problem
+        found = (
+            problem.code,
+            problem.operation.seq if problem.operation else None,
+            getattr(problem, "alias", None),
+            getattr(problem, "count", None),
+        )
+        if found not in [(each.kind, each.seq, each.alias, each.count) for each in want.failures]:
+            yield f"failed with {found}: {problem.message()}; expected {want.failures or 'no failure'}"
+    elif want.failures:
+        yield f"did not fail; expected {want.failures}"
+    if [each.seq for each in want.outputs] != [each.seq for each in ran.outputs]:
+        yield f"outputs {[each.seq for each in ran.outputs]}, expected {[each.seq for each in want.outputs]}"
+        return
+    for written, output in zip(want.outputs, ran.outputs, strict=True):
+        yield from (f"output {written.seq}: {line}" for line in _compare_output(written, output))
+    yield from _compare_ids(want, ran)
+    if ran.outcome is not None:
+        yield from _compare_counts(want, ran)
+
+
+def _compare_output(want: Written, got: Output) -> Iterator[str]:
+    listed = [name for name in want.columns if not name.startswith("_")]
+    if set(got.columns) != set(want.columns) or [name for name in got.columns if not name.startswith("_")] != listed:
+        yield f"columns {got.columns}, expected {want.columns}"
+        return
+    names = [name for name in want.columns if name != "_row_id"]
+    wanted = Counter(_key(row.values, names) for row in want.rows)
+    actual = Counter(_key(row, names) for row in got.rows)
+    yield from (f"missing {number} x {_show(row, names)}" for row, number in (wanted - actual).items())
+    yield from (f"extra   {number} x {_show(row, names)}" for row, number in (actual - wanted).items())
+
+
+def _key(row: Mapping[str, Any], names: list[str]) -> tuple[Any, ...]:
+    """The values with their kinds: 1 is not 1.0, and neither is true."""
+    return tuple((type(row[name]).__name__, row[name]) for name in names)
+
+
+def _show(row: tuple[Any, ...], names: list[str]) -> str:
+    return ", ".join(f"{name}={value}" for name, (_, value) in zip(names, row, strict=True))
+
+
+def _compare_ids(want: Interpreted, ran: Ran) -> Iterator[str]:
+    """Ids are unique, a row has the same in all outputs, and a stored one stays.
+
+    Rows that are equal in all columns cannot be told apart, so each of them has several candidates.
+    """
+    candidates: dict[tuple[Any, ...], set[str]] = {}
+    stored = {row.stored_id for written in want.outputs for row in written.rows if row.stored_id is not None}
+    for written, output in zip(want.outputs, ran.outputs, strict=True):
+        if "_row_id" not in written.columns:
+            continue
+        ids = [row["_row_id"] for row in output.rows]
+        if len(set(ids)) != len(ids) or None in ids:
+            yield f"output {written.seq}: ids are not unique: {sorted(map(str, ids))}"
+        names = [name for name in written.columns if name != "_row_id"]
+        by_values: dict[tuple[Any, ...], set[str]] = {}
+        for row in output.rows:
+            by_values.setdefault(_key(row, names), set()).add(row["_row_id"])
+        for each in written.rows:
+            found = by_values.get(_key(each.values, names), set())
+            if each.stored_id is not None:
+                if each.stored_id not in found:
+                    yield f"output {written.seq}: the stored id {each.stored_id} is not kept"
+                continue
+            left = (candidates.get(each.identity, found) & found) - stored
+            if not left:
+                yield f"output {written.seq}: {each.identity} has another id than before"
+            candidates[each.identity] = left
+
+
+def _compare_counts(want: Interpreted, ran: Ran) -> Iterator[str]:
+    assert ran.outcome is not None
+    for found in ran.outcome.operations:
+        counts = want.counts[found.seq]
+        for name in ("rows_in", "selected", "added", "deleted", "rows_out"):
+            wanted, actual = getattr(counts, name), getattr(found, name)
+            if wanted is not None and wanted != actual:
+                yield f"operation {found.seq} ({found.type}): {name} is {actual}, should be {wanted}"
+
+
+def check(seed: int, spark: SparkSession, **reading: Any) -> None:
+    """Fail with the smallest project that shows a difference, if there is one."""
+    case = draw_case(seed)
+    lines = list(differences(expected(case), run_case(case, spark, **reading)))
+    if not lines:
+        return
+
+    def differs(smaller: Case) -> bool:
+        try:
+            return plan_case(smaller).plan is not None and any(
+                differences(expected(smaller), run_case(smaller, spark, **reading))
+            )
+        except (KeyError, ValueError):
+            return False
+
+    case = reduce(case, differs)
+    lines = list(differences(expected(case), run_case(case, spark, **reading)))
+    shown = {"project": plain(case.project), "datasets": case.datasets, "period": case.period}
+    pytest.fail("\n".join([f"seed {seed}", *lines, pformat(shown, width=140, sort_dicts=False)]), pytrace=False)
+
+
+# --- tests
+
+
+def test_generated_projects_are_valid() -> None:
+    """No project is refused, and there is some of everything."""
+    seen: Counter[str] = Counter()
+
+    @many(5, least=200)
+    @given(seeds)
+    def go(seed: int) -> None:
+        case = draw_case(seed)
+        planned = plan_case(case)
+        errors = [problem.message() for problem in planned.problems if problem.severity == "error"]
+        assert planned.plan is not None, errors
+        result = expected(case)
+        seen.update(operation["type"] for operation in case.project["operations"])
+        seen["join"] += any("joins" in operation.get("arguments", {}) for operation in case.project["operations"])
+        seen["lookup"] += any("lookups" in given["dataset"] for given in case.datasets)
+        seen["failure"] += bool(result.failures)
+        seen["deleted"] += any(row.values["_deleted"] for output in result.outputs for row in output.rows)
+
+    go()
+    assert {"update", "delete", "aggregate", "append", "output", "join", "lookup", "failure", "deleted"} <= set(+seen)
+
+
+def test_rows_ids_counts_and_failures_are_the_same(spark: SparkSession) -> None:
+    @many(10, least=40)
+    @given(seeds)
+    def go(seed: int) -> None:
+        check(seed, spark, partitions=1 + seed % 2)
+
+    go()
+
+
+SETTINGS = {
+    "shuffle partitions": {"spark.sql.shuffle.partitions": "7"},
+    "adaptive": {"spark.sql.adaptive.enabled": "true", "spark.sql.shuffle.partitions": "4"},
+    "interpreted": {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"},
+    "no broadcast": {"spark.sql.autoBroadcastJoinThreshold": "-1", "spark.sql.shuffle.partitions": "3"},
+}
+
+
+@contextmanager
+def having(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    before = {name: spark.conf.get(name, None) for name in conf}
+    for name, value in conf.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_project_gives_the_same_rows_and_ids_however_spark_is_set(spark: SparkSession, name: str) -> None:
+    def written(case: Case, **reading: Any) -> tuple[Any, ...]:
+        ran = run_case(case, spark, **reading)
+        rows = [Counter(_key(row, list(output.columns)) for row in output.rows) for output in ran.outputs]
+        digests = [output.digest for output in ran.outcome.outputs] if ran.outcome else []
+        return rows, digests, ran.problem is None
+
+    @many(250, least=2)
+    @given(seeds)
+    def go(seed: int) -> None:
+        case = draw_case(seed)
+        first = written(case)
+        with having(spark, SETTINGS[name]):
+            second = written(case, partitions=3, shuffled=True)
+        assert first == second, f"seed {seed}"
+
+    go()
+
+
+def test_the_comparison_notices() -> None:
+    """A wrong value, kind, id or count is a difference."""
+    case = next(case for case in map(draw_case, range(1000)) if len(expected(case).outputs[-1:]) and expected(case).outputs[-1].rows)
+    want = expected(case)
+    last = want.outputs[-1]
+
+    def ran(change: Mapping[str, Any], ids: str = "") -> Ran:
+        outputs = [
+            Output(
+                written.seq,
+                written.columns,
+                [
+                    {name: {**row.values, "_row_id": row.stored_id or ids or repr(row.identity)}[name] for name in written.columns}
+                    for row in written.rows
+                ],
+            )
+            for written in want.outputs
+        ]
+        outputs[-1].rows[0].update(change)
+        return Ran(outputs)
+
+    assert list(differences(want, ran({}))) == []
+    assert any("missing" in line for line in differences(want, ran({"no": 10_000})))
+    assert any("extra" in line for line in differences(want, ran({"no": Decimal(last.rows[0].values["no"] or 0)})))
+    assert any("unique" in line for line in differences(want, ran({"_row_id": None})))

@@ -1,0 +1,336 @@
+"""What all commands have in common: flags, exit codes, and what becomes of an exception."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import dobonomodo.workspace
+from dobonomodo import __version__
+from tests.unit.cli.conftest import Dobo, change
+
+COMMANDS = (
+    "validate",
+    "apply",
+    "plan",
+    "activate",
+    "deactivate",
+    "period",
+    "show",
+    "ls",
+    "formula",
+    "functions",
+    "explain",
+    "schema",
+)
+
+
+def test_help_lists_the_commands(dobo: Dobo) -> None:
+    for flag in ("--help", "-h"):
+        result = dobo(flag)
+        assert (result.code, result.err) == (0, "")
+        assert all(command in result.out for command in COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(dobo: Dobo, command: str) -> None:
+    result = dobo(command, "--help")
+    assert (result.code, result.err) == (0, "")
+    assert f"dobo {command}" in result.out
+
+
+def test_version(dobo: Dobo) -> None:
+    assert dobo("--version")[:2] == (0, f"dobo {__version__}\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("validat",),
+        ("--unheard",),
+        ("plan",),
+        ("plan", "p"),
+        ("ls", "things"),
+        ("validate", "--output-format", "xml"),
+        ("schema", "projct"),
+        ("period",),
+    ],
+)
+def test_wrong_usage(dobo: Dobo, sales: Path, arguments: tuple[str, ...]) -> None:
+    result = dobo(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("validat", "validate"), ("pln", "plan"), ("activte", "activate")])
+def test_an_unknown_command_gets_a_suggestion(dobo: Dobo, wrong: str, right: str) -> None:
+    assert right in dobo(wrong).err
+
+
+def test_without_arguments_there_is_help(dobo: Dobo) -> None:
+    result = dobo()
+    assert "validate" in result.out + result.err
+
+
+def test_another_folder(dobo: Dobo, sales: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert dobo("validate").code != 0
+    assert dobo("-C", str(sales), "validate").code == 0
+    assert dobo("-C", "sales/projects", "validate").code == 0
+
+
+def test_outside_of_a_workspace(dobo: Dobo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # usage or configuration
+    monkeypatch.chdir(tmp_path)
+    result = dobo("validate")
+    assert (result.code, result.out) == (2, "")
+    assert "WORKSPACE_NOT_FOUND" in result.err
+
+
+def test_an_unknown_environment(dobo: Dobo, sales: Path) -> None:
+    # usage or configuration
+    assert dobo("--env", "prod", "validate").code == 2
+
+
+@pytest.mark.parametrize(
+    "command", [("plan", "monthly-sale", "-p", "2026-01"), ("show", "unheard"), ("activate", "monthly-sale")]
+)
+def test_what_is_asked_for_does_not_exist(dobo: Dobo, stored: Path, command: tuple[str, ...]) -> None:
+    result = dobo(*command)
+    assert result.code in (1, 2, 5)
+    assert result.out == ""
+    assert "NOT_DEFINED" in result.err
+
+
+# --- JSON
+
+
+FAILING = [
+    ("validate", "--json"),
+    ("plan", "monthly-sales", "-p", "2026-01", "--json"),
+    ("apply", "--json"),
+    ("activate", "monthly-sales", "--json"),
+]
+
+
+@pytest.mark.parametrize("command", FAILING, ids=lambda command: command[0])
+def test_a_refusal_is_one_json_document_too(dobo: Dobo, stored: Path, command: tuple[str, ...]) -> None:
+    change(stored, "projects/monthly-sales.yaml", "type: delete", "type: delte")
+    result = dobo(*command)
+    assert result.code == 1
+    assert (result.document["schema"], result.document["ok"]) == (f"dobo/{command[0]}/1", False)
+    assert "INVALID_OPERATION" in result.codes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", "unheard", "-p", "2026-01", "--json"),
+        ("show", "unheard", "--json"),
+        ("period", "close", "2099-01", "--json"),
+        ("plan", "monthly-sales", "-p", "x", "--json"),
+    ],
+    ids=["project", "show", "period", "plan period"],
+)
+def test_what_does_not_exist_is_one_json_document_too(dobo: Dobo, stored: Path, command: tuple[str, ...]) -> None:
+    document = dobo(*command).document
+    assert (document["ok"], len(document["problems"])) == (False, 1)
+
+
+def test_the_fields_of_a_problem(dobo: Dobo, faulty: Path) -> None:
+    for problem in dobo("validate", "--json").document["problems"]:
+        assert set(problem) == {
+            "code",
+            "severity",
+            "message",
+            "hint",
+            "file",
+            "line",
+            "column",
+            "operation_seq",
+            "operation_name",
+            "expression",
+        }
+
+
+# --- conflicts
+
+
+def test_a_project_that_cannot_run_is_a_conflict(dobo: Dobo, stored: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from dobonomodo.problems import Rejected
+    from dobonomodo.problems.operation import PeriodNotRunnable, ProjectNotRunnable
+
+    for problem in (
+        ProjectNotRunnable(project_id="p", status="inactive"),
+        PeriodNotRunnable(period="2026-01", status="locked"),
+    ):
+
+        def refuse(*_: object, problem: object = problem, **__: object) -> None:
+            raise Rejected([problem])  # type: ignore[list-item]
+
+        monkeypatch.setattr(dobonomodo.workspace.Workspace, "plan", refuse)
+        assert dobo("plan", "monthly-sales", "-p", "2026-01").code == 4
+
+
+def test_a_period_never_goes_back(dobo: Dobo, stored: Path) -> None:
+    assert dobo("period", "close", "2026-01").code == 0
+    result = dobo("period", "open", "2026-01")
+    assert "INVALID_TRANSITION" in result.err
+    assert result.code in (1, 4)
+
+
+# --- our own faults
+
+
+def broken(*_: object, **__: object) -> None:
+    raise ZeroDivisionError("the sum of all fears")
+
+
+def test_a_fault_of_ours_is_told_without_a_traceback(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", broken)
+    result = dobo("validate")
+    assert (result.code, result.out) == (3, "")
+    assert "ZeroDivisionError" in result.err
+    assert "Traceback" not in result.err
+    assert "--debug" in result.err
+
+
+def test_with_debug_there_is_a_traceback(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", broken)
+    result = dobo("--debug", "validate")
+    assert result.code == 3
+    assert "Traceback" in result.err
+
+
+def test_a_fault_of_ours_is_told_even_quietly(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", broken)
+    result = dobo("-q", "validate")
+    assert result.code == 3
+    assert "ZeroDivisionError" in result.err
+
+
+def test_wrong_usage_is_told_even_quietly(dobo: Dobo, sales: Path) -> None:
+    result = dobo("-q", "plan")
+    assert result.code == 2
+    assert result.err
+
+
+def test_an_interruption(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", interrupted)
+    assert dobo("validate").code == 130
+
+
+def test_a_pipe_that_is_closed(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed(*_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", closed)
+    assert dobo("validate").code == 0
+
+
+def test_a_store_that_is_none(dobo: Dobo, sales: Path) -> None:
+    (sales / ".dobo").mkdir()
+    (sales / ".dobo" / "store.db").write_bytes(b"this is no database" * 100)
+    result = dobo("ls", "projects")
+    assert result.code in (1, 6)
+    assert "STORE_UNAVAILABLE" in result.err
+
+
+# --- colours
+
+
+def test_no_colours_without_a_terminal(dobo: Dobo, faulty: Path) -> None:
+    assert "\x1b[" not in dobo("validate").err
+
+
+def test_colours_on_request(dobo: Dobo, faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    result = dobo("validate")
+    assert "\x1b[" in result.out + result.err
+
+
+def test_no_colours_on_request(dobo: Dobo, faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("NO_COLOR", "1")
+    result = dobo("validate")
+    assert "\x1b[" not in result.out + result.err
+    monkeypatch.delenv("NO_COLOR")
+    result = dobo("--no-color", "validate")
+    assert "\x1b[" not in result.out + result.err
+
+
+def test_one_call_without_colours_does_not_take_them_from_the_next(
+    dobo: Dobo, faulty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    dobo("--no-color", "validate")
+    result = dobo("validate")
+    assert "\x1b[" in result.out + result.err
+
+
+# --- processes
+
+
+def modules_after(folder: Path, *arguments: str) -> set[str]:
+    """The packages that a command imported."""
+    code = (
+        "import sys; from dobonomodo.cli.main import run; code = run(sys.argv[1:]); "
+        "print('\\n@@', code, *sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    source = str(Path(dobonomodo.workspace.__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    _, _, last = done.stdout.rpartition("@@ ")
+    first, *names = last.split()
+    assert first == "0", done.stderr
+    return set(names)
+
+
+def test_help_imports_little(sales: Path) -> None:
+    assert not modules_after(sales, "--help") & {"pyspark", "py4j", "pydantic", "sqlalchemy", "alembic", "lark", "rich"}
+
+
+def test_validate_imports_no_spark_and_without_a_store_no_database(sales: Path) -> None:
+    # A project of twenty operations, so that everything that checking needs is imported.
+    path = sales / "projects" / "monthly-sales.yaml"
+    more = "".join(
+        f"    - {{seq: {seq}, type: update, arguments: {{assignments: [{{column: c{seq}, expression: 'ROUND(amount * {seq}, 2)'}}]}}}}\n"
+        for seq in range(101, 116)
+    )
+    path.write_text(path.read_text(encoding="utf-8").replace("seq: 5", "seq: 500") + more, encoding="utf-8")
+    assert not modules_after(sales, "validate") & {"pyspark", "py4j", "sqlalchemy", "alembic", "rich"}
+
+
+def test_plan_imports_no_spark(sales: Path) -> None:
+    assert not modules_after(sales, "plan", "monthly-sales", "-p", "2026-01", "--sql") & {
+        "pyspark",
+        "py4j",
+        "sqlalchemy",
+    }
+
+
+def test_as_a_module(sales: Path) -> None:
+    source = str(Path(dobonomodo.workspace.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-m", "dobonomodo.cli", "ls", "projects", "-o", "name"],
+        cwd=sales,
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "monthly-sales\n", "")

@@ -1,0 +1,88 @@
+"""`dobo plan`. How a plan reads is in the golden plans."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Dobo, change
+
+PLAN = ("plan", "monthly-sales", "--period", "2026-01")
+
+
+def test_a_plan_goes_to_stdout(dobo: Dobo, sales: Path) -> None:
+    result = dobo(*PLAN)
+    assert (result.code, result.err) == (0, "")
+    assert "ds-lake:orders/2026/01.parquet" in result.out
+    assert "SELECT" not in result.out
+
+
+def test_with_sql(dobo: Dobo, sales: Path) -> None:
+    result = dobo(*PLAN, "--sql", "--started-at", "2026-02-03T08:00:00Z")
+    assert "2026-02-03" in result.out
+    assert "CASE WHEN" in result.out
+
+
+def test_as_json(dobo: Dobo, sales: Path) -> None:
+    document = dobo(*PLAN, "--json").document
+    assert (document["schema"], document["ok"], document["problems"]) == ("dobo/plan/1", True, [])
+    data = document["data"]
+    assert (data["project"], data["period"], data["version"], data["status"]) == (
+        "monthly-sales",
+        "2026-01",
+        None,
+        "draft",
+    )
+    assert [step["seq"] for step in data["operations"]] == [1, 2, 3, 4, 5]
+    assert data["writes"][0]["columns"][0]["inputs"] == ["sales-orders.order_id"]
+
+
+def test_planning_writes_nothing(dobo: Dobo, sales: Path) -> None:
+    before = sorted(sales.rglob("*"))
+    dobo(*PLAN, "--sql")
+    assert sorted(sales.rglob("*")) == before
+
+
+def test_warnings_come_with_the_plan(dobo: Dobo, sales: Path) -> None:
+    change(sales, "projects/monthly-sales.yaml", "  selectors:", "  selectors:\n    unused: amount > 1")
+    result = dobo(*PLAN)
+    assert (result.code, "W-07" in result.err) == (0, True)
+    assert dobo(*PLAN, "--json").codes == ["W-07"]
+
+
+def test_errors_instead_of_a_plan(dobo: Dobo, sales: Path) -> None:
+    change(sales, "projects/monthly-sales.yaml", "orders.amount = 0", "amout = 0")
+    result = dobo(*PLAN)
+    assert (result.code, result.out, "UNKNOWN_COLUMN" in result.err) == (1, "", True)
+
+
+@pytest.mark.parametrize("moment", ["yesterday", "2026-02-30T00:00:00Z", "2026-02-03"])
+def test_a_clock_that_is_none(dobo: Dobo, sales: Path, moment: str) -> None:
+    assert dobo(*PLAN, "--started-at", moment).code == 2
+
+
+def test_a_period_that_does_not_exist(dobo: Dobo, sales: Path) -> None:
+    result = dobo("plan", "monthly-sales", "-p", "2026-1")
+    assert result.code in (1, 5)
+    assert "PERIOD_NOT_FOUND" in result.err
+    assert "2026-01" in result.err
+
+
+def test_the_active_version_and_the_draft(dobo: Dobo, stored: Path) -> None:
+    dobo("apply", "--yes")
+    dobo("activate", "monthly-sales")
+    change(stored, "projects/monthly-sales.yaml", "orders.amount = 0", "orders.amount < 0")
+    active = dobo(*PLAN, "--json").document["data"]
+    draft = dobo(*PLAN, "--draft", "--json").document["data"]
+    assert [(each["version"], each["status"], each["operations"][3]["selector"]) for each in (active, draft)] == [
+        (1, "active", "orders.amount = 0"),
+        (None, "draft", "orders.amount < 0"),
+    ]
+
+
+def test_the_text_says_which_version_it_is(dobo: Dobo, stored: Path) -> None:
+    assert "draft" in dobo(*PLAN).out
+    dobo("apply", "--yes")
+    dobo("activate", "monthly-sales")
+    assert "v1" in dobo(*PLAN).out.splitlines()[0]
