@@ -18,8 +18,9 @@ from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_projec
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, Source, in_order
-from dobonomodo.problems.operation import PeriodNotRunnable, ProjectNotRunnable
-from dobonomodo.problems.workspace import NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
+from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
+from dobonomodo.problems.operation import DatasetMissing, PeriodNotRunnable, ProjectNotRunnable, ResolverNotFound
+from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 
 if TYPE_CHECKING:
     from dobonomodo.store import Change, Store, Version
@@ -64,7 +65,8 @@ class Workspace:
         self._load_problems = in_order([*faults, *problems])
         loaded = self._definitions.workspace.in_environment(environment)
         if loaded.value is None:
-            raise Rejected(loaded.problems)
+            known = tuple(self._definitions.workspace.environments)
+            raise Rejected([EnvironmentNotFound(name=environment or "", known=known)])
         self.settings = loaded.value
         self._store: Store | None = None
 
@@ -148,7 +150,8 @@ class Workspace:
             datasets = _Datasets(self._definitions, self._existing_store, count=True)
             planned = self._plan(project, datasets, period=found)
         if planned.plan is None:
-            raise Rejected(in_order([*self._load_problems, *planned.problems]))
+            failed = any(problem.severity == "error" for problem in planned.problems)
+            raise Rejected(in_order([*self._load_problems, *planned.problems]) if failed else self.problems())
         version = live.version if live is not None else None
         status = live.status if live is not None else "draft"
         return PlannedRun(planned.plan, planned.problems, facts, found, version, status)
@@ -207,8 +210,15 @@ class Workspace:
         store = self._existing_store()
         if store is None:
             return calendar.schedule
-        recorded = {name: record.status.value for name, record in store.list_periods(calendar.id).items()}
-        return calendar.schedule.with_statuses(recorded)  # type: ignore[arg-type]
+        from dobonomodo.store import PeriodStatus, further
+
+        listed = calendar.schedule.by_identifier
+        current: dict[str, Any] = {
+            name: further(PeriodStatus(listed[name].status), record.status).value
+            for name, record in store.list_periods(calendar.id).items()
+            if name in listed
+        }
+        return calendar.schedule.with_statuses(current)
 
     def find_period(self, identifier: str) -> Period:
         """A period of any calendar, the default calendar's first."""
@@ -217,7 +227,7 @@ class Workspace:
             if identifier in schedule.by_identifier:
                 return schedule.by_identifier[identifier]
         if not schedules:
-            raise Rejected([NotDefined(kind="calendar", id=identifier)])
+            raise Rejected([PeriodNotFound(identifier=identifier, calendar="", known=())])
         raise Rejected(schedules[0].find(identifier).problems)
 
     def _schedule_of(self, period: Period) -> Schedule | None:
@@ -331,11 +341,14 @@ class Workspace:
             entity, version = own.get(name), recorded.get(name)
             status = getattr(entity, "status", "draft") if version is None else version.status
             if kind == "project" and name in live:
-                status = f"{live[name].status} (v{live[name].version})"
+                status = live[name].status
             shown = entity.name if entity is not None else (version.document.get("name", name) if version else name)
             changed = entity is not None and (version is None or version.fingerprint != entity.fingerprint())
             number = version.version if version is not None else None
-            rows.append({"id": name, "name": shown, "version": number, "status": status, "changed": changed})
+            row = {"id": name, "name": shown, "version": number, "status": str(status), "changed": changed}
+            if kind == "project":
+                row["live_version"] = live[name].version if name in live else None
+            rows.append(row)
         return rows
 
     def describe(self, name: str) -> dict[str, Any]:
@@ -364,7 +377,7 @@ class Workspace:
         newest = self.store.get_version("project", project_id)
         if newest is None or newest.fingerprint != project.fingerprint():
             raise Rejected([NotApplied(kind="project", id=project_id)])
-        wanted = dataset_version or project.input_dataset_version
+        wanted = dataset_version if dataset_version is not None else project.input_dataset_version
         pinned = project.model_copy(update={"input_dataset_version": wanted})
         recorded = _Datasets(None, lambda: self.store)
         planned = self._plan(pinned, recorded, definitions=self._recorded_definitions())
@@ -549,10 +562,15 @@ def _read_files(root: Path) -> tuple[list[Source], list[Problem]]:
     return sources, faults
 
 
-def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
-    """Each problem once, also when several operations run into it, as into a faulty selector."""
+def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
+    """Each problem once, also when several operations run into it, as into a faulty selector or a missing definition."""
+    missing = {problem.id for problem in problems if isinstance(problem, UnknownReference)}
     seen: set[object] = set()
     for problem in problems:
+        if isinstance(problem, ResolverNotFound) and problem.resolver_id in missing:
+            continue
+        if isinstance(problem, DatasetMissing) and problem.operation is None and problem.dataset_id in missing:
+            continue
         key = (problem.code, problem.span, problem.message()) if problem.span is not None else problem
         if key not in seen:
             seen.add(key)

@@ -6,50 +6,46 @@ aggregation, three outputs and a registration. ``make golden`` rewrites the file
 
 from __future__ import annotations
 
-import json
-from datetime import UTC, datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from dobonomodo.plan.explain import describe_plan, render_plan
-from dobonomodo.workspace import PlannedRun, Workspace
+from dobonomodo.cli.main import run
 from tests.golden.text_file import compare
 
 FOLDER = Path(__file__).parent / "plans"
 DATA = Path(__file__).parents[1] / "data" / "workspaces"
 PLANS = {"monthly-sales": ("sales", "2026-01"), "revenue": ("rich", "2026-Q1")}
-STARTED = datetime(2026, 2, 3, 8, tzinfo=UTC)
+FORMS = {"txt": (), "sql.txt": ("--sql",), "json": ("--sql", "--json")}
+
+Show = Callable[..., str]
 
 
-def planned(project: str) -> PlannedRun:
-    workspace, period = PLANS[project]
-    return Workspace.open(DATA / workspace).plan(project, period=period, started_at=STARTED)
+@pytest.fixture
+def show(capsys: pytest.CaptureFixture[str]) -> Show:
+    """What the command says about a project."""
+
+    def call(project: str, *flags: str) -> str:
+        workspace, period = PLANS[project]
+        folder = str(DATA / workspace)
+        code = run(["-C", folder, "plan", project, "-p", period, "--started-at", "2026-02-03T08:00:00Z", *flags])
+        out, err = capsys.readouterr()
+        assert (code, err) == (0, "")
+        return out
+
+    return call
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("project", PLANS)
+def test_plan(show: Show, project: str, form: str, update_golden: bool) -> None:
+    compare(FOLDER / f"{project}.{form}", show(project, *FORMS[form]), update=update_golden)
 
 
 @pytest.mark.parametrize("project", PLANS)
-def test_text(project: str, update_golden: bool) -> None:
-    found = planned(project)
-    compare(FOLDER / f"{project}.txt", render_plan(found.plan, found.facts) + "\n", update=update_golden)
-
-
-@pytest.mark.parametrize("project", PLANS)
-def test_sql(project: str, update_golden: bool) -> None:
-    found = planned(project)
-    compare(FOLDER / f"{project}.sql.txt", render_plan(found.plan, found.facts, sql=True) + "\n", update=update_golden)
-
-
-@pytest.mark.parametrize("project", PLANS)
-def test_json(project: str, update_golden: bool) -> None:
-    found = planned(project)
-    text = json.dumps(describe_plan(found.plan, found.facts, sql=True), indent=2, ensure_ascii=False)
-    compare(FOLDER / f"{project}.json", text + "\n", update=update_golden)
-
-
-@pytest.mark.parametrize("project", PLANS)
-def test_the_same_plan_twice(project: str) -> None:
-    one, other = planned(project), planned(project)
-    assert render_plan(one.plan, one.facts, sql=True) == render_plan(other.plan, other.facts, sql=True)
+def test_the_same_plan_twice(show: Show, project: str) -> None:
+    assert show(project, "--sql", "--json") == show(project, "--sql", "--json")
 
 
 def test_the_example_of_the_seeds_is_verbatim() -> None:

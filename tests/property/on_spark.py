@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -63,9 +63,8 @@ def settings_of(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]
             spark.conf.set(name, old) if old is not None else spark.conf.unset(name)
 
 
-def frame(spark: SparkSession, rows: Sequence[Row], types: dict[str, Type] | None = None) -> DataFrame:
+def frame(spark: SparkSession, rows: Sequence[Row], types: Mapping[str, Type] = TYPES) -> DataFrame:
     """The rows with their columns in the declared types, and ``_at``, the place of each row."""
-    types = TYPES if types is None else types
     data = [(at, *(_plain(row[name]) for name in types)) for at, row in enumerate(rows)]
     fields = ["`_at` INT", *(f"{_quote(name)} {_carrier(kind)}" for name, kind in types.items())]
     loaded = spark.createDataFrame(data, ", ".join(fields))
@@ -137,22 +136,24 @@ def check_types(data: DataFrame, formulas: Sequence[Formula]) -> list[str]:
     ]
 
 
-def compare(spark: SparkSession, formulas: Sequence[Formula], rows: Sequence[Row]) -> list[str]:
+def compare(
+    spark: SparkSession, formulas: Sequence[Formula], rows: Sequence[Row], types: Mapping[str, Type] = TYPES
+) -> list[str]:
     """What differs between Spark and the reference. Rows for which there is no value are left out of a formula."""
     wanted = [[expected(each.node, row) for row in rows] for each in formulas]
-    data = frame(spark, rows)
+    data = frame(spark, rows, types)
     wrong = check_types(data, formulas)
     columns = [_guarded(each, values) for each, values in zip(formulas, wanted, strict=True)]
     for at, found in enumerate(_values(data, formulas, columns)):
         if isinstance(found, Exception):
             wrong.append(
-                f"{formulas[at].text!r} fails on Spark: {_first_line(found)}\n{_explain(spark, formulas[at], rows)}"
+                f"{formulas[at].text!r} fails on Spark: {_first_line(found)}\n{_explain(spark, formulas[at], rows, types)}"
             )
             continue
         pairs = zip(found, wanted[at], rows, strict=True)
         different = [row for got, value, row in pairs if not isinstance(value, Fault) and not same(got, value)]
         if different:
-            wrong.append(f"{formulas[at].text!r}\n{_explain(spark, formulas[at], different[:1])}")
+            wrong.append(f"{formulas[at].text!r}\n{_explain(spark, formulas[at], different[:1], types)}")
     return wrong
 
 
@@ -178,10 +179,10 @@ def _values(data: DataFrame, formulas: Sequence[Formula], columns: Sequence[str]
     return [[decode(row[at + 1], each.node.type) for row in rows] for at, each in enumerate(formulas)]
 
 
-def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row]) -> str:
+def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row], types: Mapping[str, Type]) -> str:
     """The smallest part of a formula on which Spark and the reference differ."""
     for row in rows:
-        data = frame(spark, [row])
+        data = frame(spark, [row], types)
         parts = sorted(set(walk(formula.node)), key=lambda part: sum(1 for _ in walk(part)))
         for part in parts[:MOST_PARTS]:
             value = expected(part, row)

@@ -161,7 +161,7 @@ def test_an_environment(folder: Folder) -> None:
     assert folder.open(environment="prod").settings.store == "sqlite:///prod.db"
     assert folder.open().settings.store == "sqlite:///.dobo/store.db"
     (problem,) = refusal(folder.open, environment="prd")
-    assert (problem.code, problem.known) == ("UNKNOWN_REFERENCE", ("prod",))  # type: ignore[attr-defined]
+    assert (problem.code, problem.known) == ("ENVIRONMENT_NOT_FOUND", ("prod",))  # type: ignore[attr-defined]
 
 
 def test_documents_of_a_program(tmp_path: Path) -> None:

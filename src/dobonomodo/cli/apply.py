@@ -34,7 +34,7 @@ def apply(
     applied = workspace.apply()
     conflicts = {
         project: [
-            {"column": each.column, "change": each.change, "operations": [list(ref) for ref in each.operations]}
+            {"column": each.column, "change": each.change, "operations": [ref._asdict() for ref in each.operations]}
             for each in found
         ]
         for project, found in applied.conflicts.items()

@@ -46,6 +46,12 @@ class Settings:
     folder: str | None = None
     environment: str | None = None
 
+    @classmethod
+    def reset(cls) -> None:
+        """Forget the flags of an earlier command of this process."""
+        cls.color, cls.folder, cls.environment = None, None, None
+        cls.quiet = cls.verbose = cls.debug = False
+
 
 def colored(stream: Any) -> bool:
     """Whether a stream is to be coloured: never with NO_COLOR or --no-color, else on a terminal."""
@@ -58,6 +64,11 @@ def say(text: str) -> None:
     """A line of talk, unless --quiet."""
     if not Settings.quiet:
         sys.stderr.write(text + "\n")
+
+
+def complain(text: str) -> None:
+    """A line that must be seen, also with --quiet."""
+    sys.stderr.write(text + "\n")
 
 
 def show(text: str) -> None:

@@ -41,7 +41,7 @@ def ls(
         for row in rows:
             show(row["id"])
     else:
-        table = [("ID", "VERSION", "STATUS", "NAME"), *((r["id"], _version(r), r["status"], r["name"]) for r in rows)]
+        table = [("ID", "VERSION", "STATUS", "NAME"), *((r["id"], _version(r), _status(r), r["name"]) for r in rows)]
         widths = [max(len(line[at]) for line in table) for at in range(4)]
         for line in table:
             show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -62,6 +62,12 @@ def show_one(
         show_json("show", found)
         return
     show(yaml.safe_dump(_plain(found), sort_keys=False, allow_unicode=True, width=100).rstrip())
+
+
+def _status(row: dict[str, Any]) -> str:
+    """With the version that it is about, where that is not the newest."""
+    live = row.get("live_version")
+    return row["status"] if live in (None, row["version"]) else f"{row['status']} (v{live})"
 
 
 def _version(row: dict[str, Any]) -> str:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Annotated
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer.exceptions import TyperException
 
 from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
-from dobonomodo.cli.console import Exit, Settings, say, show_problems
+from dobonomodo.cli.console import Exit, Settings, complain, show_json, show_problems
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
@@ -22,6 +23,9 @@ from dobonomodo.cli.plan import plan
 from dobonomodo.cli.schema import schema
 from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
+
+if TYPE_CHECKING:
+    from dobonomodo.problems import Problem
 
 app = typer.Typer(
     name="dobo",
@@ -91,27 +95,47 @@ def run(arguments: list[str]) -> int:
     """Run a command; the exit code tells how it went, and no traceback is shown without --debug."""
     from dobonomodo.problems import Rejected, RunFailed
 
+    Settings.reset()
     try:
         result = app(arguments, prog_name="dobo", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
-        say(message if message.startswith("Usage:") else f"{message}\nTry: dobo --help")
+        complain(message if message.startswith("Usage:") else f"{message}\nTry: dobo --help")
         return Exit.USAGE
     except (KeyboardInterrupt, typer.Abort):
-        say("interrupted")
+        complain("interrupted")
         return Exit.INTERRUPTED
     except Rejected as error:
-        show_problems(error.problems)
-        return Exit.FAILURE
+        return refuse(arguments, error.problems)
     except RunFailed as error:
-        show_problems([error.problem])
-        return Exit.ENVIRONMENT if error.retry_helps else Exit.FAILURE
+        code = refuse(arguments, [error.problem])
+        return Exit.ENVIRONMENT if error.retry_helps else code
     except BrokenPipeError:
         return Exit.SUCCESS
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
-            raise
-        say(f"dobo has a bug: {type(error).__name__}: {error}")
-        say("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
+            complain(traceback.format_exc())
+        complain(f"dobo has a bug: {type(error).__name__}: {error}")
+        complain("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
         return Exit.BUG
     return result if isinstance(result, int) else Exit.SUCCESS
+
+
+_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE"})
+_CONFIGURATION = frozenset({"WORKSPACE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND"})
+
+
+def refuse(arguments: list[str], problems: Sequence[Problem]) -> int:
+    """Show why a command was refused, in the form it was asked for; the exit code tells who must act."""
+    if "--json" in arguments:
+        command = next((each for each in arguments if each in _NAMES), "dobo")
+        show_json(command, None, problems=problems, ok=False)
+    else:
+        show_problems(problems)
+    codes = {problem.code for problem in problems if problem.severity == "error"}
+    if codes & _CONFLICTS:
+        return Exit.CONFLICT
+    return Exit.USAGE if codes & _CONFIGURATION else Exit.FAILURE
+
+
+_NAMES = frozenset({name for name, _ in _COMMANDS} | {"period"})

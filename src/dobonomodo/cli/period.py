@@ -29,9 +29,9 @@ def list_periods(
     ]
     if as_json:
         show_json("periods", [{"calendar": calendar, **each.document()} for calendar, each in rows])
-        return
-    for calendar, each in rows:
-        show(f"{calendar:12} {each.identifier:12} {each.level:8} {each.start_date} {each.end_date} {each.status}")
+    else:
+        for calendar, each in rows:
+            show(f"{calendar:12} {each.identifier:12} {each.level:8} {each.start_date} {each.end_date} {each.status}")
     if not rows:
         say("no such period")
         stop(Exit.NOTHING)

@@ -32,7 +32,8 @@ def plan(
         show_json("plan", data, problems=planned.problems)
         return
     show_problems(planned.problems)
-    show(render_plan(planned.plan, planned.facts, sql=sql))
+    which = f"version {planned.version}, {planned.status}" if planned.version else planned.status
+    show(render_plan(planned.plan, planned.facts, which=which, sql=sql))
 
 
 def moment(text: str | None) -> datetime | None:

@@ -8,7 +8,18 @@ from typing import Annotated
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop
+from dobonomodo.cli.console import (
+    Exit,
+    Json,
+    Settings,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    show_problems,
+    stop,
+    usage_error,
+)
 
 
 class OutputFormat(StrEnum):
@@ -30,7 +41,10 @@ def validate(
     """Check every definition and every project; report all problems at once."""
     from dobonomodo.problems import render
 
-    workspace = open_workspace(next(iter(paths), None) if paths else None)
+    paths = [Path(Settings.folder or ".") / path for path in paths or []]
+    if missing := next((path for path in paths if not path.exists()), None):
+        usage_error(f"there is no {missing}")
+    workspace = open_workspace(paths[0] if paths else None)
     problems = [
         each
         for each in workspace.problems()

@@ -156,6 +156,25 @@ class Places:
         """The same place with other keys, for names that are written in more than one way."""
         return replace(self, node=replace(self.node, value=dict(entries)))
 
+    def without(self, *path: Step) -> Places:
+        """The same place without the part at a path."""
+        first, *rest = path
+        value = self.node.value
+        if isinstance(value, dict):
+            entries = dict(value)
+            entry = entries.pop(str(first), None)
+            if rest and entry is not None:
+                inner = Places(entry.value, self.source).without(*rest)
+                entries[str(first)] = replace(entry, value=inner.node)
+            return self.with_entries(entries)
+        if isinstance(value, tuple) and isinstance(first, int):
+            kept = list(value)
+            node = kept.pop(first)
+            if rest:
+                kept.insert(first, Places(node, self.source).without(*rest).node)
+            return self.with_elements(kept)
+        return self
+
     def with_elements(self, nodes: Iterable[Node]) -> Places:
         """The same place with other elements."""
         return replace(self, node=replace(self.node, value=tuple(nodes)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 
 from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula
 from dobonomodo.formula.types import BOOLEAN
-from dobonomodo.model.dataset import TableTarget
+from dobonomodo.model.dataset import Dataset, TableTarget
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
@@ -20,7 +21,7 @@ from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.formula import UnknownColumn
-from dobonomodo.problems.operation import ResolverNotFound
+from dobonomodo.problems.operation import AppendColumnMismatch, ResolverNotFound
 
 
 class Context:
@@ -40,17 +41,21 @@ class Context:
         self.datasources = datasources
         self.problems: list[Problem] = []
         self.uses: list[DatasetUse] = []
+        self.resolver_problems: list[Problem] = []
         self.selectors = {name: project.places.passage("selectors", name) for name in project.selectors}
         self.used_selectors: set[str] = set()
         self.destinations: dict[object, int] = {}
         self.operation: OperationSpec | None = None
+        self.blocked = False
+        """Whether a definition that could not be read stands in the way; it is reported where it is."""
         self._certain = True
+        self._arguments: Places | None = None
 
     # --- problems
 
     def report(self, problem: Problem) -> None:
         """A problem of the operation at hand."""
-        if not self._certain and isinstance(problem, UnknownColumn):
+        if not self._certain and _is_about_columns(problem):
             return
         ref = self.operation.ref if self.operation else None
         self.problems.append(problem if problem.operation or ref is None else replace(problem, operation=ref))
@@ -67,9 +72,18 @@ class Context:
             raise AssertionError("no operation has begun")
         return self.operation
 
+    @contextmanager
+    def using(self, arguments: Places) -> Iterator[None]:
+        """Take these for the arguments of the operation at hand."""
+        self._arguments = arguments
+        yield
+        self._arguments = None
+
     @property
     def arguments(self) -> Places:
         """Where the arguments of the operation at hand are written."""
+        if self._arguments is not None:
+            return self._arguments
         places = self.spec.places
         return places.at("arguments") or replace(Places.of_data({}), source=places.source, outer=places.key_span())
 
@@ -117,10 +131,33 @@ class Context:
         alias: str | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
+        later: bool = False,
     ) -> Scan:
         """The stored rows of a dataset's main table."""
         table = known.dataset.main_table
-        return self.scan_table(known, table, role, alias=alias, problem=problem, at=at)
+        return self.scan_table(known, table, role, alias=alias, problem=problem, at=at, later=later)
+
+    def report_resolvers(self) -> None:
+        """Report what is wrong with the resolvers of the tables scanned so far."""
+        for problem in self.resolver_problems:
+            self.report(problem)
+        self.resolver_problems.clear()
+
+    def _place_resolver_problem(
+        self, found: Problem, wanted: type[ResolverNotFound], dataset: Dataset, at: Places | None, *, overridden: bool
+    ) -> Problem:
+        span = at.span() if at is not None else found.span
+        if overridden:
+            span = self.project.places.span("resolver_overrides", dataset.id)
+        if not isinstance(found, ResolverNotFound):
+            return replace(found, span=span)
+        return wanted(
+            dataset_id=found.dataset_id,
+            resolver_id=found.resolver_id,
+            known=found.known,
+            disabled=found.disabled,
+            span=span,
+        )
 
     def scan_table(
         self,
@@ -131,8 +168,9 @@ class Context:
         alias: str | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
+        later: bool = False,
     ) -> Scan:
-        """The stored rows of one table of a dataset."""
+        """The stored rows of one table of a dataset; ``later``: its resolver's problems are reported on request."""
         dataset = known.dataset
         columns = Columns(column_types(table.columns))
         use = DatasetUse(
@@ -149,17 +187,20 @@ class Context:
             registered=known.registered if isinstance(table, Table) else None,
         )
         found = self.resolution.resolve(use, self.project, dataset)
+        self.blocked = self.blocked or found.blocked
         for each in found.problems:
-            placed = replace(each, span=at.span()) if at is not None else each
-            if isinstance(placed, ResolverNotFound) and problem is not ResolverNotFound:
-                placed = problem(
-                    dataset_id=placed.dataset_id,
-                    resolver_id=placed.resolver_id,
-                    known=placed.known,
-                    disabled=placed.disabled,
-                    span=placed.span,
-                )
-            self.report(placed)
+            self.resolver_problems.append(
+                self._place_resolver_problem(each, problem, dataset, at, overridden=found.overridden)
+            )
+        if not later:
+            self.report_resolvers()
         use = replace(use, resolver_id=found.resolver_id, locations=found.locations)
         self.uses.append(use)
         return Scan(use, Schema(working_columns(columns, table.temporal_mode)))
+
+
+def _is_about_columns(problem: Problem) -> bool:
+    """Whether a problem says that the working dataset lacks a column."""
+    return isinstance(problem, UnknownColumn) or (
+        isinstance(problem, AppendColumnMismatch) and problem.working_type is None
+    )

@@ -87,10 +87,11 @@ def _describe_origin(origin: Origin) -> dict[str, Any]:
 # --- for people
 
 
-def render_plan(plan: Plan, run: RunFacts | None = None, *, sql: bool = False) -> str:
-    """The plan as text."""
+def render_plan(plan: Plan, run: RunFacts | None = None, *, which: str | None = None, sql: bool = False) -> str:
+    """The plan as text; ``which`` says what version of the project it is."""
     project = plan.project
-    lines = [f"{project.name} ({project.id})" + (f", period {run.period}" if run else ""), "", "reads"]
+    head = ", ".join(filter(None, (f"{project.name} ({project.id})", which, f"period {run.period}" if run else None)))
+    lines = [head, "", "reads"]
     lines += _table([_read_row(use) for use in plan.uses])
     lines += ["", "does"]
     for step in plan.steps:

@@ -51,3 +51,8 @@ def either(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
 def equal(left: Typed, right: Typed) -> Typed:
     """Whether two values of one type are equal; unknown where one is NULL."""
     return Operation("=", (left, right), BOOLEAN)
+
+
+def unless_null(value: Typed, otherwise: Typed) -> Typed:
+    """A value, or another where it is NULL."""
+    return Apply(FUNCTION_BY_NAME["COALESCE"], 0, (value, otherwise), value.type)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dobonomodo.model.dataset import Dataset
+from dobonomodo.formula import Type
+from dobonomodo.model.dataset import Dataset, TableTarget
 from dobonomodo.plan.dataset import column_types
-from dobonomodo.plan.planner import Plan
+from dobonomodo.plan.planner import Plan, Step
+from dobonomodo.plan.system import TEMPORAL
 from dobonomodo.problems import OperationRef
 
 
@@ -28,22 +30,34 @@ class ColumnConflict:
 
 def find_conflicts(plan: Plan, dataset: Dataset) -> tuple[ColumnConflict, ...]:
     """The used columns of the input that a new version removes or gives another type. New columns harm nobody."""
-    new = {name.casefold(): kind for name, kind in column_types(dataset.main_table.columns).items()}
+    before = {**plan.input.columns, **TEMPORAL[plan.input.temporal_mode]}
+    before |= {
+        f"{alias}.{name}": kind for alias, columns in plan.start.joined.items() for name, kind in columns.items()
+    }
+    table = dataset.main_table
+    after: dict[str, Type] = {**column_types(table.columns), **TEMPORAL[table.temporal_mode]}
+    for lookup in dataset.lookups:
+        if isinstance(lookup.target, TableTarget):
+            columns = {**column_types(lookup.target.columns), **TEMPORAL[lookup.target.temporal_mode]}
+        else:
+            columns = dict(plan.start.joined.get(lookup.alias, {}))
+        after |= {f"{lookup.alias}.{name}": kind for name, kind in columns.items()}
+    now = {name.casefold(): kind for name, kind in after.items()}
     conflicts = []
-    for name, kind in plan.input.columns.items():
-        now = new.get(name.casefold())
-        if now == kind:
+    for name, kind in before.items():
+        changed = now.get(name.casefold())
+        if changed == kind:
             continue
-        users = tuple(
-            step.spec.ref for step in plan.steps if name in step.lowered.reads and _is_loaded(plan, name, step.spec.seq)
-        )
+        users = tuple(step.spec.ref for step in plan.steps if _uses(step, name, is_gone=changed is None))
         if users:
-            conflicts.append(ColumnConflict(name, str(kind), None if now is None else str(now), users))
+            conflicts.append(ColumnConflict(name, str(kind), None if changed is None else str(changed), users))
     return tuple(conflicts)
 
 
-def _is_loaded(plan: Plan, name: str, seq: int) -> bool:
-    """Whether a column still has values of the input when an operation runs."""
-    before = next(step.before for step in plan.steps if step.spec.seq == seq)
-    origin = before.origins.get(name)
-    return origin is not None and f"{plan.input.dataset_id}.{name}" in origin.inputs
+def _uses(step: Step, name: str, *, is_gone: bool) -> bool:
+    """Whether an operation needs a column as the input has it. A column that is only set may go, not change its type."""
+    lowered = step.lowered
+    if name not in lowered.reads and (is_gone or name not in lowered.sets):
+        return False
+    origin = step.before.origins.get(name)
+    return origin is not None and any(each.endswith(f".{name}") for each in origin.inputs)

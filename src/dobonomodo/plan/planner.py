@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert
 from dobonomodo.formula.types import UNKNOWN, as_decimal, comparable, describe, is_number, unify
 from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.dataset import Lookup as LookupSpec
 from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.plan.context import Context
@@ -21,10 +27,14 @@ from dobonomodo.plan.operations.update import ANY_COLUMNS
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Rel, Scan, Schema
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Origin, Rows
-from dobonomodo.plan.system import SYNONYMS
+from dobonomodo.plan.system import SYNONYMS, TEMPORAL
 from dobonomodo.problems import Problem, in_order
+from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.formula import TypeMismatch
 from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,18 +112,65 @@ def plan_project(
         ctx.problems.extend(_find_dead_work(project, steps, ctx))
     problems = in_order(ctx.problems)
     failed = any(problem.severity == "error" for problem in problems)
-    if failed or uncertain_from is not None:
+    if failed or ctx.blocked or uncertain_from is not None:
         return Planned(None, problems)
     return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps)), problems)
 
 
 def _lower(spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
-    loaded = OPERATION_BY_TYPE[spec.type].load(ctx.arguments)
+    kind = OPERATION_BY_TYPE[spec.type]
+    loaded = kind.load(ctx.arguments)
     for problem in loaded.problems:
         ctx.report(problem)
-    if loaded.value is None:
+    if loaded.value is not None:
+        return loaded.value.lower(rows, ctx)
+    usable = _salvage(kind, ctx.arguments)
+    if usable is None:
+        ctx.selector(ctx.scope(rows))
         return Lowered(_guess_columns(rows, ctx))
-    return loaded.value.lower(rows, ctx)
+    arguments, places = usable
+    with ctx.using(places):
+        lowered: Lowered = arguments.lower(rows, ctx)
+        return lowered
+
+
+def _salvage(kind: Any, places: Places) -> tuple[Any, Places] | None:
+    """Arguments without the parts that cannot be read, so that the others are still checked; None if too little is left."""
+    for _ in range(MAX_SALVAGE):
+        try:
+            arguments = kind.model_validate(places.data)
+        except ValidationError as error:
+            smaller = _without(places, error.errors()[0])
+            if smaller is None:
+                return None
+            places = smaller
+        else:
+            arguments.attach(places)
+            return arguments, places
+    return None
+
+
+def _without(places: Places, error: ErrorDetails) -> Places | None:
+    """The places without the part that an error is about: an unknown key, a value, or the list element around it."""
+    path = [step for step in error["loc"] if isinstance(step, int) or step in _keys_on(places, error["loc"])]
+    if error["type"] == "missing" or not path:
+        positions = [at for at, step in enumerate(path) if isinstance(step, int)]
+        if not positions:
+            return None
+        path = path[: positions[-1] + 1]
+    return places.without(*path)
+
+
+def _keys_on(places: Places, steps: tuple[int | str, ...]) -> set[str]:
+    """The names among the steps of an error that are keys in the text; others name alternatives of a type."""
+    found: set[str] = set()
+    here: Places | None = places
+    for step in steps:
+        following = here.at(step) if here is not None else None
+        if following is not None:
+            here = following
+            found.add(str(step))
+    return found
 
 
 def _guess_columns(rows: Rows, ctx: Context) -> Rows:
@@ -136,18 +193,24 @@ def _load_input(project: Project, ctx: Context) -> Rows:
     dataset_id, version = project.input_dataset_id, project.input_dataset_version
     known = ctx.datasets.find(dataset_id, version)
     if known is None:
-        if not ctx.datasets.is_broken(dataset_id):
+        if ctx.datasets.is_broken(dataset_id):
+            ctx.blocked = True
+        else:
+            versions = ctx.datasets.versions(dataset_id)
+            pinned = version is not None and bool(versions)
             ctx.report(
                 InputDatasetNotFound(
                     dataset_id=dataset_id,
                     known=tuple(ctx.datasets.ids()),
-                    disabled=bool(ctx.datasets.versions(dataset_id)),
-                    span=project.places.span("input_dataset_id"),
+                    disabled=bool(versions) and not pinned,
+                    version=version if pinned else None,
+                    span=project.places.span("input_dataset_version" if pinned else "input_dataset_id"),
                 )
             )
         return _unknown_input(dataset_id)
     scan = ctx.scan(known, "input", at=project.places.at("input_dataset_id"))
-    origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in scan.use.columns}
+    named = (*scan.use.columns, *TEMPORAL[scan.use.temporal_mode])
+    origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in named}
     rows = Rows(scan, scan.use.table, dataset_id, origins)
     for position, lookup in enumerate(known.dataset.lookups):
         rows = _join_lookup(rows, lookup, known, position, ctx)
@@ -176,10 +239,13 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
     if isinstance(lookup.target, DatasetTarget):
         found = ctx.datasets.find(lookup.target.id)
         if found is None:
-            span = places.span("target", "id") if places is not None else None
-            ctx.report(JoinDatasetNotFound(dataset_id=lookup.target.id, known=tuple(ctx.datasets.ids()), span=span))
+            if ctx.datasets.is_broken(lookup.target.id):
+                ctx.blocked = True
+            else:
+                span = places.span("target", "id") if places is not None else None
+                ctx.report(JoinDatasetNotFound(dataset_id=lookup.target.id, known=tuple(ctx.datasets.ids()), span=span))
             joined = {**rows.joined, lookup.alias: ANY_COLUMNS}
-            return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)), certain=False)
+            return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)))
         target = found
         table = found.dataset.main_table
         scan = ctx.scan(found, "lookup", alias=lookup.alias)
@@ -191,7 +257,8 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
     joined = {**rows.joined, lookup.alias: columns}
     source: Rel = Keep(scan, ACTIVE, scan.schema)
     node = Lookup(rows.node, lookup.alias, source, both(*conditions), ACTIVE, Schema(rows.columns, joined))
-    origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{target.dataset.id}.{name}"})) for name in columns}
+    table_of = target.dataset.id if target is not known else f"{known.dataset.id}.{lookup.alias}"
+    origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{table_of}.{name}"})) for name in columns}
     return replace(rows, node=node, origins={**rows.origins, **origins})
 
 
@@ -230,6 +297,29 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
     else:
         for step in steps[outputs[-1] + 1 :]:
             yield WithoutEffect(no_output=False, span=step.spec.places.key_span("type"), operation=step.spec.ref)
+    mentioned = _mentioned_selectors(project)
     for name in project.selectors:
-        if name not in ctx.used_selectors:
+        if name not in ctx.used_selectors | mentioned:
             yield UnusedSelector(name=name, span=project.places.key_span("selectors", name))
+    read = {use.dataset_id for use in ctx.uses}
+    for dataset_id in project.resolver_overrides:
+        if dataset_id not in read and not ctx.blocked:
+            span = project.places.key_span("resolver_overrides", dataset_id)
+            yield UnknownReference(kind="dataset of this project", id=dataset_id, known=tuple(sorted(read)), span=span)
+
+
+def _mentioned_selectors(project: Project) -> set[str]:
+    """Selectors that stand somewhere in an operation, also in one that could not be checked, and those they use."""
+    pending = [json.dumps([spec.selector, spec.arguments], default=str) for spec in project.operations]
+    found: set[str] = set()
+    while pending:
+        for name in _SELECTOR.findall(pending.pop()):
+            if name in project.selectors and name not in found:
+                found.add(name)
+                pending.append(project.selectors[name])
+    return found
+
+
+_SELECTOR = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
+MAX_SALVAGE = 200
+"""Parts of one operation that are left out before it is given up."""

@@ -28,6 +28,10 @@ class Resolved:
     locations: tuple[Location, ...] = ()
     problems: tuple[Problem, ...] = ()
     rule: str | None = None
+    blocked: bool = False
+    """Whether something stands in the way that is reported where it is defined."""
+    overridden: bool = False
+    """Whether the resolver is one that the project names."""
 
 
 class Locator(Protocol):
@@ -52,18 +56,19 @@ class Resolution:
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
         """The project's override, else the dataset's resolver, else where it was registered, else the default (R-081)."""
-        chosen = project.resolver_overrides.get(dataset.id) or dataset.resolver_id
+        override = project.resolver_overrides.get(dataset.id)
+        chosen = override or dataset.resolver_id
         if chosen is None and use.registered is not None:
             return Resolved(None)
         chosen = chosen or self.default_resolver
         if chosen in self.broken:
-            return Resolved(chosen)
+            return Resolved(chosen, blocked=True)
         resolver = self.resolvers.get(chosen) if chosen is not None else None
         if resolver is None or resolver.status != "active":
             problem = ResolverNotFound(
                 dataset_id=dataset.id, resolver_id=chosen, known=tuple(self.resolvers), disabled=resolver is not None
             )
-            return Resolved(None, problems=(problem,))
+            return Resolved(None, problems=(problem,), overridden=override is not None)
         if self.period is None:
             return Resolved(resolver.id)
         return self._apply(resolver, use, self.period)
@@ -72,6 +77,8 @@ class Resolution:
         tried: list[tuple[str, str]] = []
         for position, rule in enumerate(resolver.rules):
             name = rule.name or f"rule {position + 1}"
+            if rule.when is not None and check_rule(resolver.places.passage("rules", position, "when")).tree is None:
+                return Resolved(resolver.id, blocked=True)
             reason = self._mismatch(rule, resolver, position, use, period)
             if reason is not None:
                 tried.append((name, reason))
@@ -85,8 +92,6 @@ class Resolution:
         """Why a rule is not for this table and period, None if it is."""
         if rule.when is not None:
             checked = check_rule(resolver.places.passage("rules", position, "when"))
-            if checked.tree is None:
-                return f"its condition is faulty: {checked.problems[0].message()}"
             facts = {
                 "table.name": use.table,
                 "period.identifier": period.identifier,
@@ -94,7 +99,7 @@ class Resolution:
                 "period.start_date": period.start_date,
                 "period.end_date": period.end_date,
             }
-            if decide(checked.tree, facts) is not True:
+            if checked.tree is None or decide(checked.tree, facts) is not True:
                 return f"`{rule.when}` is not true"
         if rule.data_level != ANY_LEVEL and not self._parts(period, rule.data_level):
             return f"there is no `{rule.data_level}` for period `{period.identifier}`"

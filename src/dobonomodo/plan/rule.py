@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from dobonomodo.formula import Checked, Columns, Scope, Typed, check_formula
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, walk
-from dobonomodo.formula.types import BOOLEAN, DATE, TEXT
+from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, TIMESTAMP
 from dobonomodo.problems import Passage
 from dobonomodo.problems.formula import UnknownFunction
 
@@ -48,7 +48,9 @@ def decide(node: Typed, facts: Mapping[str, Any]) -> Any:
         case ColumnRef():
             return facts[f"{node.qualifier}.{node.name}"]
         case Cast():
-            return decide(node.operand, facts)
+            value = decide(node.operand, facts)
+            is_day = node.type == TIMESTAMP and isinstance(value, date)
+            return datetime(value.year, value.month, value.day, tzinfo=UTC) if is_day else value
         case Operation():
             return _operate(node.operator, [decide(each, facts) for each in node.operands])
         case Apply():

@@ -165,13 +165,19 @@ class DatasetMissing(Problem):
     dataset_id: str
     known: tuple[str, ...] = ()
     disabled: bool = False
+    version: int | None = None
+    """The version that was asked for, where there are others."""
 
     def message(self) -> str:
+        if self.version is not None:
+            return f"dataset `{self.dataset_id}` has no version {self.version}"
         if self.disabled:
             return f"dataset `{self.dataset_id}` has no active version"
         return f"there is no dataset `{self.dataset_id}`"
 
     def hint(self) -> str | None:
+        if self.version is not None:
+            return "leave the version out for the latest"
         if self.disabled:
             return "set its `status` to active and apply it"
         return did_you_mean(self.dataset_id, self.known, otherwise="define it under `datasets/`")
@@ -224,7 +230,12 @@ class EmptyProjection(Problem):
     code: ClassVar[str] = "EMPTY_PROJECTION"
     example: ClassVar[Example] = Example("columns: []", "columns: [order_id, amount]")
 
+    registered: bool = False
+    """Whether there are columns, but none that a dataset could have."""
+
     def message(self) -> str:
+        if self.registered:
+            return "only system columns are written, so the registered dataset would have no columns"
         return "`columns` is empty, so nothing would be written"
 
     def hint(self) -> str | None:

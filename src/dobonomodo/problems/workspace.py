@@ -25,6 +25,23 @@ class WorkspaceNotFound(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentNotFound(Problem):
+    """A command names an environment that the workspace does not have."""
+
+    code: ClassVar[str] = "ENVIRONMENT_NOT_FOUND"
+    example: ClassVar[Example] = Example("dobo --env prd validate", "dobo --env prod validate")
+
+    name: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"the workspace has no environment `{self.name}`"
+
+    def hint(self) -> str | None:
+        return did_you_mean(self.name, self.known, otherwise="define it under `environments` in dobo.yaml")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotDefined(Problem):
     """A command names a project, dataset or other definition that the workspace does not have."""
 
@@ -75,4 +92,10 @@ class UnreadableFile(Problem):
         return f"`{self.path}` cannot be read: {self.reason}"
 
 
-WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (WorkspaceNotFound, NotDefined, NotApplied, UnreadableFile)
+WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (
+    WorkspaceNotFound,
+    EnvironmentNotFound,
+    NotDefined,
+    NotApplied,
+    UnreadableFile,
+)

@@ -85,4 +85,4 @@ def test_the_text_says_which_version_it_is(dobo: Dobo, stored: Path) -> None:
     assert "draft" in dobo(*PLAN).out
     dobo("apply", "--yes")
     dobo("activate", "monthly-sales")
-    assert "v1" in dobo(*PLAN).out.splitlines()[0]
+    assert "version 1" in dobo(*PLAN).out.splitlines()[0]

@@ -119,8 +119,8 @@ class Aggregate(Grouping):
             if has_period or PERIOD not in rows.columns
             else (*rows.periodless_of, seq),
         )
-        reads = names_in(selected, *groups.keys.values(), *(value for _, value, _ in groups.values))
-        return Lowered(after, selected=selected, added=added, reads=reads)
+        reads = names_in(rows, selected, *groups.keys.values(), *(value for _, value, _ in groups.values))
+        return Lowered(after, selected=selected, added=added, reads=reads, sets=frozenset(changes))
 
     def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
         looks = {column.name for column in columns_of(selected)}
@@ -172,6 +172,8 @@ def group(
         at = places.at("aggregations", position) or places
         value = check(at.passage("expression"), inside)
         name = aggregation.column
+        if name.startswith("_") or not is_identifier(name):
+            continue
         is_key = any(key.qualifier is None and key.name.casefold() == name.casefold() for key in keys.values())
         if is_key or name.casefold() in taken:
             ctx.report(DuplicateAggColumn(name=name, is_key=is_key, span=at.span("column")))

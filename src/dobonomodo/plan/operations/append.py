@@ -21,7 +21,7 @@ from dobonomodo.plan.operations.step import Lowered, is_hole, stack
 from dobonomodo.plan.relation import Keep, Rel, Scan
 from dobonomodo.plan.rows import Origin, Rows, merge
 from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID
-from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.formula import SelectorCycle, SelectorUndefined, UnknownColumn
 from dobonomodo.problems.operation import (
     AppendAggregationInvalid,
@@ -64,21 +64,27 @@ class Append(Entity):
         if known is None:
             return Lowered(rows)
         at = (places.at("source") or places).at("dataset_id")
-        scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at)
+        scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at, later=True)
         if known.has_period and scan.use.temporal_mode is None:
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
         kept = Keep(scan, both(ACTIVE, selector), scan.schema)
         if self.aggregation is None:
-            return self._append_rows(rows, scan, kept, selector, ctx)
-        return self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
+            lowered = self._append_rows(rows, scan, kept, selector, ctx)
+        else:
+            lowered = self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
+        ctx.report_resolvers()
+        return lowered
 
     def _find(self, places: Places, ctx: Context) -> KnownDataset | None:
         dataset_id, version = self.source.dataset_id, self.source.dataset_version
         known = ctx.datasets.find(dataset_id, version)
-        if known is not None or ctx.datasets.is_broken(dataset_id):
+        if known is not None:
             return known
+        if ctx.datasets.is_broken(dataset_id):
+            ctx.blocked = True
+            return None
         versions = tuple(ctx.datasets.versions(dataset_id))
         if version is not None and versions:
             span = places.span("dataset_version")
@@ -152,7 +158,7 @@ class Append(Entity):
         made: Rel,
         values: Mapping[str, Typed],
         origins: Mapping[str, Origin],
-        span_of: Mapping[str, object],
+        span_of: Mapping[str, Span | None],
         by: tuple[str, ...],
         selector: Typed | None,
         ctx: Context,
@@ -164,7 +170,7 @@ class Append(Entity):
             span = span_of.get(name)
             if stored is None:
                 business = tuple(each for each in rows.columns if not each.startswith("_"))
-                ctx.report(AppendColumnMismatch(name=name, known=business, span=span))  # type: ignore[arg-type]
+                ctx.report(AppendColumnMismatch(name=name, known=business, span=span))
                 continue
             kind = _aligned_type(rows.columns[stored], value.type)
             if kind is None:
@@ -173,7 +179,7 @@ class Append(Entity):
                         name=name,
                         working_type=str(rows.columns[stored]),
                         source_type=str(value.type),
-                        span=span,  # type: ignore[arg-type]
+                        span=span,
                     )
                 )
                 continue

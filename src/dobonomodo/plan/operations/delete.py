@@ -29,4 +29,4 @@ class Delete(Entity):
             UPDATED_AT: either(selected, CLOCK, own(UPDATED_AT, columns)),
         }
         after = derive(rows, marked, conditions=(selected,), seq=ctx.spec.seq)
-        return Lowered(after, selected=selected, reads=names_in(selected))
+        return Lowered(after, selected=selected, reads=names_in(rows, selected))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from posixpath import normpath
 from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from dobonomodo.formula import Scope
+from dobonomodo.formula import Scope, Typed, columns_of
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.template import check_relative_path
@@ -17,7 +18,7 @@ from dobonomodo.plan.expression import ACTIVE, TRUE, both
 from dobonomodo.plan.operations.step import Lowered, names_in, resolve_name
 from dobonomodo.plan.relation import Keep, Write
 from dobonomodo.plan.rows import Rows
-from dobonomodo.plan.system import PERIOD
+from dobonomodo.plan.system import OPERATION_SEQ, PERIOD, is_system
 from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.operation import (
     DestinationReason,
@@ -31,7 +32,7 @@ from dobonomodo.problems.operation import (
 class DestinationSpec(Entity):
     """A table of a datasource, or a folder of files."""
 
-    datasource_id: Id | None = Field(default=None, description="The datasource to write to.")
+    datasource_id: Text | None = Field(default=None, description="The datasource to write to.")
     table: Text | None = Field(default=None, description="The table, or folder of files, in that datasource.")
     schema_name: Filled | None = Field(
         default=None, alias="schema", description="The schema of the table in a database."
@@ -59,9 +60,8 @@ class Output(Entity):
         chosen = both(TRUE if self.include_deleted else ACTIVE, selector)
         destination = self._destination(ctx.arguments, ctx)
         columns = self._columns(rows, ctx)
-        if self.register_as_dataset and PERIOD in columns and rows.periodless_of:
-            span = ctx.arguments.span("register_as_dataset")
-            ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))
+        if self.register_as_dataset:
+            self._check_registration(rows, columns, chosen, ctx)
         kept = rows.node if chosen == TRUE else Keep(rows.node, chosen, rows.node.schema)
         write = Write(
             rows=kept,
@@ -71,7 +71,16 @@ class Output(Entity):
             register_as=self.register_as_dataset,
             include_deleted=self.include_deleted,
         )
-        return Lowered(rows, selected=chosen, write=write, reads=names_in(chosen) | frozenset(columns))
+        return Lowered(rows, selected=chosen, write=write, reads=names_in(rows, chosen) | frozenset(columns))
+
+    def _check_registration(self, rows: Rows, columns: tuple[str, ...], chosen: Typed, ctx: Context) -> None:
+        """A dataset has business columns; in period mode, rows without a period are never found again."""
+        span = ctx.arguments.span("register_as_dataset")
+        if columns and all(is_system(name) for name in columns):
+            ctx.report(EmptyProjection(registered=True, span=span))
+        looks = {column.name for column in columns_of(chosen)}
+        if PERIOD in columns and rows.periodless_of and not looks & {OPERATION_SEQ, PERIOD}:
+            ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))
 
     def _columns(self, rows: Rows, ctx: Context) -> tuple[str, ...]:
         if self.columns is None:
@@ -102,9 +111,15 @@ class Output(Entity):
             ctx.report(InvalidDestination(reason=reason, name=name, known=known, span=at or span))
             return Destination("parquet", name or "?")
 
-        if spec.datasource_id is not None and (spec.path is not None or spec.type is not None):
+        of_source = (spec.datasource_id, spec.table, spec.schema_name)
+        of_location = (spec.path, spec.type)
+        if any(each is not None for each in of_source) and any(each is not None for each in of_location):
             return refuse(DestinationReason.BOTH)
+        if places is None and ctx.spec.places.at("arguments", "destination") is not None:
+            return Destination("parquet", "?")  # it is no mapping, which has been reported
         if spec.datasource_id is None and spec.path is None and spec.type is None:
+            return refuse(DestinationReason.MISSING)
+        if spec.datasource_id is not None and not spec.datasource_id.strip():
             return refuse(DestinationReason.MISSING)
         name = spec.table if spec.datasource_id is not None else spec.path
         if name is None or not name.strip():
@@ -126,7 +141,8 @@ class Output(Entity):
         if kind != "database" and any(check_relative_path(Passage.alone(name))):
             return refuse(DestinationReason.UNSAFE, name=name)
         destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
-        first = ctx.destinations.setdefault(destination, ctx.spec.seq)
+        place = (spec.datasource_id, spec.schema_name, name if kind == "database" else normpath(name))
+        first = ctx.destinations.setdefault(place, ctx.spec.seq)
         if first != ctx.spec.seq and self.mode != "append":
             ctx.report(
                 InvalidDestination(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from dobonomodo.formula import HOLE, ColumnRef, Columns, Scope, Type, Typed, columns_of, convert
+from dobonomodo.formula import HOLE, ColumnRef, Columns, Scope, Type, Typed, columns_of, convert, flat_name
 from dobonomodo.formula import parse as parse_formula
 from dobonomodo.formula import tree as syntax
 from dobonomodo.formula.types import DATE, NULL, TEXT, TIMESTAMP, UNKNOWN, DecimalType, is_number, unify
@@ -43,7 +43,9 @@ class Lowered:
     """The rows it makes."""
     write: Write | None = None
     reads: frozenset[str] = frozenset()
-    """The columns of the working dataset that it cannot do without."""
+    """The columns of the working dataset that it cannot do without; those of lookups as ``alias.column``."""
+    sets: frozenset[str] = frozenset()
+    """The columns that it gives values of a type that they must be able to take."""
 
 
 def columns_with(columns: Columns, changes: Mapping[str, Type]) -> Columns:
@@ -65,20 +67,42 @@ def derive(
     joined: Mapping[str, Columns] | None = None,
     over: Rel | None = None,
     origins: Mapping[str, Origin] | None = None,
+    on_by_alias: Mapping[str, Typed] | None = None,
+    whole: bool = False,
 ) -> Rows:
-    """The rows with columns computed anew by an operation; ``over`` is the node with joins beside the rows."""
+    """The rows with columns computed anew by an operation; ``over`` is the node with joins beside the rows.
+
+    ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed.
+    """
     columns = columns_with(rows.columns, {name: value.type for name, value in values.items()})
     schema = Schema(columns, rows.joined if joined is None else joined)
     node = Derive(over or rows.node, values, schema)
     seen = rows if origins is None else replace(rows, origins=origins)
-    chosen = seen.conditions_of(*conditions)
-    changed = {name: _origin(seen, value, chosen).through(seq) for name, value in values.items()}
+    changed = {}
+    for name, value in values.items():
+        joins = _joins_of((*conditions, value), on_by_alias or {})
+        chosen = seen.conditions_of(*conditions, *joins)
+        changed[name] = _origin(seen, value, chosen, whole=whole).through(seq)
     return replace(rows, node=node, origins={**rows.origins, **changed})
 
 
-def _origin(rows: Rows, value: Typed, chosen: frozenset[str]) -> Origin:
+def _joins_of(expressions: Sequence[Typed], on_by_alias: Mapping[str, Typed]) -> list[Typed]:
+    """The conditions of the joins that expressions use, and of those that these use in turn."""
+    found: dict[str, Typed] = {}
+    pending = list(expressions)
+    while pending:
+        for column in columns_of(pending.pop()):
+            alias = column.qualifier
+            if alias is not None and alias in on_by_alias and alias not in found:
+                found[alias] = on_by_alias[alias]
+                pending.append(on_by_alias[alias])
+    return list(found.values())
+
+
+def _origin(rows: Rows, value: Typed, chosen: frozenset[str], *, whole: bool) -> Origin:
     """The value's own columns; the condition in front of a conditional one is not among its values."""
-    parts = value.operands[1:] if getattr(value, "operator", "") == "CASE" and len(value.operands) == 3 else (value,)
+    conditional = getattr(value, "operator", "") == "CASE" and len(value.operands) == 3
+    parts = value.operands[1 : 2 if whole else 3] if conditional else (value,)
     origin = rows.origin_of(*parts)
     return replace(origin, conditions=origin.conditions | chosen)
 
@@ -178,10 +202,13 @@ def _not_a_column(passage: Passage) -> Problem:
     )
 
 
-def names_in(*expressions: Typed) -> frozenset[str]:
-    """The columns of the working dataset that expressions use."""
+def names_in(rows: Rows, *expressions: Typed) -> frozenset[str]:
+    """The columns of the working dataset and its lookups that expressions use, the latter as ``alias.column``."""
     return frozenset(
-        column.name for expression in expressions for column in columns_of(expression) if column.qualifier is None
+        flat_name(column)
+        for expression in expressions
+        for column in columns_of(expression)
+        if column.qualifier is None or column.qualifier in rows.joined
     )
 
 

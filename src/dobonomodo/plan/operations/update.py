@@ -16,11 +16,11 @@ from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, joined_columns
-from dobonomodo.plan.expression import ACTIVE, CLOCK, both, either, nothing, own
+from dobonomodo.plan.expression import ACTIVE, CLOCK, both, either, nothing, own, unless_null
 from dobonomodo.plan.operations.step import Lowered, assigned_type, derive, is_hole, names_in
 from dobonomodo.plan.relation import Keep, Lookup, Rel, Schema
 from dobonomodo.plan.rows import Origin, Rows
-from dobonomodo.plan.system import ASSIGNABLE, RESERVED, UPDATED_AT
+from dobonomodo.plan.system import ASSIGNABLE, LABELS, RESERVED, UPDATED_AT
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidColumnName, ReservedColumn
 from dobonomodo.problems.formula import TypeMismatch
@@ -100,18 +100,23 @@ class Update(Entity):
         updated = derive(
             rows,
             values,
-            conditions=(selected, *joins.conditions),
+            conditions=(selected,),
             seq=ctx.spec.seq,
             over=over,
             origins={**rows.origins, **joins.origins},
+            on_by_alias=joins.on_by_alias,
+            whole=ctx.spec.selector is None,
         )
-        return Lowered(updated, selected=selected, reads=names_in(selected, *joins.conditions, *written))
+        reads = names_in(rows, selected, *joins.on_by_alias.values(), *written)
+        return Lowered(updated, selected=selected, reads=reads, sets=frozenset(values))
 
     def _target(
         self, assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
     ) -> str | None:
         """The stored spelling of the column to set, None when it cannot be set."""
         name, span = assignment.column, places.span("column")
+        if not _is_target(name):
+            return None
         if name.casefold() in RESERVED and name.casefold() not in ASSIGNABLE:
             ctx.report(ReservedColumn(name=name, span=span))
             return None
@@ -141,6 +146,8 @@ class Update(Entity):
             kind = existing or UNKNOWN
             value = nothing(kind)
         old: Typed = own(name, rows.columns) if existing is not None else nothing(kind)
+        if name == LABELS:
+            value = unless_null(value, old)
         return either(selected, convert(value, kind), old)
 
 
@@ -151,7 +158,7 @@ class _Joins:
         self.rows, self.ctx = rows, ctx
         self.columns: dict[str, Columns] = {}
         self.origins: dict[str, Origin] = {}
-        self.conditions: list[Typed] = []
+        self.on_by_alias: dict[str, Typed] = {}
         self._lookups: list[tuple[str, Rel, Typed]] = []
 
     def add(self, join: Join, places: Places) -> None:
@@ -162,17 +169,16 @@ class _Joins:
         known = find_join(join.dataset_id, join.dataset_version, places, ctx)
         if known is None:
             self.columns[alias] = ANY_COLUMNS
-            return
-        scan = ctx.scan(known, "join", alias=alias, at=places.at("dataset_id"))
-        table = known.dataset.main_table
-        self.columns[alias] = joined_columns(scan.use.columns, table.temporal_mode)
-        for column in self.columns[alias]:
-            self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))
+        else:
+            scan = ctx.scan(known, "join", alias=alias, at=places.at("dataset_id"))
+            self.columns[alias] = joined_columns(scan.use.columns, known.dataset.main_table.temporal_mode)
+            for column in self.columns[alias]:
+                self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))
         scope = ctx.scope(self.rows, joined=self.columns)
         on = ctx.check(places.passage("on"), scope, wanted=BOOLEAN, what="`on`")
-        self.conditions.append(on)
-        visible = Keep(scan, ACTIVE, scan.schema)
-        self._lookups.append((alias, visible, on))
+        if known is not None:
+            self.on_by_alias[alias] = on
+            self._lookups.append((alias, Keep(scan, ACTIVE, scan.schema), on))
 
     def _taken(self, alias: str) -> str | None:
         folded = alias.casefold()
@@ -216,8 +222,11 @@ ANY_COLUMNS = _AnyColumns({})
 def find_join(dataset_id: str, version: int | None, places: Places, ctx: Context) -> KnownDataset | None:
     """The dataset that a join names, or a problem."""
     known = ctx.datasets.find(dataset_id, version)
-    if known is not None or ctx.datasets.is_broken(dataset_id):
+    if known is not None:
         return known
+    if ctx.datasets.is_broken(dataset_id):
+        ctx.blocked = True
+        return None
     versions = tuple(ctx.datasets.versions(dataset_id))
     if version is not None and versions:
         span = places.span("dataset_version")

@@ -172,8 +172,8 @@ def test_a_call_that_cannot_be_is_reported_once(expression: str) -> None:
 
 @pytest.mark.parametrize("expression", ["SUM(amount", "SUM amount", "+"])
 def test_an_aggregation_that_does_not_parse(expression: str) -> None:
-    # APPEND_004: R-169 has one code for what does not parse
-    assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_004"]
+    # APPEND_005: all faults of an aggregation but unknown columns
+    assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_005"]
 
 
 @pytest.mark.parametrize("where", ["amout > 1", "orders.amount > 1", "customer_id = 'x'", "budget.amount > 1"])
