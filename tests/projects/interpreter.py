@@ -383,6 +383,9 @@ class _Run:
                 row.values[column] = self.fit(column, row.values[column])
 
     def fit(self, column: str, value: Any) -> Any:
+        """A value as its column has it; labels are never NULL (C-18)."""
+        if column == "_labels" and value is None:
+            return ""
         return as_kind(value, self.columns.get(column, ""))
 
     def count(

@@ -51,8 +51,8 @@ DAYS = tuple(date(2026, 1, day) for day in (1, 2, 15, 31))
 CODES = ("1", "2", "10", "x")
 """Texts of the column ``code``, of which all but the last are numbers."""
 MAIN = "orders"
-FIXED = ("no", "code", "net amount")
-"""Columns that no operation sets: one tells stored rows apart, one has only the texts above, one is no identifier."""
+FIXED = ("no", "code", "net amount", "#matches", "x.y")
+"""Columns that no operation sets: one tells stored rows apart, one has only the texts above, the rest need backticks."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ POOL = (
     Pool("c", TEXT, TEXTS),
     Pool("net amount", DECIMAL, tuple(Decimal(each) for each in ("0.5", "12.25", "-1"))),
     Pool("Matches", INTEGER, (1, 2)),
+    Pool("#matches", INTEGER, (1, 2, 3)),
+    Pool("x.y", TEXT, TEXTS[:3]),
 )
 KIND_OF = {"no": INTEGER, **{each.name: each.kind for each in POOL}}
 DECLARED = {
@@ -669,7 +671,6 @@ class _Projects:
             if name == "_labels":
                 labels = drawing.column(Known(None, "_labels", TEXT), MAIN)
                 value: Node = Apply("CONCAT", (labels, drawing.value(scope, TEXT, 1)[0]), TEXT)
-                value = Apply("COALESCE", (value, Literal("none", TEXT)), TEXT)
             else:
                 kind = column.kind if column else drawing.pick([INTEGER, TEXT, BOOLEAN, DATE, TIMESTAMP])
                 value, bound = drawing.value(scope, kind, 2)

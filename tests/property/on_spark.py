@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+from hypothesis import settings
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -50,11 +51,17 @@ def check_tree(written: Expression, scope: Scope = SCOPE) -> Formula | None:
     return Formula(text, found) if found else None
 
 
+def budget(*, share: int) -> int:
+    """One in so many of the examples that the profile asks for."""
+    profile = settings.default
+    return max(1, (profile.max_examples if profile else 100) // share)
+
+
 @contextmanager
-def settings_of(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+def settings_of(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
     """Spark settings for as long as the block runs."""
-    before = {name: spark.conf.get(name, None) for name in settings}
-    for name, value in settings.items():
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    for name, value in wanted.items():
         spark.conf.set(name, value)
     try:
         yield
@@ -84,16 +91,18 @@ def _plain(value: object) -> object:
 
 
 def _carrier(kind: Type) -> str:
-    return {DATE: "INT", TIMESTAMP: "BIGINT"}.get(kind, kind.sql)
+    return "INT" if kind == DATE else "BIGINT" if kind == TIMESTAMP else kind.sql
 
 
 def _decode(sql: str, kind: Type) -> str:
-    return {DATE: f"date_from_unix_date({sql})", TIMESTAMP: f"timestamp_micros({sql})"}.get(kind, sql)
+    function = "date_from_unix_date" if kind == DATE else "timestamp_micros" if kind == TIMESTAMP else ""
+    return f"{function}({sql})"
 
 
 def encode(sql: str, kind: Type) -> str:
     """A value in a form that Python can hold: dates and times have years here that it does not know."""
-    return {DATE: f"unix_date({sql})", TIMESTAMP: f"unix_micros({sql})"}.get(kind, sql)
+    function = "unix_date" if kind == DATE else "unix_micros" if kind == TIMESTAMP else ""
+    return f"{function}({sql})"
 
 
 def decode(value: Any, kind: Type) -> Value:

@@ -15,7 +15,7 @@ from fractions import Fraction
 from typing import assert_never
 
 from dobonomodo.formula import RunFacts
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, walk
 from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product
 
 MICROS_OF_DAY = 86_400_000_000
@@ -116,8 +116,15 @@ def evaluate(node: Typed, row: Row, run: RunFacts) -> Value:
 
 
 def aggregate(node: Typed, rows: Sequence[Row], run: RunFacts) -> Value:
-    """The value of an expression for a group of rows that have the same keys; there is at least one row."""
-    return _Evaluator(run, rows[0], rows).value(node)
+    """The value of an expression for a group of rows that have the same keys; there is at least one row.
+
+    All its aggregates are computed, also those in a branch of a CASE that is not taken.
+    """
+    evaluator = _Evaluator(run, rows[0], rows)
+    for part in walk(node):
+        if isinstance(part, Apply) and part.function.is_aggregate:
+            evaluator.unsure(part)
+    return evaluator.value(node)
 
 
 def as_value(value: object) -> Value:
@@ -159,7 +166,8 @@ def fit(value: Fraction | Decimal | int, kind: Type) -> Value:
             raise Overflow(str(value))
         return rounded
     whole = Fraction(value)
-    assert kind == INTEGER and whole.denominator == 1, (value, kind)
+    assert kind == INTEGER, kind
+    assert whole.denominator == 1, value
     if not -(2**63) <= whole < 2**63:
         raise Overflow(str(value))
     return int(whole)
@@ -364,7 +372,7 @@ class _Evaluator:
         name = node.function.name
         if name in ("MIN", "MAX"):
             present = [value for value in values if value is not None]
-            return (min if name == "MIN" else max)(present, default=None)  # type: ignore[type-var]
+            return (min if name == "MIN" else max)(present, default=None)
         if None in values:
             if name == "MOD":
                 _check_remainder(node, values)
@@ -396,7 +404,7 @@ class _Evaluator:
                 numbers = [Fraction(value) for value in values]  # type: ignore[arg-type]
                 if any(abs(number) >= 10**whole for number in numbers):
                     raise Overflow(name, certain=False)
-                return fit(sum(numbers) / len(numbers), kind) if numbers else None
+                return fit(sum(numbers, Fraction(0)) / len(numbers), kind) if numbers else None
             case "COUNT":
                 return len(values)
             case "COUNT_IF":
@@ -404,9 +412,9 @@ class _Evaluator:
             case "COUNT_DISTINCT":
                 return len(set(values))
             case "MIN_AGG":
-                return min(values, default=None)  # type: ignore[type-var]
+                return min(values, default=None)
             case "MAX_AGG":
-                return max(values, default=None)  # type: ignore[type-var]
+                return max(values, default=None)
             case "FIRST_BY" | "LAST_BY":
                 keyed = [
                     (key, value is not None, value)
@@ -526,7 +534,9 @@ def _mid(self: _Evaluator, node: Apply) -> Value:
     text, start, count = self.all(node.operands)
     if text is None or start is None or count is None:
         return None
-    assert isinstance(text, str) and isinstance(start, int) and isinstance(count, int)
+    assert isinstance(text, str)
+    assert isinstance(start, int)
+    assert isinstance(count, int)
     if start < 1:
         return None
     start, count = _int32(start), _int32(count)
@@ -711,8 +721,7 @@ def _to_text(node: Apply, value: Value) -> str:
 def _date(node: Apply, *values: Value) -> Value:
     match values:
         case (str(text),):
-            literal = isinstance(node.operands[0], Literal)
-            return parse_day(text.strip() if literal else text)
+            return parse_day(text)
         case (Moment() as moment,):
             return moment.day
         case (int(year), int(month), int(day)):
@@ -776,8 +785,19 @@ CALLS: dict[str, Callable[..., Value]] = {
     "EOMONTH": lambda node, day, months: day.plus_months(_bounded(months, 6)).last_of_month(),
 }
 GROUPED = frozenset(
-    ("SUM", "AVG", "COUNT", "COUNT_ALL", "COUNT_IF", "COUNT_DISTINCT", "MIN_AGG", "MAX_AGG")
-    + ("FIRST_BY", "LAST_BY", "STRING_AGG")
+    (
+        "SUM",
+        "AVG",
+        "COUNT",
+        "COUNT_ALL",
+        "COUNT_IF",
+        "COUNT_DISTINCT",
+        "MIN_AGG",
+        "MAX_AGG",
+        "FIRST_BY",
+        "LAST_BY",
+        "STRING_AGG",
+    )
 )
 KNOWN = frozenset(CALLS) | frozenset(LAZY) | frozenset(NULLARY) | GROUPED | {"MIN", "MAX"}
 """Every function that has a meaning here."""

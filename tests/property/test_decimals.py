@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from dobonomodo.formula import Columns, Scope, check_formula
 from dobonomodo.formula.types import INTEGER, DecimalType, Type
 from dobonomodo.problems import Passage
-from tests.property.on_spark import COMPILED, INTERPRETED, Formula, compare, settings_of
+from tests.property.on_spark import COMPILED, INTERPRETED, Formula, budget, compare, settings_of
 from tests.property.strategies import Drawing
 
 if TYPE_CHECKING:
@@ -25,14 +25,22 @@ OF_TWO = (
 OF_ONE = (
     *("ABS({a})", "-{a}", "ROUND({a}, {n})", "ROUNDUP({a}, {n})", "TRUNC({a}, {n})", "BROUND({a}, {n})", "FLOOR({a})"),
     *("CEIL({a})", "TO_TEXT({a})", 'TEXT({a}, "0.00")', 'TEXT({a}, "#,##0.000")', 'TEXT({a}, "0000.0")'),
-    *('TEXT({a}, "0.00%")', "TO_DECIMAL({a})", "TO_INTEGER({a})", "ZEROIFNULL({a})", "{a} * 0.07", "{a} / 3", "{a} + 0.5"),
+    *(
+        'TEXT({a}, "0.00%")',
+        "TO_DECIMAL({a})",
+        "TO_INTEGER({a})",
+        "ZEROIFNULL({a})",
+        "{a} * 0.07",
+        "{a} / 3",
+        "{a} + 0.5",
+    ),
     *("1 / {a}", "{a} - 1", "{a} * 100", "{a} > 0.005", "{a} + NULL", "MAX({a}, 0)"),
 )
 TYPES_AT_ONCE = 4
 ROWS = 40
 FORMULAS_AT_ONCE = 40
 
-some = settings(max_examples=max(1, settings.default.max_examples // 25), phases=[Phase.explicit, Phase.generate], database=None)
+some = settings(max_examples=budget(share=50), phases=[Phase.explicit, Phase.generate], database=None)
 
 
 def draw_type(generator: random.Random) -> Type:

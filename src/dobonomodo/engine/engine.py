@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.engine.digest import HASHES, ROWS, digest_columns, render_digest
-from dobonomodo.engine.faults import ExpressionPlace, explain_fault
-from dobonomodo.engine.frames import MULTIPLE, Frames, Mark, RunContext, seed_of, tracker
+from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_suspects
+from dobonomodo.engine.frames import Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, Typed, render_formula
 from dobonomodo.formula.sql import quote_name
@@ -21,6 +22,9 @@ from dobonomodo.problems import OperationRef, RunFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+
+CHOSEN = "#chosen"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,8 @@ class SparkEngine:
         """Compute and write every output of a plan, in order. Raises ``RunFailed``; outputs before that stay."""
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start))
-        places = list(_places(plan, facts))
         counting = _Counting(plan)
-        with _mapped(places, None):
+        with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)
         outputs: list[OutputResult] = []
         counts: tuple[OperationCounts, ...] = counting.counts({}, {})
@@ -95,11 +98,27 @@ class SparkEngine:
             write = step.lowered.write
             if write is None:
                 continue
-            with _mapped(places, step.spec.ref):
+            with self._explaining(plan, facts, frames, until=step):
                 result, metrics = self._write(frames, step, write, counting, writer)
             outputs.append(result)
             counts = counting.counts(metrics, {each.seq: each.rows for each in outputs})
         return Outcome(counts, tuple(outputs))
+
+    @contextmanager
+    def _explaining(self, plan: Plan, facts: RunFacts, frames: Frames, *, until: Step | None) -> Iterator[None]:
+        """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed."""
+        try:
+            yield
+        except Exception as error:
+            if not _is_spark_error(error):
+                raise
+            problem = explain_fault(error)
+            suspects = find_suspects(error, list(_places(plan, facts)))
+            steps = [step for step in plan.steps if step.spec.ref in suspects and _is_before(step, until)]
+            operation = steps[0].spec.ref if len(steps) == 1 else _find_culprit(steps, frames)
+            if operation is None and until is not None:
+                operation = until.spec.ref
+            raise RunFailed(replace(problem, operation=operation)) from error
 
     def _write(
         self, frames: Frames, step: Step, write: Write, counting: _Counting, writer: Writer
@@ -110,10 +129,12 @@ class SparkEngine:
         started = time.monotonic()
         working = frames.make(step.before.node)
         seen = Observation()
+        chosen = write.rows.condition if isinstance(write.rows, Keep) else None
+        if chosen is not None:
+            # Computed below the look, where Spark cannot see that it is never true and leave the look out.
+            working = working.selectExpr("*", f"{render_formula(chosen, frames.facts)} AS {quote_name(CHOSEN)}")
         counted = working.observe(seen, *(F.expr(sql).alias(name) for name, sql in counting.metrics(step).items()))
-        kept = counted
-        if isinstance(write.rows, Keep) and write.rows.rows is step.before.node:
-            kept = counted.where(render_formula(write.rows.condition, frames.facts))
+        kept = counted if chosen is None else counted.where(quote_name(CHOSEN))
         rows = kept.selectExpr(*(quote_name(name) for name in write.columns))
         written = Observation()
         final = rows.observe(written, *(F.expr(sql) for sql in digest_columns(write.columns)))
@@ -196,24 +217,20 @@ class _Counting:
         return tuple(counts)
 
 
-class _mapped:  # noqa: N801  reads as a word in a with statement
-    """Turns what Spark raises into ``RunFailed``."""
+def _is_before(step: Step, until: Step | None) -> bool:
+    return until is None or step.spec.seq <= until.spec.seq
 
-    def __init__(self, places: list[ExpressionPlace], operation: OperationRef | None) -> None:
-        self._places, self._operation = places, operation
 
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        from dataclasses import replace
-
-        if error is None or isinstance(error, RunFailed) or not _is_spark_error(error):
-            return
-        problem = explain_fault(error, self._places)  # type: ignore[arg-type]
-        if problem.operation is None and self._operation is not None:
-            problem = replace(problem, operation=self._operation)
-        raise RunFailed(problem) from error
+def _find_culprit(steps: Sequence[Step], frames: Frames) -> OperationRef | None:
+    """The first operation that fails by itself. A look that only a failed run takes, where Spark does not say."""
+    for step in steps:
+        try:
+            frames.make(step.after.node).write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            if not _is_spark_error(error):
+                raise
+            return step.spec.ref
+    return None
 
 
 def _is_spark_error(error: BaseException) -> bool:
@@ -223,13 +240,10 @@ def _is_spark_error(error: BaseException) -> bool:
 def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:
     """Every expression of every operation as SQL, to find by Spark's report which operation it came from."""
     for step in plan.steps:
-        ref = step.spec.ref
         target = step.lowered.write.rows if step.lowered.write else step.after.node
         for node in _between(target, step.before.node):
-            if isinstance(node, Lookup):
-                yield ExpressionPlace(ref, f"{MULTIPLE}|{node.alias}|", render_formula(node.on, facts))
             for expression in _expressions(node):
-                yield ExpressionPlace(ref, render_formula(expression, facts), None)
+                yield ExpressionPlace(step.spec.ref, render_formula(expression, facts))
 
 
 def _between(node: Rel, stop: Rel) -> Iterator[Rel]:

@@ -15,56 +15,44 @@ DATES = ("CANNOT_PARSE_TIMESTAMP", "DATETIME_FIELD_OUT_OF_BOUNDS", "INVALID_DATE
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\]")
 _MULTIPLE = re.compile(
-    rf"{MULTIPLE}\|(?P<alias>[^|]*)\|(?P<count>\d+)\|(?P<keys>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
+    rf"{MULTIPLE}\|(?P<seq>\d+)\|(?P<alias>[^|]*)\|(?P<count>\d+)\|(?P<keys>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
 )
 
 
 class ExpressionPlace:
     """An operation and the SQL that it came to, to find it again by a piece of that SQL."""
 
-    __slots__ = ("expression", "operation", "sql")
+    __slots__ = ("operation", "sql")
 
-    def __init__(self, operation: OperationRef, sql: str, expression: str | None) -> None:
-        self.operation, self.sql, self.expression = operation, sql, expression
+    def __init__(self, operation: OperationRef, sql: str) -> None:
+        self.operation, self.sql = operation, sql
 
 
-def explain_fault(error: Exception, places: Sequence[ExpressionPlace]) -> Problem:
-    """The problem behind an exception of Spark, with the operation that defined what failed, where that is known."""
+def explain_fault(error: Exception) -> Problem:
+    """The problem behind an exception of Spark."""
     text = str(error)
-    found = _MULTIPLE.search(text)
-    place = _find_place(error, text, places)
-    operation = place.operation if place else None
-    expression = place.expression if place else None
-    if found:
-        alias = found["alias"]
-        joined = next((each for each in places if each.sql.startswith(f"{MULTIPLE}|{alias}|")), None)
-        return JoinMultipleMatches(
-            alias=alias,
-            keys=found["keys"].strip(),
-            count=int(found["count"]),
-            operation=joined.operation if joined else operation,
-            expression=joined.expression if joined else expression,
-        )
+    if found := _MULTIPLE.search(text):
+        return JoinMultipleMatches(alias=found["alias"], keys=found["keys"].strip(), count=int(found["count"]))
     conditions = tuple(dict.fromkeys(_CONDITION.findall(text)))
-    detail = one_line(text)
     if any(each in OVERFLOWS for each in conditions):
-        return ArithmeticOverflow(detail=detail, operation=operation, expression=expression)
+        return ArithmeticOverflow(detail=one_line(text))
     if any(each in DATES for each in conditions) or ("CAST_INVALID_INPUT" in conditions and '"DATE"' in text):
-        return InvalidDate(text=_quoted(text), operation=operation, expression=expression)
+        return InvalidDate(text=_quoted(text))
     if "CAST_INVALID_INPUT" in conditions:
-        return InvalidNumber(text=_quoted(text), operation=operation, expression=expression)
-    return SparkFailed(detail=detail, conditions=conditions, operation=operation, expression=expression)
+        return InvalidNumber(text=_quoted(text))
+    return SparkFailed(detail=one_line(text), conditions=conditions)
 
 
-def _find_place(error: Exception, text: str, places: Sequence[ExpressionPlace]) -> ExpressionPlace | None:
-    """By the piece of SQL that Spark points to, else by what it quotes."""
+def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:
+    """The operations that can have raised an error: one when Spark points to its SQL, several when that is not clear."""
+    text = str(error)
+    if found := _MULTIPLE.search(text):
+        seq = int(found["seq"])
+        return [each.operation for each in places if each.operation.seq == seq][:1]
     fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", text, re.DOTALL)
-    for fragment in fragments:
-        wanted = fragment.strip()
-        for place in reversed(places):
-            if wanted and wanted in place.sql:
-                return place
-    return None
+    wanted = [fragment.strip() for fragment in fragments if fragment.strip()]
+    pointed = [place.operation for place in places if any(fragment in place.sql for fragment in wanted)]
+    return list(dict.fromkeys(pointed or [place.operation for place in places]))
 
 
 def _fragments(error: Exception) -> list[str]:

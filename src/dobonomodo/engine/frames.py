@@ -30,13 +30,14 @@ from dobonomodo.plan.system import (
     SOURCE_TABLE,
     UPDATED_AT,
 )
-from dobonomodo.problems import OperationRef, RunFailed
+from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import AppendDataLoad, DataLoad
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MATCHES = "#matches"
+CANDIDATE = "`#candidate`"
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
 """Marks the message by which a join with more than one match stops the job."""
 
@@ -191,8 +192,7 @@ class Frames:
             detail = "its rows have no `_period_from` and `_period_to`, nor `valid_from` and `valid_to`"
         if detail is not None:
             kind = AppendDataLoad if use.role == "append" else DataLoad
-            operation = OperationRef(use.seq, "") if use.seq else None
-            raise RunFailed(kind(dataset_id=use.dataset_id, detail=detail, operation=operation))
+            raise RunFailed(kind(dataset_id=use.dataset_id, detail=detail, operation=use.operation))
 
     def _system(self, name: str, kind: Type, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> str:
         """A system column: as stored where it is, else what a loaded row starts with."""
@@ -211,7 +211,7 @@ class Frames:
             return literal(0, kind)
         if name == ROW_ID:
             made = self._loaded_id(use, present)
-            return f"coalesce({quote_name(stored)}, {made})" if stored else made
+            return f"coalesce({quote_name(stored)}, {made})" if stored and use.role != "append" else made
         if name == PERIOD:
             given = quote_text(rows.period) if rows.period is not None else literal(None, TEXT)
             return f"CAST({quote_name(stored)} AS STRING)" if stored else given
@@ -329,7 +329,7 @@ class Frames:
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
         found = quote_name("#found")
         own = [quote_name(name) for name in self._frame(node.rows).columns]
-        narrowed = joined.selectExpr(*own, f"filter({candidates}, c -> {test}) AS {found}")
+        narrowed = joined.selectExpr(*own, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
         used = list(
             dict.fromkeys(each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
         )
@@ -346,10 +346,10 @@ class Frames:
         return sql if isinstance(key, ColumnRef) else f"CASE WHEN {self._sql(only)} THEN {sql} END"
 
     def _candidate_sql(self, part: Typed, alias: str) -> str:
-        """A condition in which the joined columns are fields of the candidate ``c``."""
+        """A condition in which the joined columns are fields of the candidate."""
 
         def column(each: ColumnRef) -> str:
-            return f"c.{quote_name(each.name)}" if each.qualifier == alias else render_column(each)
+            return f"{CANDIDATE}.{quote_name(each.name)}" if each.qualifier == alias else render_column(each)
 
         return render_formula(part, self._run.facts, column=column)
 
@@ -365,7 +365,7 @@ class Frames:
             f"{quote_text(f'{name} = ')}, coalesce(CAST({sql} AS STRING), 'NULL')" for sql, name in shown
         )
         keys = f"concat({pairs})" if pairs else "''"
-        head = quote_text(f"{MULTIPLE}|{node.alias}|")
+        head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
         return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
 
 
@@ -390,6 +390,12 @@ def _equality(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
 def _names(left: Typed, right: Typed) -> str:
     """What a key is called in a message: the joined column if it is one."""
     return next((flat_name(side) for side in (left, right) if isinstance(side, ColumnRef)), "key")
+
+
+def _seq_of(node: Lookup) -> int:
+    """The operation that a join belongs to; 0 for a lookup of the input."""
+    source = node.source.rows if isinstance(node.source, Keep) else node.source
+    return source.use.seq or 0 if isinstance(source, Scan) else 0
 
 
 def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:

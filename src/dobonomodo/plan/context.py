@@ -44,6 +44,8 @@ class Context:
         self.resolver_problems: list[Problem] = []
         self.selectors = {name: project.places.passage("selectors", name) for name in project.selectors}
         self.used_selectors: set[str] = set()
+        self.unchecked: list[OperationSpec] = []
+        """Operations of which parts could not be checked."""
         self.destinations: dict[object, int] = {}
         self.operation: OperationSpec | None = None
         self.blocked = False
@@ -183,7 +185,7 @@ class Context:
             natural_key=dataset.natural_key_columns if isinstance(table, Table) else (),
             nullable=frozenset(column.name for column in table.columns if column.nullable),
             alias=alias,
-            seq=self.operation.seq if self.operation else None,
+            operation=self.operation.ref if self.operation else None,
             registered=known.registered if isinstance(table, Table) else None,
         )
         found = self.resolution.resolve(use, self.project, dataset)

@@ -11,6 +11,7 @@ from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.schema import Column, DataType, TemporalMode
 from dobonomodo.plan.system import SYNONYMS, TEMPORAL, system_columns
+from dobonomodo.problems import OperationRef
 
 Role = Literal["input", "lookup", "join", "append"]
 
@@ -77,11 +78,16 @@ class DatasetUse:
     natural_key: tuple[str, ...] = ()
     nullable: frozenset[str] = frozenset()
     alias: str | None = None
-    seq: int | None = None
+    operation: OperationRef | None = None
     """The operation that reads it; None for the input and its lookups."""
     resolver_id: str | None = None
     locations: tuple[Location, ...] = ()
     registered: Mapping[str, Any] | None = None
+
+    @property
+    def seq(self) -> int | None:
+        """The number of the operation that reads it."""
+        return self.operation.seq if self.operation is not None else None
 
 
 def column_types(columns: Sequence[Column]) -> dict[str, Type]:

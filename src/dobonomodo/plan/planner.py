@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,7 @@ def _lower(spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
         ctx.report(problem)
     if loaded.value is not None:
         return loaded.value.lower(rows, ctx)
+    ctx.unchecked.append(spec)
     usable = _salvage(kind, ctx.arguments)
     if usable is None:
         ctx.selector(ctx.scope(rows))
@@ -297,7 +298,7 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
     else:
         for step in steps[outputs[-1] + 1 :]:
             yield WithoutEffect(no_output=False, span=step.spec.places.key_span("type"), operation=step.spec.ref)
-    mentioned = _mentioned_selectors(project)
+    mentioned = _mentioned_selectors(project, ctx.unchecked)
     for name in project.selectors:
         if name not in ctx.used_selectors | mentioned:
             yield UnusedSelector(name=name, span=project.places.key_span("selectors", name))
@@ -308,9 +309,9 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
             yield UnknownReference(kind="dataset of this project", id=dataset_id, known=tuple(sorted(read)), span=span)
 
 
-def _mentioned_selectors(project: Project) -> set[str]:
-    """Selectors that stand somewhere in an operation, also in one that could not be checked, and those they use."""
-    pending = [json.dumps([spec.selector, spec.arguments], default=str) for spec in project.operations]
+def _mentioned_selectors(project: Project, unchecked: Sequence[OperationSpec]) -> set[str]:
+    """Selectors that stand somewhere in operations that could not be checked, and those they use."""
+    pending = [json.dumps([spec.selector, spec.arguments], default=str) for spec in unchecked]
     found: set[str] = set()
     while pending:
         for name in _SELECTOR.findall(pending.pop()):

@@ -24,7 +24,7 @@ from dobonomodo.problems import Problem, Rejected, RunFailed, in_order
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.operation import PeriodNotRunnable, ResolverNotFound
 from dobonomodo.problems.problem import did_you_mean
-from dobonomodo.problems.run import DataLoad
+from dobonomodo.problems.run import AppendDataLoad, DataLoad
 from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioPeriod, ScenarioRun
 from dobonomodo.scenarios.values import WrongValueError, make_frame, read_value, take_rows
@@ -85,6 +85,8 @@ class _Stage:
     def __init__(self, scenario: Scenario, spark: SparkSession, definitions: Definitions, folder: Path) -> None:
         self.scenario, self.spark, self.definitions, self.folder = scenario, spark, definitions, folder
         self.written: dict[str, list[dict[str, Any]]] = {}
+        self.stored: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        """The rows of every destination, by the period whose run wrote them (C-65)."""
         self.datasets = _ScenarioDatasets()
         for position, given in enumerate(scenario.datasets):
             places = scenario.places.at("datasets", position)
@@ -134,7 +136,6 @@ class _Stage:
         if expect.is_empty():
             yield "nothing is expected, so nothing would be checked"
             return
-        project = self._project(run)
         periods = (
             run.periods
             or ((run.period,) if run.period else ())
@@ -146,10 +147,13 @@ class _Stage:
         outputs: dict[str, _Captured] = {}
         registered: dict[str, KnownDataset] = {}
         try:
+            project = self._project(run)
+            for period in periods:
+                _require_runnable(period, run)
             for period in sorted(periods, key=lambda each: each.start_date):
                 planned = self._plan(project, period, run)
                 warnings = planned[1]
-                writer = _Capture(self.datasets, outputs, registered, period)
+                writer = _Capture(self.datasets, outputs, registered, period, self.stored)
                 facts = RunFacts(
                     run.started_at or self.scenario.started_at or CLOCK,
                     period.identifier,
@@ -202,8 +206,6 @@ class _Stage:
         return project
 
     def _plan(self, project: Project, period: ScenarioPeriod, run: ScenarioRun) -> tuple[Plan, tuple[Problem, ...]]:
-        if period.status == "locked" or (period.status == "closed" and not run.override_closed):
-            raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
         sources: Mapping[str, DataSource] = _AnyDatasources()
         if self.scenario.datasources is not None:
             loaded = [
@@ -215,6 +217,11 @@ class _Stage:
         if planned.plan is None:
             raise Rejected(planned.problems)
         return planned.plan, planned.problems
+
+
+def _require_runnable(period: ScenarioPeriod, run: ScenarioRun) -> None:
+    if period.status == "locked" or (period.status == "closed" and not run.override_closed):
+        raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
 
 
 def _load(kind: Any, places: Places | None) -> Any:
@@ -321,10 +328,12 @@ class _RowReader:
             name for name in use.columns if name not in use.nullable and any(row.get(name) is None for row in rows)
         ]
         if missing:
+            kind = AppendDataLoad if use.role == "append" else DataLoad
             raise RunFailed(
-                DataLoad(
+                kind(
                     dataset_id=dataset_id,
                     detail=f"column `{missing[0]}` has no value in some rows, and is not nullable",
+                    operation=use.operation,
                 )
             )
         return [StoredRows(make_frame(self._spark, columns, numbered))]
@@ -345,17 +354,20 @@ class _Capture:
         outputs: dict[str, _Captured],
         registered: dict[str, KnownDataset],
         period: ScenarioPeriod,
+        stored: dict[str, dict[str, list[dict[str, Any]]]],
     ) -> None:
         self._datasets, self._outputs, self._registered, self._period = datasets, outputs, registered, period
+        self._stored = stored
 
     def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
         """Take the rows; periods of one run add up, and append adds to what is there."""
         del seq
         rows = take_rows(frame, columns)
         name = write.destination.name
-        before = self._outputs.get(name)
-        if before is not None:
-            rows = [*before.rows, *rows]
+        periods = self._stored.setdefault(str(write.destination), {})
+        kept = periods.get(self._period.identifier, []) if write.mode == "append" else []
+        periods[self._period.identifier] = [*kept, *rows]
+        rows = [row for each in periods.values() for row in each]
         self._outputs[name] = _Captured(dict(columns), rows)
         if write.register_as:
             self._register(write.register_as, columns, rows)

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import HOLE, Scope, Type, Typed, check_formula, convert
-from dobonomodo.formula.types import BOOLEAN, UNKNOWN, unify
+from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula, convert
+from dobonomodo.formula.types import BOOLEAN, TEXT, UNKNOWN, unify
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.value import Count, Id, Setting
@@ -18,9 +18,9 @@ from dobonomodo.plan.dataset import KnownDataset
 from dobonomodo.plan.expression import ACTIVE, both, own
 from dobonomodo.plan.operations.aggregate import Grouping, group
 from dobonomodo.plan.operations.step import Lowered, is_hole, stack
-from dobonomodo.plan.relation import Keep, Rel, Scan
+from dobonomodo.plan.relation import Keep, Rel, Scan, Schema
 from dobonomodo.plan.rows import Origin, Rows, merge
-from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID
+from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID, SYNONYMS
 from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.formula import SelectorCycle, SelectorUndefined, UnknownColumn
 from dobonomodo.problems.operation import (
@@ -62,11 +62,14 @@ class Append(Entity):
         places = ctx.arguments
         known = self._find(places.at("source") or places, ctx)
         if known is None:
+            ctx.unchecked.append(ctx.spec)
             return Lowered(rows)
         at = (places.at("source") or places).at("dataset_id")
         scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at, later=True)
         if known.has_period and scan.use.temporal_mode is None:
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
+        if known.has_period and PERIOD not in scan.schema.own:
+            scan = replace(scan, schema=Schema(Columns({**scan.schema.own, PERIOD: TEXT}, synonyms=SYNONYMS)))
         scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
         kept = Keep(scan, both(ACTIVE, selector), scan.schema)
