@@ -100,7 +100,7 @@ class Failure:
 
     kind: str
     seq: int | None
-    """The operation; None before the first."""
+    """The operation; None for a lookup before the first, which shows at whatever output comes next."""
     alias: str
     count: int
 
@@ -249,6 +249,8 @@ class _Run:
         for column, tree in assignments:
             self.widen(column, tree.kind)
         for row, values in zip(selected, new, strict=True):
+            if values.get("_labels", "") is None:  # labels are never NULL (C-18): those of before stay
+                del values["_labels"]
             row.values |= {column: self.fit(column, value) for column, value in values.items()}
             row.values["_updated_at"] = self.clock
         self.count(seq, selected=len(selected))
@@ -287,7 +289,9 @@ class _Run:
             return
         declared = dataset["main_table"]["columns"]
         kinds = {self.spelling(each["name"]): kind_of(each["type"]) for each in declared}
-        carried = [name for name in self.temporal if name in TEMPORAL.get(dataset["main_table"].get("temporal_mode"), ())]
+        carried = [
+            name for name in self.temporal if name in TEMPORAL.get(dataset["main_table"].get("temporal_mode"), ())
+        ]
         made = []
         for row in kept:
             values = {self.spelling(each["name"]): row.values[each["name"]] for each in declared}
@@ -383,9 +387,6 @@ class _Run:
                 row.values[column] = self.fit(column, row.values[column])
 
     def fit(self, column: str, value: Any) -> Any:
-        """A value as its column has it; labels are never NULL (C-18)."""
-        if column == "_labels" and value is None:
-            return ""
         return as_kind(value, self.columns.get(column, ""))
 
     def count(

@@ -142,7 +142,9 @@ class _Reader:
         numbered = [{**row, FILE_NUMBER: at % 2, ROW_NUMBER: at // 2} for at, row in enumerate(given["rows"])]
         names = {name for row in numbered for name in row}
         if not numbered:
-            names = {"period": {"_period"}, "bitemporal": {"_period_from", "_period_to"}}.get(use.temporal_mode or "", set())
+            names = {"period": {"_period"}, "bitemporal": {"_period_from", "_period_to"}}.get(
+                use.temporal_mode or "", set()
+            )
         period = None
         if given["located"]:
             period = self._case.period.identifier

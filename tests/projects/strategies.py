@@ -225,7 +225,11 @@ class Drawing:
         match self.number(0, 9):
             case 0 | 1:
                 (one, most), (other, more) = self.numeric(scope, depth - 1), self.numeric(scope, depth - 1)
-                return (one, most) if _is_null(one) or _is_null(other) else (_arith(self.pick("+-"), one, other), most + more)
+                return (
+                    (one, most)
+                    if _is_null(one) or _is_null(other)
+                    else (_arith(self.pick("+-"), one, other), most + more)
+                )
             case 2:
                 (one, most), (other, more) = self.numeric(scope, depth - 1), self.numeric(scope, depth - 1)
                 if _is_null(one) or _is_null(other):
@@ -417,7 +421,9 @@ class _Datasets:
             located = mode == "period" and drawing.chance(30)
             self.made.append({"dataset": this, "version": version, "rows": rows, "located": located})
 
-    def rows(self, columns: Sequence[dict[str, str]], mode: str | None, *, most: int, unique: bool) -> list[dict[str, Any]]:
+    def rows(
+        self, columns: Sequence[dict[str, str]], mode: str | None, *, most: int, unique: bool
+    ) -> list[dict[str, Any]]:
         """Stored rows. If ``unique``, no value of a column comes twice; ``no`` never does."""
         drawing = self.drawing
         number = min(most, drawing.number(0, 2 * most))
@@ -429,9 +435,7 @@ class _Datasets:
                 drawn = drawing.some(values, min(number, len(values)), number)
                 data[column["name"]] = drawn + [None] * (number - len(drawn))
             else:
-                data[column["name"]] = [
-                    None if drawing.chance(12) else drawing.pick(values) for _ in range(number)
-                ]
+                data[column["name"]] = [None if drawing.chance(12) else drawing.pick(values) for _ in range(number)]
         data = {name: [_typed(value, columns, name) for value in values] for name, values in data.items()}
         data |= self.stored(number, mode)
         return [{name: values[at] for name, values in data.items()} for at in range(number)]
@@ -577,7 +581,9 @@ class _Projects:
         if drawing.chance(30):
             self.add("delete", selector=Formula(Apply("=", (drawing.column(code, MAIN), text), BOOLEAN)))
         else:
-            keys["selector"] = Formula(safe if drawing.chance(50) else Apply("AND", (safe, drawing.condition(scope, 1)), BOOLEAN))
+            keys["selector"] = Formula(
+                safe if drawing.chance(50) else Apply("AND", (safe, drawing.condition(scope, 1)), BOOLEAN)
+            )
         arguments: dict[str, Any] = {}
         if drawing.chance(40):
             dataset, columns = self.source("r")
@@ -653,7 +659,9 @@ class _Projects:
             return Apply("=", (drawing.column(number, MAIN), Literal(drawing.number(0, 3), INTEGER)), BOOLEAN)
 
         def by_anything() -> Node:
-            return Apply("AND", (drawing.pick([by_constant, by_number, by_range])(), drawing.condition(inside, 1)), BOOLEAN)
+            return Apply(
+                "AND", (drawing.pick([by_constant, by_number, by_range])(), drawing.condition(inside, 1)), BOOLEAN
+            )
 
         def by_columns_and_range() -> Node:
             return Apply("AND", (by_columns(), by_range()), BOOLEAN)
@@ -760,7 +768,9 @@ class _Projects:
         drawing = self.drawing
         keys = [
             drawing.column(each, scope.table)
-            for each in drawing.some([each for each in scope.columns if each.name not in ("_labels", "_updated_at")], 1, 2)
+            for each in drawing.some(
+                [each for each in scope.columns if each.name not in ("_labels", "_updated_at")], 1, 2
+            )
         ]
         taken = {key.name for key in keys}
         free = [each for each in self.columns.values() if each.name not in taken and each.name not in FIXED]

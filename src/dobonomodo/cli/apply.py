@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop, usage_error
 
 if TYPE_CHECKING:
     from dobonomodo.store import Change
@@ -29,7 +29,9 @@ def apply(
     if not as_json:
         for change in changes:
             show(_render(change))
-    if not yes and not as_json and sys.stdin.isatty() and not typer.confirm("Record this?", default=True, err=True):
+    if not yes and (as_json or not sys.stdin.isatty()):
+        usage_error("nothing was recorded: add --yes where nobody can be asked")
+    if not yes and not typer.confirm("Record this?", default=True, err=True):
         stop(Exit.FAILURE)
     applied = workspace.apply()
     conflicts = {

@@ -360,9 +360,12 @@ def _unquote(token: Token) -> str:
 @cache
 def _lark() -> Lark:
     grammar = files("dobonomodo.formula").joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(
+    reader = Lark(
         grammar, parser="lalr", lexer="basic", transformer=_Builder(), keep_all_tokens=True, maybe_placeholders=False
     )
+    # Otherwise ``lex`` compiles its patterns again for every text (lark 1.3).
+    reader.lexer = reader._build_lexer()  # noqa: SLF001
+    return reader
 
 
 # --- what to say of a word in the wrong place

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, assert_never
 
 from dobonomodo.formula import RunFacts, Typed, render_formula
 from dobonomodo.formula.sql import quote_name
+from dobonomodo.formula.typed import Literal
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.planner import Plan, Step
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Rel, Scan, Stack, Write
@@ -96,7 +98,7 @@ def render_plan(plan: Plan, run: RunFacts | None = None, *, which: str | None = 
     lines += ["", "does"]
     for step in plan.steps:
         lines += _render_step(step, run if sql else None)
-    lines += ["", "writes"]
+    lines += ["", "writes (a draft: into the sandbox)" if which == "draft" else "writes"]
     writes = [(step, step.lowered.write) for step in plan.steps if step.lowered.write]
     for step, write in writes:
         lines += _render_write(step, write)
@@ -116,19 +118,75 @@ def _read_row(use: DatasetUse) -> tuple[str, ...]:
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:
     spec = step.spec
     lines = [f"  {spec.seq:>4}  {spec.type:<9}  {spec.name}"]
-    if spec.selector:
-        lines.append(f"                   where {' '.join(spec.selector.split())}")
-    if added := step.added_columns():
-        lines.append(f"                   adds {', '.join(f'{name} {kind}' for name, kind in added.items())}")
-    sets = [
-        name if before == after else f"{name} ({before} becomes {after})"
-        for name, (before, after) in shown_changes(step).items()
-    ]
-    if sets:
-        lines.append(f"                   sets {', '.join(sets)}")
+    said = [*_say_selector(step), *_say_arguments(step)]
     if run is not None:
-        lines += [f"                   | {line}" for line in render_step(step, run)]
+        said += [f"| {line}" for line in render_step(step, run)]
+    return lines + [f"{'':19}{line}" for line in said]
+
+
+def _say_selector(step: Step) -> list[str]:
+    """Which rows, with named selectors spelled out."""
+    selector = step.spec.selector
+    if not selector:
+        return []
+    lines = [f"where {_one_line(selector)}"]
+    for name, condition in step.selectors.items():
+        if f"{{{{{name}}}}}" in selector.replace(" ", ""):
+            lines.append(f"      {{{{{name}}}}} is {_one_line(condition)}")
     return lines
+
+
+def _say_arguments(step: Step) -> list[str]:
+    """What is done, in the words of the definition, with the types that come of it."""
+    arguments: dict[str, Any] = step.spec.arguments
+    added, changed = step.added_columns(), shown_changes(step)
+
+    def typed(name: str) -> str:
+        stored = step.after.columns.spelling(name) or name
+        if stored in added:
+            return f"{stored} (new, {added[stored]})"
+        before, after = changed.get(stored, (None, None))
+        return stored if before == after else f"{stored} ({before} becomes {after})"
+
+    match step.spec.type:
+        case "update":
+            joins = [
+                f"joins {each['dataset_id']} as {each['alias']} on {_one_line(each['on'])}"
+                for each in arguments.get("joins", ())
+            ]
+            sets = [
+                f"sets {typed(each['column'])} = {_one_line(each['expression'])}" for each in arguments["assignments"]
+            ]
+            return [*joins, *sets]
+        case "aggregate":
+            return _say_grouping(arguments, typed)
+        case "append":
+            source = arguments["source"]["dataset_id"]
+            chosen = arguments.get("source_selector")
+            where = f" where {_one_line(chosen)}" if chosen else ""
+            grouping = arguments.get("aggregation")
+            widened = [typed(name) for name, (before, after) in changed.items() if before != after]
+            lines = [f"takes rows of {source}{where}"]
+            if grouping:
+                lines += _say_grouping(grouping, lambda name: name)
+            return lines + ([f"widens {', '.join(widened)}"] if widened else [])
+        case "delete":
+            return ["marks them as deleted"]
+        case _:
+            write = step.lowered.write
+            return [f"writes {len(write.columns)} columns to {write.destination}"] if write else []
+
+
+def _say_grouping(grouping: dict[str, Any], typed: Callable[[str], str]) -> list[str]:
+    keys = ", ".join(grouping["group_by"])
+    return [
+        f"one row for each {keys}",
+        *(f"with {typed(each['column'])} = {_one_line(each['expression'])}" for each in grouping["aggregations"]),
+    ]
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split())
 
 
 def _render_write(step: Step, write: Write) -> list[str]:
@@ -171,6 +229,10 @@ def render_step(step: Step, run: RunFacts) -> list[str]:
     return lines
 
 
+def _is_null(value: Typed) -> bool:
+    return isinstance(value, Literal) and value.value is None
+
+
 def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
     """The nodes above ``stop``, the first to happen first."""
 
@@ -187,7 +249,10 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
             lines.append(f"WHERE {sql(node.condition)}")
         case Derive():
             _render_node(node.rows, stop, run, lines)
-            lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in node.values.items())
+            given = {name: value for name, value in node.values.items() if not _is_null(value)}
+            lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in given.items())
+            if empty := [quote_name(name) for name in node.values if name not in given]:
+                lines.append(f"SELECT NULL AS {', '.join(empty)}")
         case Lookup():
             _render_node(node.rows, stop, run, lines)
             inner: list[str] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert
+from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert, parse
 from dobonomodo.formula.types import UNKNOWN, as_decimal, comparable, describe, is_number, unify
 from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.dataset import Lookup as LookupSpec
@@ -44,6 +44,8 @@ class Step:
     spec: OperationSpec
     before: Rows
     lowered: Lowered
+    selectors: Mapping[str, str]
+    """The named conditions of the project."""
 
     @property
     def after(self) -> Rows:
@@ -105,7 +107,7 @@ def plan_project(
             rows = replace(rows, certain=False)
         ctx.begin(spec, certain=rows.certain)
         lowered = _lower(spec, rows, ctx)
-        steps.append(Step(spec, rows, lowered))
+        steps.append(Step(spec, rows, lowered, project.selectors))
         rows = lowered.rows
     ctx.operation = None
     if uncertain_from is None:
@@ -249,10 +251,12 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
             return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)))
         target = found
         table = found.dataset.main_table
-        scan = ctx.scan(found, "lookup", alias=lookup.alias)
+        scan = ctx.scan(
+            found, "lookup", alias=lookup.alias, at=places.at("target", "id") if places is not None else None
+        )
     else:
         table = lookup.target  # type: ignore[assignment]
-        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias)
+        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, at=places)
     columns = joined_columns(scan.use.columns, table.temporal_mode)
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
     joined = {**rows.joined, lookup.alias: columns}
@@ -302,6 +306,7 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
     for name in project.selectors:
         if name not in ctx.used_selectors | mentioned:
             yield UnusedSelector(name=name, span=project.places.key_span("selectors", name))
+            yield from parse(ctx.selectors[name]).problems
     read = {use.dataset_id for use in ctx.uses}
     for dataset_id in project.resolver_overrides:
         if dataset_id not in read and not ctx.blocked:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import ClassVar, assert_never
 
 from dobonomodo.problems.place import Span
-from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed
+from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed, nearest
 
 _UPDATE = "type: update\narguments:\n  assignments:"
 _AGGREGATE = "type: aggregate\narguments:"
@@ -254,6 +254,9 @@ class DuplicateOutputColumn(Problem):
     def message(self) -> str:
         return f"`{self.name}` is in `columns` twice"
 
+    def hint(self) -> str | None:
+        return "leave one of them out"
+
 
 class DestinationReason(StrEnum):
     """The ways in which a destination is none."""
@@ -296,7 +299,11 @@ class InvalidDestination(Problem):
             case DestinationReason.DISABLED:
                 return f"datasource `{self.name}` is disabled"
             case DestinationReason.NO_FILES:
-                return f"`{self.name}` is not a kind of file that can be written"
+                return (
+                    f"`{self.name}` is not a kind of file that can be written"
+                    if self.name
+                    else "the destination has a path and no `type`"
+                )
             case DestinationReason.NO_DATABASE:
                 return f"`schema` has no meaning for the files of `{self.name}`"
             case DestinationReason.UNSAFE:
@@ -314,6 +321,8 @@ class InvalidDestination(Problem):
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
                 return "there is `parquet` and `csv`"
+            case DestinationReason.UNSAFE:
+                return "write a path below the workspace, without `..`"
             case DestinationReason.DISABLED:
                 return "set its `status` to active"
             case DestinationReason.NO_DATABASE:
@@ -369,6 +378,8 @@ class NoRuleMatches(Problem):
         return f"resolver `{self.resolver_id}` has no rule for table `{self.table}` in period `{self.period}` ({tried})"
 
     def hint(self) -> str | None:
+        if any("there is no" in why for _, why in self.tried):
+            return "give the rule a `data_level` that the period has, or `any`"
         return "add a rule without `when` at the end, or mend one of them"
 
 
@@ -415,7 +426,9 @@ class AppendColumnMismatch(Problem):
 
     def hint(self) -> str | None:
         if self.working_type is None:
-            return (did_you_mean(self.name, self.known) or "") + "; an update before this can add a column"
+            near = nearest(self.name, self.known)
+            meant = f"did you mean `{near}`? " if near else ""
+            return f"{meant}an update before this can add a column, and an `aggregation` can leave one out"
         return "append does not convert: bring both to one type"
 
 
@@ -476,7 +489,8 @@ class ProjectNotRunnable(Problem):
     status: str
 
     def message(self) -> str:
-        return f"project `{self.project_id}` is {self.status}"
+        state = "in conflict" if self.status == "conflict" else self.status
+        return f"project `{self.project_id}` is {state}"
 
     def hint(self) -> str | None:
         if self.status == "conflict":

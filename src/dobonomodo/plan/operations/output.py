@@ -20,6 +20,7 @@ from dobonomodo.plan.relation import Keep, Write
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import OPERATION_SEQ, PERIOD, is_system
 from dobonomodo.problems import Passage, Problem, Span
+from dobonomodo.problems.definition import ReservedColumn
 from dobonomodo.problems.operation import (
     DestinationReason,
     DuplicateOutputColumn,
@@ -78,6 +79,9 @@ class Output(Entity):
         span = ctx.arguments.span("register_as_dataset")
         if columns and all(is_system(name) for name in columns):
             ctx.report(EmptyProjection(registered=True, span=span))
+        for name in columns:
+            if name.startswith("_") and not is_system(name):
+                ctx.report(ReservedColumn(name=name, span=span))
         looks = {column.name for column in columns_of(chosen)}
         if PERIOD in columns and rows.periodless_of and not looks & {OPERATION_SEQ, PERIOD}:
             ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))
@@ -137,7 +141,7 @@ class Output(Entity):
             if spec.schema_name is not None and kind != "database":
                 return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
         elif kind not in ("parquet", "csv"):
-            return refuse(DestinationReason.NO_FILES, name=kind or "?")
+            return refuse(DestinationReason.NO_FILES, name=kind)
         if kind != "database" and any(check_relative_path(Passage.alone(name))):
             return refuse(DestinationReason.UNSAFE, name=name)
         destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
