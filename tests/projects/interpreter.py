@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +19,7 @@ from tests.projects.expression import (
     INTEGER,
     NULL,
     TEXT,
+    TIMESTAMP,
     Column,
     Formula,
     Node,
@@ -387,6 +388,9 @@ class _Run:
                 row.values[column] = self.fit(column, row.values[column])
 
     def fit(self, column: str, value: Any) -> Any:
+        """A value as its column has it; a date among times is its midnight (C-26)."""
+        if self.columns.get(column) == TIMESTAMP and type(value) is date:
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
         return as_kind(value, self.columns.get(column, ""))
 
     def count(

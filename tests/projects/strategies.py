@@ -77,7 +77,7 @@ POOL = (
     Pool("#matches", INTEGER, (1, 2, 3)),
     Pool("x.y", TEXT, TEXTS[:3]),
 )
-KIND_OF = {"no": INTEGER, **{each.name: each.kind for each in POOL}}
+KIND_OF = {"no": INTEGER, **{each.name.casefold(): each.kind for each in POOL}}
 DECLARED = {
     TEXT: ("string",),
     INTEGER: ("integer",),
@@ -378,6 +378,8 @@ class _Datasets:
         for dataset_id in others:
             base = main[1:] if drawing.chance(70) else names
             chosen = ["no", *drawing.some(base, 1, 4)]
+            if drawing.chance(20):
+                chosen = [name.swapcase() for name in chosen]
             self.versions(dataset_id, drawing.pick(["rates", "t", MAIN]), chosen, most=6)
         self.versions("orders-1", MAIN, main, most=10, lookups=self.lookups(main, others))
         return self.made
@@ -389,7 +391,8 @@ class _Datasets:
         target = drawing.pick(others)
         columns = [each["name"] for each in self.made[-1]["dataset"]["main_table"]["columns"]]
         shared = [name for name in columns if name in main and name != "no"]
-        pair = {"source_column": "qty" if "qty" in main else "no", "target_column": "no"}
+        number = next(each for each in self.made if each["dataset"]["id"] == target)["dataset"]["main_table"]["columns"][0]
+        pair = {"source_column": "qty" if "qty" in main else "no", "target_column": number["name"]}
         if shared and target == self.made[-1]["dataset"]["id"] and drawing.chance(50):
             name = drawing.pick(shared)
             pair = {"source_column": name, "target_column": name}
@@ -403,15 +406,15 @@ class _Datasets:
         mode = drawing.pick([None, "snapshot", "period", "bitemporal"])
         columns = []
         for name in names:
-            kind = KIND_OF[name]
-            if kind == INTEGER and name != "no" and drawing.chance(15):
+            kind = KIND_OF[name.casefold()]
+            if kind == INTEGER and name.casefold() != "no" and drawing.chance(15):
                 kind = DECIMAL
             columns.append({"name": name, "type": drawing.pick(DECLARED[kind])})
         document: dict[str, Any] = {"id": dataset_id, "main_table": {"name": table, "columns": columns}}
         if mode is not None:
             document["main_table"]["temporal_mode"] = mode
         if drawing.chance(25):
-            document["natural_key_columns"] = ["no"]
+            document["natural_key_columns"] = [columns[0]["name"]]
         if lookups:
             document["lookups"] = list(lookups)
         unique = drawing.chance(60)
@@ -428,9 +431,9 @@ class _Datasets:
         drawing = self.drawing
         number = min(most, drawing.number(0, 2 * most))
         first = drawing.number(0, 3)
-        data: dict[str, list[Any]] = {"no": [first + at for at in range(number)]}
+        data: dict[str, list[Any]] = {columns[0]["name"]: [first + at for at in range(number)]}
         for column in columns[1:]:
-            values = next(each.values for each in POOL if each.name == column["name"])
+            values = next(each.values for each in POOL if each.name.casefold() == column["name"].casefold())
             if unique:
                 drawn = drawing.some(values, min(number, len(values)), number)
                 data[column["name"]] = drawn + [None] * (number - len(drawn))
@@ -498,6 +501,10 @@ class _Projects:
         self.seq = 0
         self.operations: list[dict[str, Any]] = []
 
+    def stored(self, name: str) -> str:
+        """The spelling of a column in the working dataset."""
+        return next((each for each in self.columns if each.casefold() == name.casefold()), name)
+
     def latest(self, dataset_id: str) -> dict[str, Any]:
         versions = [each for each in self.datasets if each["dataset"]["id"] == dataset_id]
         active = [each for each in versions if each["dataset"].get("status", "active") == "active"]
@@ -529,6 +536,7 @@ class _Projects:
         system = [
             Known(None, "_labels", TEXT),
             Known(None, "_operation_seq", INTEGER, 1000),
+            Known(None, "_deleted", BOOLEAN),
             Known(None, "_source_table", TEXT),
             Known(None, "_source_dataset_id", TEXT),
             Known(None, "_updated_at", TIMESTAMP),
@@ -639,7 +647,7 @@ class _Projects:
             pairs = [(mine, theirs) for theirs in columns[1:] for mine in scope.columns if _match(mine, theirs)]
             if not pairs:
                 return by_number()
-            alike = [pair for pair in pairs if pair[0].name == pair[1].name]
+            alike = [pair for pair in pairs if pair[0].name.casefold() == pair[1].name.casefold()]
             if alike and drawing.chance(75):
                 pairs = alike
             chosen = [
@@ -681,6 +689,8 @@ class _Projects:
                 value: Node = Apply("CONCAT", (labels, drawing.value(scope, TEXT, 1)[0]), TEXT)
             else:
                 kind = column.kind if column else drawing.pick([INTEGER, TEXT, BOOLEAN, DATE, TIMESTAMP])
+                if kind == TIMESTAMP and column and drawing.chance(50):
+                    kind = DATE
                 value, bound = drawing.value(scope, kind, 2)
                 kinds.append((name, value.kind, bound))
             written = name.swapcase() if name in self.columns and drawing.chance(20) else name
@@ -721,6 +731,8 @@ class _Projects:
                 continue
             known = self.columns.get(name)
             kind = known.kind if known else drawing.pick([INTEGER, TEXT, DATE, BOOLEAN, TIMESTAMP])
+            if kind == TIMESTAMP and known and drawing.chance(50):
+                kind = DATE
             total = drawing.total(scope, kind, keys)
             if total is None:
                 continue
@@ -740,7 +752,7 @@ class _Projects:
         fitting = [
             dataset_id
             for dataset_id in sorted({each["dataset"]["id"] for each in self.datasets}, reverse=True)
-            if all(each.name in self.columns for each in _declared(self.latest(dataset_id)))
+            if all(self.stored(each.name) in self.columns for each in _declared(self.latest(dataset_id)))
         ]
         dataset_id = drawing.pick(fitting)
         document = self.latest(dataset_id)
@@ -748,6 +760,7 @@ class _Projects:
         labels = (Known(None, "_labels", TEXT), Known(None, "_updated_at", TIMESTAMP))
         columns = tuple(_joined(document))
         names = {each.name for each in (*columns, *labels)}
+        # A selector is a tree over names in their stored spelling, so that both datasets must spell them alike.
         usable = tuple(
             Named(name, formula.tree)
             for name, formula in self.selectors.items()
@@ -761,7 +774,7 @@ class _Projects:
             arguments["aggregation"] = grouping
         else:
             for each in _declared(document):
-                self.set(each.name, each.kind, each.bound)
+                self.set(self.stored(each.name), each.kind, each.bound)
         self.add("append", arguments=arguments)
 
     def appended_groups(self, scope: Scope) -> dict[str, Any] | None:
@@ -772,7 +785,7 @@ class _Projects:
                 [each for each in scope.columns if each.name not in ("_labels", "_updated_at")], 1, 2
             )
         ]
-        taken = {key.name for key in keys}
+        taken = {self.stored(key.name) for key in keys}
         free = [each for each in self.columns.values() if each.name not in taken and each.name not in FIXED]
         made = []
         for target in drawing.some(free, 1, 2):
@@ -785,7 +798,7 @@ class _Projects:
             return None
         for key in keys:
             if not key.name.startswith("_"):
-                self.set(key.name, key.kind, next(each.bound for each in scope.columns if each.name == key.name))
+                self.set(self.stored(key.name), key.kind, next(each.bound for each in scope.columns if each.name == key.name))
         return {"group_by": [Formula(key) for key in keys], "aggregations": made}
 
     def output(self) -> None:
@@ -798,7 +811,7 @@ class _Projects:
             arguments["include_deleted"] = True
         if drawing.chance(40):
             known = [each for each in self.scope(lookups=False).columns if each.name not in ("_created_at",)]
-            columns = [*known, Known(None, "_row_id", TEXT), Known(None, "_deleted", BOOLEAN)]
+            columns = [*known, Known(None, "_row_id", TEXT)]
             arguments["columns"] = [Formula(drawing.column(each, MAIN)) for each in drawing.some(columns, 1, 6)]
         self.add("output", arguments=arguments, **self.selector(scope))
 

@@ -6,12 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from dobonomodo.engine import adapt_session
 from tests.spark.monthly import run_monthly, write_inputs
 
 if TYPE_CHECKING:
@@ -40,13 +40,13 @@ def expected(spark: SparkSession, inputs: dict[int, Path]) -> dict[str, str]:
 
 
 @pytest.fixture
-def other_settings(spark: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
+def other_settings(spark: SparkSession, request: pytest.FixtureRequest) -> SparkSession:
     session = spark.newSession()
     for name, value in {**USUAL, **request.param}.items():
         session.conf.set(name, value)
     for name in ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.variable.substitute"):
         session.conf.set(name, spark.conf.get(name))  # type: ignore[arg-type]
-    yield session
+    return session
 
 
 @pytest.mark.parametrize("other_settings", SETTINGS, indirect=True, ids=lambda each: "+".join(each))
@@ -82,6 +82,18 @@ def test_machines_do_not_matter(
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+def test_a_session_that_is_handed_in_is_not_changed_and_does_not_matter(
+    spark: SparkSession, inputs: dict[int, Path], expected: dict[str, str]
+) -> None:
+    theirs = spark.newSession()
+    settings = {"spark.sql.ansi.enabled": "false", "spark.sql.session.timeZone": "Asia/Tokyo"}
+    for name, value in settings.items():
+        theirs.conf.set(name, value)
+    assert run_monthly(adapt_session(theirs), inputs[1]) == expected
+    assert {name: theirs.conf.get(name) for name in settings} == settings
+    assert adapt_session(spark) is spark
 
 
 def test_the_digest_would_notice(spark: SparkSession, inputs: dict[int, Path]) -> None:

@@ -115,10 +115,20 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
             complain(traceback.format_exc())
+        if _is_surroundings(error):
+            complain(str(error))
+            return Exit.ENVIRONMENT
         complain(f"dobo has a bug: {type(error).__name__}: {error}")
         complain("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
         return Exit.BUG
     return result if isinstance(result, int) else Exit.SUCCESS
+
+
+def _is_surroundings(error: Exception) -> bool:
+    """Whether Java or Spark is missing or set up in a way that cannot work."""
+    from dobonomodo.engine import JavaMissing, SessionConflict, SettingRefused, SparkMissing
+
+    return isinstance(error, JavaMissing | SparkMissing | SettingRefused | SessionConflict)
 
 
 _CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE"})

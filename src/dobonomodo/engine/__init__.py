@@ -6,6 +6,7 @@ from dobonomodo.engine.session import (
     SessionConflict,
     SettingRefused,
     SparkMissing,
+    adapt_session,
     open_session,
 )
 
@@ -16,6 +17,7 @@ __all__ = [
     "SessionConflict",
     "SettingRefused",
     "SparkMissing",
+    "adapt_session",
     "find_java",
     "open_session",
     "require_java",

@@ -105,6 +105,18 @@ def open_session(
     return session
 
 
+def adapt_session(session: SparkSession) -> SparkSession:
+    """A session to compute in, for a user who brings one: the same Spark, with the settings on which results depend.
+
+    The user's session is left as it was found; where its settings are ours already, it is taken as it is.
+    """
+    if all(str(session.conf.get(name, None)).lower() == value.lower() for name, value in RESULT_SETTINGS.items()):
+        return session
+    own = session.newSession()
+    _set_all(own, RESULT_SETTINGS)
+    return own
+
+
 def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str]) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
