@@ -391,7 +391,9 @@ class _Datasets:
         target = drawing.pick(others)
         columns = [each["name"] for each in self.made[-1]["dataset"]["main_table"]["columns"]]
         shared = [name for name in columns if name in main and name != "no"]
-        number = next(each for each in self.made if each["dataset"]["id"] == target)["dataset"]["main_table"]["columns"][0]
+        number = next(each for each in self.made if each["dataset"]["id"] == target)["dataset"]["main_table"][
+            "columns"
+        ][0]
         pair = {"source_column": "qty" if "qty" in main else "no", "target_column": number["name"]}
         if shared and target == self.made[-1]["dataset"]["id"] and drawing.chance(50):
             name = drawing.pick(shared)
@@ -798,7 +800,9 @@ class _Projects:
             return None
         for key in keys:
             if not key.name.startswith("_"):
-                self.set(self.stored(key.name), key.kind, next(each.bound for each in scope.columns if each.name == key.name))
+                self.set(
+                    self.stored(key.name), key.kind, next(each.bound for each in scope.columns if each.name == key.name)
+                )
         return {"group_by": [Formula(key) for key in keys], "aggregations": made}
 
     def output(self) -> None:

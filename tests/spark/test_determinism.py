@@ -103,8 +103,9 @@ def test_the_digest_would_notice(spark: SparkSession, inputs: dict[int, Path]) -
 
 
 def _digest_with_chance(spark: SparkSession, folder: Path) -> str:
-    from dobonomodo.engine.digest import HASHES, ROWS, digest_columns, render_digest
+    from dobonomodo.engine.digest import digest_columns, hash_rows, render_digest
 
     frame = spark.read.parquet(str(folder / "orders")).selectExpr("*", "uuid() AS _row_id")
-    row: Any = frame.selectExpr(*digest_columns(frame.columns)).first()
-    return render_digest(row[ROWS], [row[name] for name in HASHES])
+    hashed = frame.selectExpr(f"{hash_rows(frame.columns)} AS h")
+    row: Any = hashed.selectExpr(*(f"{sql} AS {name}" for name, sql in digest_columns("h").items())).first()
+    return render_digest(row.asDict())

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from dobonomodo.formula.sql import quote_name
 
 ROWS = "rows"
-HASHES = ("hash_a", "hash_b")
+PARTS = {"hash_low": 22, "hash_middle": 21, "hash_high": 21}
+"""The pieces of a hash, with their bits. Each is summed by itself, so that the sums of a trillion rows fit a BIGINT."""
 
 
-def digest_columns(columns: Sequence[str]) -> list[str]:
-    """SQL aggregates over the rows. Spark's hash passes NULLs over, so each value says whether it is there."""
-    values = ", ".join(f"{quote_name(name)}, {quote_name(name)} IS NULL" for name in columns)
-    return [
-        f"count(1) AS {ROWS}",
-        *(
-            f"sum(CAST(xxhash64({quote_salt(salt)}, {values}) AS DECIMAL(20,0))) AS {name}"
-            for salt, name in enumerate(HASHES)
-        ),
-    ]
+def hash_rows(columns: Sequence[str]) -> str:
+    """SQL for the hash of a row. Spark's hash passes NULLs over, so each value says whether it is there."""
+    return f"xxhash64({', '.join(f'{quote_name(name)}, {quote_name(name)} IS NULL' for name in columns)})"
 
 
-def quote_salt(number: int) -> str:
-    """A number that makes the two hashes differ."""
-    return f"{number}L"
+def digest_columns(hashed: str) -> dict[str, str]:
+    """SQL aggregates over a column of hashes; rows without one do not count."""
+    sums = {}
+    shift = 0
+    for name, bits in PARTS.items():
+        sums[name] = f"sum(shiftrightunsigned({hashed}, {shift}) & {(1 << bits) - 1}L)"
+        shift += bits
+    return {ROWS: f"count({hashed})", **sums}
 
 
-def render_digest(rows: int, sums: Sequence[object]) -> str:
-    """The digest as short text: the sums modulo 2**64, and the number of rows."""
-    parts = "".join(f"{int(str(each or 0).split('.')[0]) % 2**64:016x}" for each in sums)
-    return f"{parts}-{rows}"
+def render_digest(sums: Mapping[str, Any]) -> str:
+    """The digest as short text: the sum of the hashes modulo 2**64, and the number of rows."""
+    total = shift = 0
+    for name, bits in PARTS.items():
+        total += int(sums[name] or 0) << shift
+        shift += bits
+    return f"{total % 2**64:016x}-{sums[ROWS]}"

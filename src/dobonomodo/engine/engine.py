@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dobonomodo.engine.digest import HASHES, ROWS, digest_columns, render_digest
+from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_suspects
-from dobonomodo.engine.frames import Frames, Mark, RunContext, seed_of, tracker
+from dobonomodo.engine.frames import TRACKER, Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, Typed, render_formula
 from dobonomodo.formula.sql import quote_name
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-CHOSEN = "#chosen"
+SEQ = "#seq"
+HASH = "#hash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,30 +129,36 @@ class SparkEngine:
 
         started = time.monotonic()
         working = frames.make(step.before.node)
+        chosen = render_formula(write.rows.condition, frames.facts) if isinstance(write.rows, Keep) else "TRUE"
+        hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
+        trackers = [quote_name(name) for name in working.columns if name.startswith(TRACKER)]
+        prepared = working.selectExpr(
+            *(quote_name(name) for name in write.columns),
+            *trackers,
+            f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}",
+            f"{hashed} AS {quote_name(HASH)}",
+        )
+        # One look, below the selection, where Spark cannot see that nothing is chosen and leave the look out.
         seen = Observation()
-        chosen = write.rows.condition if isinstance(write.rows, Keep) else None
-        if chosen is not None:
-            # Computed below the look, where Spark cannot see that it is never true and leave the look out.
-            working = working.selectExpr("*", f"{render_formula(chosen, frames.facts)} AS {quote_name(CHOSEN)}")
-        counted = working.observe(seen, *(F.expr(sql).alias(name) for name, sql in counting.metrics(step).items()))
-        kept = counted if chosen is None else counted.where(quote_name(CHOSEN))
-        rows = kept.selectExpr(*(quote_name(name) for name in write.columns))
-        written = Observation()
-        final = rows.observe(written, *(F.expr(sql) for sql in digest_columns(write.columns)))
+        looks = {**counting.metrics(step), **digest_columns(quote_name(HASH))}
+        counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in looks.items()))
+        final = counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(
+            *(quote_name(name) for name in write.columns)
+        )
         columns = {name: step.before.columns[name] for name in write.columns}
         details = writer.write(final, write, seq=step.spec.seq, columns=columns)
-        number = int(written.get[ROWS])
+        metrics = seen.get
         result = OutputResult(
             seq=step.spec.seq,
             table=write.destination.name,
             destination=str(write.destination),
-            rows=number,
-            digest=render_digest(number, [written.get[name] for name in HASHES]),
+            rows=int(metrics[ROWS]),
+            digest=render_digest(metrics),
             columns=columns,
             seconds=time.monotonic() - started,
             details=details,
         )
-        return result, seen.get
+        return result, metrics
 
 
 class _Counting:
@@ -171,7 +178,7 @@ class _Counting:
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
-        seq = quote_name(OPERATION_SEQ)
+        seq = quote_name(SEQ)
         found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if(({quote_name(tracker(0))} & 1L) <> 0L)"}
         for step in self._plan.steps:
             number = step.spec.seq
