@@ -147,7 +147,7 @@ def write_value(value: Any) -> str:
             return f'DATE("{value.isoformat()}")'
         case _:
             quote = "'" if '"' in value else '"'
-            return quote + value.replace(quote, quote * 2) + quote
+            return f"{quote}{value.replace(quote, quote * 2)}{quote}"
 
 
 # --- evaluating

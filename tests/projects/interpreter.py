@@ -407,7 +407,8 @@ def kind_of(declared: str) -> str:
 
 def _reader(row: Row, joined: Mapping[str, Mapping[str, Any]]) -> Read:
     def read(qualifier: str | None, name: str) -> Any:
-        return joined[qualifier].get(name) if qualifier in joined else row.read(qualifier, name)
+        found = joined.get(qualifier) if qualifier is not None else None
+        return row.read(qualifier, name) if found is None else found.get(name)
 
     return read
 

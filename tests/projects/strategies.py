@@ -292,7 +292,8 @@ class Drawing:
             case "column":
                 return self.leaf(scope, BOOLEAN)[0]
             case "selector" if scope.selectors:
-                return self.pick(scope.selectors)
+                named: Named = self.pick(scope.selectors)
+                return named
             case "seq" if scope.has("_operation_seq"):
                 seq = Known(None, "_operation_seq", INTEGER, 1000)
                 return Apply("=", (self.column(seq, scope.table), Literal(0, INTEGER)), BOOLEAN)
@@ -602,7 +603,7 @@ class _Projects:
             scope = replace(scope, columns=(*scope.columns, *columns))
         if drawing.chance(25) and not arguments:
             new = self.new_column(NEW, [])
-            grouping = {
+            grouping: dict[str, Any] = {
                 "group_by": [Formula(drawing.column(drawing.pick(self.groupable()), MAIN))],
                 "aggregations": [{"column": new, "expression": Formula(Total("SUM", drawing.parsed(scope), DECIMAL))}],
             }
