@@ -209,8 +209,21 @@ class _Evaluator:
         self.run = run
         self.row = row
         self.rows = rows
+        self.known: dict[int, Value | Fault] = {}
+        """By node, since a comparison looks at its operands twice and comparisons nest."""
 
     def value(self, node: Typed) -> Value:
+        if id(node) not in self.known:
+            try:
+                self.known[id(node)] = self._value(node)
+            except Fault as fault:
+                self.known[id(node)] = fault
+        found = self.known[id(node)]
+        if isinstance(found, Fault):
+            raise type(found)(str(found), certain=found.certain)
+        return found
+
+    def _value(self, node: Typed) -> Value:
         match node:
             case Literal():
                 return self._literal(node)
