@@ -12,8 +12,8 @@ from hypothesis import settings
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
-from dobonomodo.formula import check_formula, print_formula, render_formula
-from dobonomodo.formula.typed import Apply, Typed, walk
+from dobonomodo.formula import check_formula, columns_of, flat_name, print_formula, render_formula
+from dobonomodo.formula.typed import Typed, walk
 from dobonomodo.formula.types import DATE, TIMESTAMP, Type
 from dobonomodo.problems import Passage
 from tests.property import reference
@@ -190,24 +190,31 @@ def _values(data: DataFrame, formulas: Sequence[Formula], columns: Sequence[str]
 
 def _explain(spark: SparkSession, formula: Formula, rows: Sequence[Row], types: Mapping[str, Type]) -> str:
     """The smallest part of a formula on which Spark and the reference differ."""
+    parts = sorted(set(walk(formula.node)), key=lambda part: sum(1 for _ in walk(part)))
     for row in rows:
         data = frame(spark, [row], types)
-        parts = sorted(set(walk(formula.node)), key=lambda part: sum(1 for _ in walk(part)))
-        for part in parts[:MOST_PARTS]:
-            value = expected(part, row)
-            if isinstance(value, Fault) or (isinstance(part, Apply) and part.function.is_aggregate):
-                continue
-            sql = render_formula(part, RUN)
-            try:
-                got: object = decode(data.selectExpr(encode(sql, part.type)).collect()[0][0], part.type)
-            except FAILURES as error:
-                got = _first_line(error)
-            if not same(got, value):  # type: ignore[arg-type]
-                used = {
-                    name: row[name] for name in row if f"'{name}'" in repr(part) or name.split(".")[-1] in repr(part)
-                }
-                return f"  {sql[:600]}\n  expected {value!r}\n  got      {got!r}\n  with {used}"
+        known = [(part, value) for part in parts[:MOST_PARTS] if not isinstance(value := expected(part, row), Fault)]
+        sqls = [encode(render_formula(part, RUN), part.type) for part, _ in known]
+        for (part, value), sql, got in zip(known, sqls, _each(data, [part for part, _ in known], sqls), strict=True):
+            if isinstance(got, Exception) or not same(got, value):
+                shown = _first_line(got) if isinstance(got, Exception) else repr(got)
+                used = {flat_name(column): row[flat_name(column)] for column in columns_of(part)}
+                return f"  {sql[:600]}\n  expected {value!r}\n  got      {shown}\n  with {used}"
     return "  no single part differs on its own"
+
+
+def _each(data: DataFrame, parts: Sequence[Typed], sqls: Sequence[str]) -> Iterator[Value | Exception]:
+    """The value of each part, in one query if it works."""
+    try:
+        row = data.selectExpr(*(f"{sql} AS `r{at}`" for at, sql in enumerate(sqls))).collect()[0]
+    except FAILURES:
+        for part, sql in zip(parts, sqls, strict=True):
+            try:
+                yield decode(data.selectExpr(sql).collect()[0][0], part.type)
+            except FAILURES as error:
+                yield error
+    else:
+        yield from (decode(value, part.type) for part, value in zip(parts, row, strict=True))
 
 
 def _first_line(error: Exception) -> str:

@@ -16,7 +16,7 @@ from typing import assert_never
 
 from dobonomodo.formula import RunFacts
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, walk
-from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product
+from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product, type_sum
 
 MICROS_OF_DAY = 86_400_000_000
 EPOCH = date(1970, 1, 1).toordinal()
@@ -171,6 +171,13 @@ def fit(value: Fraction | Decimal | int, kind: Type) -> Value:
     if not -(2**63) <= whole < 2**63:
         raise Overflow(str(value))
     return int(whole)
+
+
+def negative(value: int | Decimal, kind: Type) -> Value:
+    """The number with the other sign, every digit kept; as for zero minus the number, it may have one digit less."""
+    if isinstance(kind, DecimalType) and abs(Fraction(value)) >= Fraction(10) ** type_sum(kind, kind).right.whole:
+        raise Overflow(str(value), certain=False)
+    return fit(-Fraction(value), kind)
 
 
 def _int32(value: int) -> int:
@@ -357,7 +364,7 @@ class _Evaluator:
             case "NOT", [bool(condition)]:
                 return not condition
             case "NEGATE", [int() | Decimal() as number]:
-                return fit(-Fraction(number), node.type)
+                return negative(number, node.type)
             case "+", [int() | Decimal() as left, int() | Decimal() as right]:
                 return fit(Fraction(left) + Fraction(right), node.type)
             case "-", [int() | Decimal() as left, int() | Decimal() as right]:
@@ -755,7 +762,7 @@ def _day_of(value: Day | Moment) -> Day:
 
 
 CALLS: dict[str, Callable[..., Value]] = {
-    "ABS": lambda node, number: fit(abs(Fraction(number)), node.type),
+    "ABS": lambda node, number: negative(number, node.type) if number < 0 else number,
     "ROUND": _rounding(lambda units, rest: units + (rest >= HALF)),
     "ROUNDUP": _rounding(lambda units, rest: units + (rest > 0)),
     "ROUNDDOWN": _rounding(lambda units, rest: units),

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from dobonomodo.formula.functions.dates import days
 from dobonomodo.formula.functions.signature import Argument, RunFacts
-from dobonomodo.formula.sql import cast, literal, quote_name
+from dobonomodo.formula.sql import cast, literal, negate, quote_name
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
 
 
@@ -59,7 +59,7 @@ def _render_operation(node: Operation, sqls: list[str]) -> str:
         case "NOT", [sql]:
             return f"(NOT {sql})"
         case "NEGATE", [sql]:
-            return f"(- {sql})"
+            return negate(sql, node.type)
         case (("IS NULL" | "IS NOT NULL" as operator), [sql]):
             return f"({sql} {operator})"
         case (("IN" | "NOT IN" as operator), [sql, *items]):

@@ -50,3 +50,21 @@ def literal(value: Value, kind: Type) -> str:
 def cast(sql: str, kind: Type) -> str:
     """A conversion; in ANSI mode it fails rather than lose a digit before the point."""
     return f"CAST({sql} AS {kind.sql})"
+
+
+EXACT_SIGN_DIGITS = 34
+"""Digits up to which Spark's own minus and abs are exact; beyond, they round (4.3), and the sign is changed in writing."""
+
+
+def negate(sql: str, kind: Type) -> str:
+    """A number with the other sign."""
+    if not isinstance(kind, DecimalType) or kind.precision <= EXACT_SIGN_DIGITS:
+        return f"(- {sql})"
+    return cast(f"replace(concat('-', CAST({sql} AS STRING)), '--', '')", kind)
+
+
+def absolute(sql: str, kind: Type) -> str:
+    """A number without its sign."""
+    if not isinstance(kind, DecimalType) or kind.precision <= EXACT_SIGN_DIGITS:
+        return f"abs({sql})"
+    return cast(f"replace(CAST({sql} AS STRING), '-', '')", kind)

@@ -19,7 +19,7 @@ from dobonomodo.formula.functions.signature import (
     sig,
     text,
 )
-from dobonomodo.formula.sql import cast
+from dobonomodo.formula.sql import absolute, cast
 from dobonomodo.formula.typed import Literal, Typed, Value, decimal_of
 from dobonomodo.formula.types import (
     DECIMAL,
@@ -75,6 +75,10 @@ def _round_with(template: str) -> Callable[[Sequence[Argument], RunFacts], str]:
     return render
 
 
+def _absolute(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return absolute(arguments[0].sql, arguments[0].type)
+
+
 def _whole(arguments: Sequence[Typed]) -> Type:
     kind = arguments[0].type
     return DecimalType(min(MAX_DIGITS, kind.whole + 1), 0) if isinstance(kind, DecimalType) and kind.scale else kind
@@ -119,7 +123,7 @@ _ROUNDUP = _round_with("CASE WHEN {0} < 0BD THEN floor({0}, {1}) ELSE ceil({0}, 
 _ROUNDDOWN = _round_with("CASE WHEN {0} < 0BD THEN ceil({0}, {1}) ELSE floor({0}, {1}) END")
 
 NUMBERS: tuple[Function, ...] = (
-    fn("ABS", sig(number, to=same_as_first), "abs({0})",
+    fn("ABS", sig(number, to=same_as_first), _absolute,
        "A number without its sign.",
        "ABS(-2.5) = 2.5", "ABS(3) = 3", "ISNULL(ABS(NULL))"),
     fn("ROUND", sig(number, maybe(places), to=rounded), _ROUND,
