@@ -36,6 +36,7 @@ OF_ONE = (
     ),
     *("1 / {a}", "{a} - 1", "{a} * 100", "{a} > 0.005", "{a} + NULL", "MAX({a}, 0)"),
 )
+MOST_SCALE = 38
 TYPES_AT_ONCE = 4
 ROWS = 40
 FORMULAS_AT_ONCE = 40
@@ -47,7 +48,8 @@ def draw_type(generator: random.Random) -> Type:
     if generator.random() < 0.15:
         return INTEGER
     precision = generator.choice((38, 38, generator.randint(1, 38)))
-    return DecimalType(precision, generator.choice((0, min(10, precision), generator.randint(0, precision))))
+    scale = generator.choice((0, min(10, precision), generator.randint(0, precision)))
+    return DecimalType(precision, min(scale, MOST_SCALE))
 
 
 def check(text: str, scope: Scope) -> Formula:

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-SEQ = "#seq"
-HASH = "#hash"
+SEQ = " seq"
+HASH = " hash"
 
 
 @dataclass(frozen=True, slots=True)

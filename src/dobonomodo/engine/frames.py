@@ -36,8 +36,8 @@ from dobonomodo.problems.run import AppendDataLoad, DataLoad
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-MATCHES = "#matches"
-CANDIDATE = "`#candidate`"
+MATCHES = " matches"
+CANDIDATE = "` candidate`"
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
 """Marks the message by which a join with more than one match stops the job."""
 
@@ -52,7 +52,7 @@ class RunContext:
     """The date at which bitemporal rows must be valid."""
 
 
-TRACKER = "#selected"
+TRACKER = " selected"
 BITS = 62
 """Operations that one hidden column can remember."""
 
@@ -316,10 +316,10 @@ class Frames:
         source = self._flat_source(node)
         columns = list(node.schema.joined[node.alias])
         fields = ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
-        candidates = quote_name("#candidates")
-        key_names = [f"#key{number}" for number in range(len(keys))]
+        candidates = quote_name(" candidates")
+        key_names = [f" key{number}" for number in range(len(keys))]
         keyed = [F.expr(self._sql(right)).alias(name) for name, (_, right) in zip(key_names, keys, strict=True)]
-        listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias("#candidates"))
+        listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias(" candidates"))
         equal = [
             f"{self._guarded(left, node.only)} = {quote_name(name)}"
             for name, (left, _) in zip(key_names, keys, strict=True)
@@ -327,7 +327,7 @@ class Frames:
         condition = " AND ".join([self._sql(node.only), *equal])
         joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
-        found = quote_name("#found")
+        found = quote_name(" found")
         own = [quote_name(name) for name in self._frame(node.rows).columns]
         narrowed = joined.selectExpr(*own, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
         used = list(

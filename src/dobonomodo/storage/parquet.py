@@ -15,8 +15,8 @@ from dobonomodo.storage.schema import find_differences
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FILE_NUMBER = "#file"
-ROW_NUMBER = "#row"
+FILE_NUMBER = " file"
+ROW_NUMBER = " row"
 
 
 def read_parquet(spark: SparkSession, files: Sequence[Path], use: DatasetUse) -> DataFrame:
