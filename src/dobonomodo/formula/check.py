@@ -269,7 +269,7 @@ class _Checker:
     def _negate(self, node: tree.Negate) -> Typed:
         operand = self.check(node.operand)
         if isinstance(operand, Literal) and isinstance(operand.value, Decimal | int) and is_number(operand.type):
-            return _number(-Decimal(operand.value))
+            return _number(Decimal(operand.value).copy_negate())
         if operand.type == NULL:
             operand = Literal(None, INTEGER)
         if not is_number(operand.type) and operand.type != UNKNOWN:
