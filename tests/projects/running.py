@@ -162,8 +162,13 @@ class _Writer:
     def __init__(self, outputs: list[Output]) -> None:
         self._outputs = outputs
 
-    def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
-        """Keep the rows."""
+    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Output:
+        """Take the rows."""
         del write
-        self._outputs.append(Output(seq, tuple(columns), take_rows(frame, columns)))
+        return Output(seq, tuple(columns), take_rows(frame, columns))
+
+    def publish(self, staged: Output, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Keep the rows."""
+        del rows, digest
+        self._outputs.append(staged)
         return {}

@@ -21,7 +21,8 @@ from dobonomodo.model import load_definitions
 from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Source
-from dobonomodo.storage import list_files, read_parquet
+from dobonomodo.storage import read_parquet
+from dobonomodo.storage.files import list_files
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,15 +135,16 @@ class _Files:
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         path = self._folder / use.table if use.table == "orders" else self._folder / f"{use.table}.parquet"
-        files = list_files(path, suffixes=(".parquet",))
-        return [StoredRows(read_parquet(self._spark, files, use))]
+        return [StoredRows(read_parquet(self._spark, list_files(path), use, links=self._folder / "links"))]
 
 
 class _Nowhere:
     """Computes every row and every column, and keeps none."""
 
-    def write(self, frame: DataFrame, write: object, *, seq: int, columns: Mapping[str, Any]) -> Mapping[str, Any]:
+    def stage(self, frame: DataFrame, write: object, *, seq: int, columns: Mapping[str, Any]) -> None:
         frame.write.format("noop").mode("overwrite").save()
+
+    def publish(self, staged: object, *, rows: int, digest: str) -> Mapping[str, Any]:
         return {}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -82,13 +82,15 @@ def show_problems(problems: Sequence[Problem]) -> None:
         sys.stderr.write(render.render_full(problems, color=colored(sys.stderr)) + "\n")
 
 
-def show_json(thing: str, data: Any, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:
+def show_json(thing: str, data: Any, *, problems: Iterable[Problem | Mapping[str, Any]] = (), ok: bool = True) -> None:
     """The one JSON document of a command."""
     document = {
         "schema": f"dobo/{thing}/1",
         "ok": ok,
         "data": data,
-        "problems": [render.render_json(problem) for problem in problems],
+        "problems": [
+            render.render_json(problem) if isinstance(problem, Problem) else dict(problem) for problem in problems
+        ],
     }
     show(json.dumps(document, ensure_ascii=False, indent=2, default=_plain))
 

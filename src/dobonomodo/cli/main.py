@@ -20,6 +20,9 @@ from dobonomodo.cli.init import init
 from dobonomodo.cli.ls import ls, show_one
 from dobonomodo.cli.period import period
 from dobonomodo.cli.plan import plan
+from dobonomodo.cli.run import cancel, resume, verify
+from dobonomodo.cli.run import run as run_project
+from dobonomodo.cli.runs import runs
 from dobonomodo.cli.schema import schema
 from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
@@ -41,6 +44,10 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("validate", validate),
     ("test", test),
     ("plan", plan),
+    ("run", run_project),
+    ("resume", resume),
+    ("cancel", cancel),
+    ("verify", verify),
     ("apply", apply),
     ("activate", activate),
     ("deactivate", deactivate),
@@ -55,6 +62,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 for _name, _command in _COMMANDS:
     app.command(_name)(_command)
 app.add_typer(period, name="period")
+app.add_typer(runs, name="runs")
 
 
 def _show_version(value: bool) -> None:
@@ -131,8 +139,8 @@ def _is_surroundings(error: Exception) -> bool:
     return isinstance(error, JavaMissing | SparkMissing | SettingRefused | SessionConflict)
 
 
-_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE"})
-_CONFIGURATION = frozenset({"WORKSPACE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND"})
+_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD"})
+_CONFIGURATION = frozenset({"WORKSPACE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND", "CREDENTIAL_NOT_FOUND"})
 
 
 def refuse(arguments: list[str], problems: Sequence[Problem]) -> int:
@@ -148,4 +156,4 @@ def refuse(arguments: list[str], problems: Sequence[Problem]) -> int:
     return Exit.USAGE if codes & _CONFIGURATION else Exit.FAILURE
 
 
-_NAMES = frozenset({name for name, _ in _COMMANDS} | {"period"})
+_NAMES = frozenset({name for name, _ in _COMMANDS} | {"period", "runs"})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -67,8 +67,12 @@ class Outcome:
 class Writer(Protocol):
     """Puts rows where they belong."""
 
-    def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
-        """Write all rows of a frame, once; what it returns is kept with the result."""
+    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+        """Compute and write all rows of a frame, once, where nobody reads them yet."""
+        ...
+
+    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Make what was staged what readers find; what it returns is kept with the result."""
         ...
 
 
@@ -86,8 +90,13 @@ class SparkEngine:
         reader: Reader,
         writer: Writer,
         as_of: date | None = None,
+        skip: Collection[int] = (),
+        done: Callable[[tuple[OperationCounts, ...], OutputResult], None] | None = None,
     ) -> Outcome:
-        """Compute and write every output of a plan, in order. Raises ``RunFailed``; outputs before that stay."""
+        """Compute and write every output of a plan, in order. Raises ``RunFailed``; outputs before that stay.
+
+        ``skip`` are outputs that need not be written again; ``done`` hears of each one that was.
+        """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start))
         counting = _Counting(plan)
@@ -97,12 +106,14 @@ class SparkEngine:
         counts: tuple[OperationCounts, ...] = counting.counts({}, {})
         for step in plan.steps:
             write = step.lowered.write
-            if write is None:
+            if write is None or step.spec.seq in skip:
                 continue
             with self._explaining(plan, facts, frames, until=step):
                 result, metrics = self._write(frames, step, write, counting, writer)
             outputs.append(result)
             counts = counting.counts(metrics, {each.seq: each.rows for each in outputs})
+            if done is not None:
+                done(counts, result)
         return Outcome(counts, tuple(outputs))
 
     @contextmanager
@@ -146,19 +157,34 @@ class SparkEngine:
             *(quote_name(name) for name in write.columns)
         )
         columns = {name: step.before.columns[name] for name in write.columns}
-        details = writer.write(final, write, seq=step.spec.seq, columns=columns)
+        staged = writer.stage(final, write, seq=step.spec.seq, columns=columns)
         metrics = seen.get
+        rows, digest = int(metrics[ROWS]), render_digest(metrics)
+        details = writer.publish(staged, rows=rows, digest=digest)
         result = OutputResult(
             seq=step.spec.seq,
             table=write.destination.name,
             destination=str(write.destination),
-            rows=int(metrics[ROWS]),
-            digest=render_digest(metrics),
+            rows=rows,
+            digest=digest,
             columns=columns,
             seconds=time.monotonic() - started,
             details=details,
         )
         return result, metrics
+
+    def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
+        """The digest of stored rows, as ``run`` gives it for rows that it writes."""
+        from pyspark.sql import functions as F
+
+        hashed = frame.selectExpr(f"{hash_rows(columns)} AS {quote_name(HASH)}")
+        sums = digest_columns(quote_name(HASH))
+        found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in sums.items())).first()
+        return render_digest(found.asDict() if found is not None else {})
+
+    def interrupt(self) -> None:
+        """Stop what Spark is doing for us."""
+        self._spark.interruptAll()
 
 
 class _Counting:

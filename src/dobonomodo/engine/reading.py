@@ -1,30 +1,13 @@
-"""What the engine needs to know of stored rows. Storages give it; the engine does not know them."""
+"""How the engine asks for stored rows; what they are is said where they are stored."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER, StoredRows
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-FILE_NUMBER = " file"
-ROW_NUMBER = " row"
-"""Names of ours start with a blank, which no name of a user's does."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredRows:
-    """The rows of one location, with declared columns in their declared types and whatever system columns are stored.
-
-    Rows without a stored id are told apart by ``FILE_NUMBER`` and ``ROW_NUMBER``, if the frame has them, else by their natural key.
-    """
-
-    frame: DataFrame
-    period: str | None = None
-    """The period that all rows belong to, where the location says it."""
+__all__ = ["FILE_NUMBER", "ROW_NUMBER", "Reader", "StoredRows"]
 
 
 class Reader(Protocol):

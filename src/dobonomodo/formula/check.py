@@ -17,7 +17,7 @@ from dobonomodo.formula.functions.signature import Function, Parameter, Signatur
 from dobonomodo.formula.functions.signature import piece as text_piece
 from dobonomodo.formula.parse import MAX_DEPTH, MAX_TOKENS, parse
 from dobonomodo.formula.print import print_formula
-from dobonomodo.formula.render import rendered_size
+from dobonomodo.formula.render import rendered_depth, rendered_size
 from dobonomodo.formula.scope import Scope
 from dobonomodo.formula.typed import (
     Apply,
@@ -68,6 +68,9 @@ from dobonomodo.problems.formula import (
 
 MAX_SQL = 100_000
 """Characters of Spark SQL that one expression may become; ten times as many exhaust the memory of the driver."""
+MAX_SQL_DEPTH = 200
+"""Brackets and CASEs inside each other, of which some functions need several. Between 210 and 320 of them fill the stack
+of 1 MB that a thread of Java has by default, when Spark's parser runs before Java has compiled it (4.3)."""
 
 HOLE = Literal(None, UNKNOWN)
 """Stands where a problem was reported, so that checking can go on around it."""
@@ -128,8 +131,12 @@ class _Checker:
             self._check_grouping()
         if wanted is not None:
             checked = self._want(checked, wanted, node, what=what)
-        if not _failed(self.problems) and rendered_size(checked) > MAX_SQL:
+        if _failed(self.problems):
+            return checked
+        if rendered_size(checked) > MAX_SQL:
             return self._too_large(node, SyntaxReason.TOO_MANY_PARTS, MAX_TOKENS)
+        if rendered_depth(checked) > MAX_SQL_DEPTH:
+            return self._too_large(node, SyntaxReason.TOO_DEEP, MAX_SQL_DEPTH)
         return checked
 
     def _check_grouping(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import assert_never
@@ -19,20 +20,8 @@ def render_column(column: ColumnRef) -> str:
 
 def render_formula(node: Typed, run: RunFacts, *, column: Callable[[ColumnRef], str] = render_column) -> str:
     """The expression for Spark; its type there is ``node.type``. ``column`` says how columns are found."""
-    match node:
-        case Literal():
-            return literal(node.value, node.type)
-        case ColumnRef():
-            return column(node)
-        case Cast():
-            return cast(render_formula(node.operand, run, column=column), node.type)
-        case Apply():
-            arguments = [Argument(render_formula(each, run, column=column), each) for each in node.operands]
-            return node.function.render(node.way, arguments, run)
-        case Operation():
-            return _render_operation(node, [render_formula(each, run, column=column) for each in node.operands])
-        case _:
-            assert_never(node)
+    sqls = [render_formula(each, run, column=column) for each in node.operands]
+    return column(node) if isinstance(node, ColumnRef) else _render_node(node, sqls, run)
 
 
 def rendered_size(node: Typed) -> int:
@@ -49,7 +38,38 @@ def rendered_size(node: Typed) -> int:
     return len(sql) + sum(sql.count(mark) * size for mark, size in zip(marks, sizes, strict=True))
 
 
+def rendered_depth(node: Typed) -> int:
+    """How deep the SQL of an expression will be nested, found without building it: each bracket and CASE is a level."""
+    depths = [rendered_depth(each) for each in node.operands]
+    if isinstance(node, Literal | ColumnRef):
+        return 1
+    depth_by_mark = {chr(_FIRST_MARK + at): depth for at, depth in enumerate(depths)}
+    level = deepest = 0
+    for piece in _PIECE.findall(_render_node(node, list(depth_by_mark), _NO_RUN)):
+        level += (piece in ("(", "CASE")) - (piece in (")", "END"))
+        deepest = max(deepest, level + depth_by_mark.get(piece, 0))
+    return deepest
+
+
 _NO_RUN = RunFacts(datetime(2000, 1, 1, tzinfo=UTC), "", date(2000, 1, 1), date(2000, 1, 1))
+_FIRST_MARK = 0xF0000
+"""Where the characters begin that stand for operands while SQL is measured; nothing else is written with them."""
+_PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")
+
+
+def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run: RunFacts) -> str:
+    match node:
+        case Literal():
+            return literal(node.value, node.type)
+        case Cast():
+            return cast(sqls[0], node.type)
+        case Apply():
+            arguments = [Argument(sql, each) for sql, each in zip(sqls, node.operands, strict=True)]
+            return node.function.render(node.way, arguments, run)
+        case Operation():
+            return _render_operation(node, sqls)
+        case _:
+            assert_never(node)
 
 
 def _render_operation(node: Operation, sqls: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dobonomodo.problems.problem import Example, Problem, listed
+from dobonomodo.problems.problem import LISTED_AT_MOST, Example, Problem, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +119,140 @@ class SparkFailed(Problem):
         return "`dobo --debug` shows Spark's own report"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CredentialNotFound(Problem):
+    """A datasource refers to a secret that is not there."""
+
+    code: ClassVar[str] = "CREDENTIAL_NOT_FOUND"
+    example: ClassVar[Example] = Example("credential_ref: env://PASWORD", "credential_ref: env://WAREHOUSE_PASSWORD")
+
+    datasource: str
+    reference: str
+    reason: str
+
+    def message(self) -> str:
+        return f"the credential `{self.reference}` of datasource `{self.datasource}` {self.reason}"
+
+    def hint(self) -> str | None:
+        return "set the variable, or put the secret into the file, before the run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputChanged(Problem):
+    """Files that a run reads are no longer what they were when it took its snapshot."""
+
+    code: ClassVar[str] = "INPUT_CHANGED"
+    example: ClassVar[Example] = Example("dobo resume RUN (orders.parquet was replaced)", "dobo run PROJECT --period P")
+
+    changes: tuple[str, ...]
+
+    def message(self) -> str:
+        shown = "; ".join(self.changes[:LISTED_AT_MOST])
+        more = len(self.changes) - LISTED_AT_MOST
+        return f"inputs changed since the run took its snapshot: {shown}" + (f" and {more} more" if more > 0 else "")
+
+    def hint(self) -> str | None:
+        return "start a new run, which reads the files as they are now"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunHeld(Problem):
+    """Another run of the same project and period is at work."""
+
+    code: ClassVar[str] = "RUN_HELD"
+    example: ClassVar[Example] = Example("dobo run monthly-sales -p 2026-01 (twice at once)", "dobo run ... --wait")
+
+    project: str
+    period: str
+    holder: str
+    since: str
+
+    def message(self) -> str:
+        return f"project `{self.project}` and period `{self.period}` are held by {self.holder} since {self.since}"
+
+    def hint(self) -> str | None:
+        return "wait for it with --wait, or look at it with `dobo runs list`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunNotFound(Problem):
+    """No run has this id, or several start with it."""
+
+    code: ClassVar[str] = "RUN_NOT_FOUND"
+    example: ClassVar[Example] = Example("dobo resume 2026", "dobo resume 20260203-080000-3f9a")
+
+    id: str
+    known: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"there is no run `{self.id}`" if not self.known else f"`{self.id}` fits more than one run"
+
+    def hint(self) -> str | None:
+        return f"one of {listed(self.known)}" if self.known else "`dobo runs list` shows the runs there are"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeRefused(Problem):
+    """A run cannot be continued."""
+
+    code: ClassVar[str] = "RESUME_REFUSED"
+    example: ClassVar[Example] = Example("dobo resume RUN (a later run has finished)", "dobo run PROJECT --period P")
+
+    run: str
+    reason: str
+
+    def message(self) -> str:
+        return f"run `{self.run}` cannot be resumed: {self.reason}"
+
+    def hint(self) -> str | None:
+        return "start a new run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCancelled(Problem):
+    """Somebody stopped the run."""
+
+    code: ClassVar[str] = "RUN_CANCELLED"
+    example: ClassVar[Example] = Example("dobo cancel RUN", "dobo run PROJECT --period P")
+
+    run: str
+
+    def message(self) -> str:
+        return f"run `{self.run}` was cancelled; outputs that it had published stay"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInterrupted(Problem):
+    """The run was interrupted before its end."""
+
+    code: ClassVar[str] = "RUN_INTERRUPTED"
+    example: ClassVar[Example] = Example("Ctrl-C during dobo run", "dobo resume RUN")
+
+    run: str
+    reason: str = ""
+
+    def message(self) -> str:
+        return f"run `{self.run}` was interrupted" + (f": {self.reason}" if self.reason else "")
+
+    def hint(self) -> str | None:
+        return f"dobo resume {self.run}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigestDiffers(Problem):
+    """Rows are not, or not any more, those that a run recorded."""
+
+    code: ClassVar[str] = "DIGEST_DIFFERS"
+    example: ClassVar[Example] = Example("an output that was edited by hand", "dobo run PROJECT --period P")
+
+    table: str
+    expected: str
+    found: str
+
+    def message(self) -> str:
+        return f"output `{self.table}`: recorded {self.expected}, found {self.found}"
+
+
 RUN_PROBLEMS: tuple[type[Problem], ...] = (
     JoinMultipleMatches,
     ArithmeticOverflow,
@@ -127,4 +261,12 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     AppendDataLoad,
     OutputWrite,
     SparkFailed,
+    CredentialNotFound,
+    InputChanged,
+    RunHeld,
+    RunNotFound,
+    ResumeRefused,
+    RunCancelled,
+    RunInterrupted,
+    DigestDiffers,
 )

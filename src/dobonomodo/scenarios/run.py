@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.engine.engine import Outcome, SparkEngine
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import RunFacts, Type
-from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
-from dobonomodo.model import Column, Dataset, DataSource, DataType, Definitions, Places, Project, Table
-from dobonomodo.model.schema import TypeName
+from dobonomodo.formula.types import DATE, INTEGER, TEXT
+from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import column_types
+from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.plan.system import ALWAYS, PERIOD, PERIOD_FROM, PERIOD_TO, SYNONYMS, is_system
@@ -359,10 +359,18 @@ class _Capture:
         self._datasets, self._outputs, self._registered, self._period = datasets, outputs, registered, period
         self._stored = stored
 
-    def write(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Mapping[str, Any]:
-        """Take the rows; periods of one run add up, and append adds to what is there."""
+    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+        """Take the rows."""
         del seq
-        rows = take_rows(frame, columns)
+        return write, columns, take_rows(frame, columns)
+
+    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Keep the rows; periods of one run add up, and append adds to what is there."""
+        del rows, digest
+        write, columns, taken = staged
+        return self._keep(write, columns, taken)
+
+    def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> Mapping[str, Any]:
         name = write.destination.name
         periods = self._stored.setdefault(str(write.destination), {})
         kept = periods.get(self._period.identifier, []) if write.mode == "append" else []
@@ -374,29 +382,11 @@ class _Capture:
         return {}
 
     def _register(self, name: str, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> None:
-        mode: Any = "period" if PERIOD in columns else "bitemporal" if PERIOD_FROM in columns else "snapshot"
-        declared = tuple(
-            Column(name=column, type=declare(kind)) for column, kind in columns.items() if not is_system(column)
-        )
-        dataset = Dataset(id=name, name=name, main_table=Table(name=name, temporal_mode=mode, columns=declared))
+        dataset = registered_dataset(name, columns)
         version = max(self._datasets.versions(name), default=0) + 1
         known = KnownDataset(dataset, version, registered={"columns": list(columns)})
         self._datasets.add(known, rows)
         self._registered[name] = known
-
-
-_NAMES: dict[Type, TypeName] = {
-    TEXT: "string",
-    INTEGER: "integer",
-    BOOLEAN: "boolean",
-    DATE: "date",
-    TIMESTAMP: "timestamp",
-}
-
-
-def declare(kind: Type) -> DataType:
-    """The declared type of a column that a formula computed."""
-    return DataType("decimal", kind.precision, kind.scale) if isinstance(kind, DecimalType) else DataType(_NAMES[kind])
 
 
 # --- comparing

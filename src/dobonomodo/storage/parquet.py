@@ -2,46 +2,176 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.problems import RunFailed
-from dobonomodo.problems.run import AppendDataLoad, DataLoad
-from dobonomodo.storage.schema import find_differences
+from dobonomodo.storage.faults import loading_failed
+from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER
+from dobonomodo.storage.schema import find_differences, spark_type
 
 if TYPE_CHECKING:
+    import pyarrow.parquet
     from pyspark.sql import DataFrame, SparkSession
 
-FILE_NUMBER = " file"
-ROW_NUMBER = " row"
+_PLAIN = re.compile(r"[A-Za-z0-9_./=+-]+")
 
 
-def read_parquet(spark: SparkSession, files: Sequence[Path], use: DatasetUse) -> DataFrame:
+@dataclass(frozen=True, slots=True)
+class ParquetFile:
+    """A file that was looked into: how Spark is to read it, and how many rows it has."""
+
+    path: Path
+    columns: tuple[tuple[str, str], ...]
+    rows: int
+
+
+def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
+    """Look at the end of a file, where it says what is in it; raises if that is not what the dataset declares."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            metadata, schema = file.metadata, file.schema_arrow
+            uncounted = _uncounted_nulls(file, use)
+    except (pa.ArrowException, OSError) as fault:
+        raise loading_failed(use, f"`{path}` cannot be read as Parquet: {_first_line(fault)}") from fault
+    old_times = {
+        metadata.schema.column(at).path
+        for at in range(metadata.num_columns)
+        if metadata.schema.column(at).physical_type == "INT96"
+    }
+    columns = tuple(
+        (field.name, "timestamp" if field.name in old_times else spark_type(field.type)) for field in schema
+    )
+    differences = find_differences(columns, use)
+    if differences:
+        raise loading_failed(use, f"`{path}` is not as declared", differences=differences)
+    nulls = _nulls(metadata) | uncounted
+    for name in use.columns:
+        if name not in use.nullable and name.casefold() in nulls:
+            raise loading_failed(use, f"column `{name}` of `{path}` has no value in some rows, and is not nullable")
+    return ParquetFile(path, columns, metadata.num_rows)
+
+
+def _nulls(metadata: pyarrow.parquet.FileMetaData) -> set[str]:
+    """The columns that have a NULL somewhere, as the file itself keeps count."""
+    found = set()
+    for group in range(metadata.num_row_groups):
+        chunks = metadata.row_group(group)
+        for at in range(chunks.num_columns):
+            statistics = chunks.column(at).statistics
+            if statistics is not None and statistics.has_null_count and statistics.null_count:
+                found.add(chunks.column(at).path_in_schema.casefold())
+    return found
+
+
+def _uncounted_nulls(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> set[str]:
+    """The same for columns that must have values and of which the file keeps no count; those are read."""
+    needed = {name.casefold() for name in use.columns if name not in use.nullable}
+    uncounted = set()
+    for group in range(file.metadata.num_row_groups):
+        chunks = file.metadata.row_group(group)
+        for at in range(chunks.num_columns):
+            statistics = chunks.column(at).statistics
+            if statistics is None or not statistics.has_null_count:
+                uncounted.add(chunks.column(at).path_in_schema)
+    wanted = [name for name in uncounted if name.casefold() in needed]
+    return {
+        name.casefold()
+        for name in wanted
+        if any(batch.column(0).null_count for batch in file.iter_batches(columns=[name]))
+    }
+
+
+def read_parquet(spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path) -> DataFrame:
     """The rows of some files, declared columns in their declared types, with the number of each row's file and its place there.
 
-    The position is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later).
+    The position is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
+    folder for links to files whose names Spark would skip or take for patterns.
     """
-    frame = spark.read.parquet(*(str(path) for path in files))
-    differences = find_differences(frame, use)
-    if differences:
-        kind = AppendDataLoad if use.role == "append" else DataLoad
-        raise RunFailed(
-            kind(dataset_id=use.dataset_id, detail="the files are not as declared", differences=differences)
-        )
-    names = ", ".join(quote_text(path.resolve().as_uri().replace("file:///", "file:/")) for path in files)
-    place = "regexp_replace(_metadata.file_path, '^file:/+', 'file:/')"
-    present = {name.casefold(): name for name in frame.columns}
+    inspected = [inspect_parquet(path, use) for path in files]
+    if not inspected:
+        return _nothing(spark, use)
+    safe = [_safe_path(file.path, links, number) for number, file in enumerate(inspected)]
+    groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+    for file, path in zip(inspected, safe, strict=True):
+        groups.setdefault(file.columns, []).append(path)
+    frames = [_read_group(spark, columns, paths, safe, use) for columns, paths in groups.items()]
+    frame = frames[0]
+    for other in frames[1:]:
+        frame = frame.unionByName(other, allowMissingColumns=True)
+    return frame
+
+
+def _read_group(
+    spark: SparkSession,
+    columns: Sequence[tuple[str, str]],
+    paths: Sequence[Path],
+    files: Sequence[Path],
+    use: DatasetUse,
+) -> DataFrame:
+    """Files with the very same columns. Their schema is known, so that Spark needs no job to find it."""
+    schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns)
+    frame = spark.read.schema(schema).parquet(*(str(path) for path in paths))
+    present = {name.casefold(): name for name, _ in columns}
     declared = [
         f"CAST({quote_name(present[name.casefold()])} AS {kind.sql}) AS {quote_name(name)}"
         for name, kind in use.columns.items()
     ]
-    stored = [quote_name(name) for name in frame.columns if name.startswith("_")]
+    known = {name.casefold() for name in use.columns}
+    stored = [quote_name(name) for name, _ in columns if name.startswith("_") and name.casefold() not in known]
+    number = "1"
+    if len(files) > 1:
+        names = ", ".join(quote_text(f"file:{path}") for path in files)
+        number = f"array_position(array({names}), regexp_replace(_metadata.file_path, '^file:/+', 'file:/'))"
     return frame.selectExpr(
         *declared,
         *stored,
-        f"array_position(array({names}), {place}) AS {quote_name(FILE_NUMBER)}",
+        f"{number} AS {quote_name(FILE_NUMBER)}",
         f"_metadata.row_index AS {quote_name(ROW_NUMBER)}",
     )
+
+
+def _nothing(spark: SparkSession, use: DatasetUse) -> DataFrame:
+    """No rows, with every column that rows would have."""
+    from dobonomodo.plan.system import TEMPORAL
+
+    columns = {**use.columns, **TEMPORAL[use.temporal_mode]}
+    fields = ", ".join(f"{quote_name(name)} {kind.sql}" for name, kind in columns.items())
+    numbers = f"{quote_name(FILE_NUMBER)} BIGINT, {quote_name(ROW_NUMBER)} BIGINT"
+    return spark.createDataFrame([], f"{fields}, {numbers}")
+
+
+def _safe_path(path: Path, links: Path, number: int) -> Path:
+    """A path that Spark takes literally: it skips names with ``_`` or ``.`` in front, and reads ``*?[]{}`` as patterns."""
+    if _PLAIN.fullmatch(str(path)) and not path.name.startswith(("_", ".")):
+        return path
+    links.mkdir(parents=True, exist_ok=True)
+    link = links / f"file-{abs(hash_text(str(path))):016x}-{number}.parquet"
+    link.unlink(missing_ok=True)
+    link.symlink_to(path)
+    return link
+
+
+def hash_text(text: str) -> int:
+    """A number for a text, the same in every process."""
+    import hashlib
+
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
+
+
+def count_rows(folder: Path) -> int:
+    """The number of rows in all Parquet files of a folder, from what the files say themselves."""
+    import pyarrow.parquet as pq
+
+    return sum(pq.read_metadata(path).num_rows for path in sorted(folder.glob("*.parquet")))
+
+
+def _first_line(fault: BaseException) -> str:
+    return next(iter(str(fault).splitlines()), type(fault).__name__)

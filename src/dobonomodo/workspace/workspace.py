@@ -6,24 +6,31 @@ import getpass
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import RunFacts
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
+from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.resolution import check_resolver
-from dobonomodo.problems import Problem, Rejected, Source, in_order
+from dobonomodo.problems import Problem, Rejected, RunFailed, Source, in_order
 from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
 from dobonomodo.problems.operation import DatasetMissing, PeriodNotRunnable, ProjectNotRunnable, ResolverNotFound
+from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 
 if TYPE_CHECKING:
-    from dobonomodo.store import Change, Store, Version
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.runs import Listener, Output, Restored, Runner, RunView
+    from dobonomodo.store import Change, Run, Store, Version
+    from dobonomodo.workspace.running import Computing, RunData
 
 FILE = "dobo.yaml"
 FOLDERS = ("datasources", "resolvers", "calendars", "datasets", "projects", "scenarios")
@@ -44,6 +51,8 @@ class PlannedRun:
     period: Period
     version: int | None
     status: str
+    datasets: _Datasets
+    definitions: Definitions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +61,15 @@ class Applied:
 
     changes: tuple[Change, ...]
     conflicts: Mapping[str, tuple[ColumnConflict, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How Spark is to be reached for one command, where that differs from the workspace."""
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
 
 
 class Workspace:
@@ -91,6 +109,261 @@ class Workspace:
         """What the files define, without what could not be read."""
         return self._definitions
 
+    # --- running
+
+    def run(
+        self,
+        project_id: str,
+        *,
+        period: str,
+        as_of: date | None = None,
+        started_at: datetime | None = None,
+        spark: SparkSession | None = None,
+        draft: bool = False,
+        override_closed: bool = False,
+        wait: bool = False,
+        listener: Listener | None = None,
+        session: SessionOptions | None = None,
+    ) -> RunView:
+        """Run a project for a period. Raises ``Rejected`` before anything is read; a run that fails says so itself.
+
+        A Spark session that is passed in is left running and configured as it was found.
+        """
+        from dobonomodo.runs import Restored, take_snapshot
+        from dobonomodo.workspace.running import new_run_id
+
+        planned = self.plan(
+            project_id, period=period, started_at=started_at, draft=draft, override_closed=override_closed, to_run=True
+        )
+        plan, facts = planned.plan, planned.facts
+        valid_on = as_of or facts.period_start
+        own = planned.definitions
+        restored = Restored(plan, facts, valid_on, own.datasources, planned.status, None)
+        run_id = new_run_id(now())
+
+        def snapshot(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+            known = {(use.dataset_id, use.version): None for use in plan.uses}
+            used = {use.resolver_id for use in plan.uses}
+            return take_snapshot(
+                plan,
+                facts,
+                as_of=valid_on,
+                version=planned.version,
+                status=planned.status,
+                datasets=[found for key in known if (found := planned.datasets.find(*key)) is not None],
+                resolvers=[each.document() for name, each in own.resolvers.items() if name in used],
+                datasources=own.datasources,
+                inputs=inputs,
+                versions=_versions(),
+            )
+
+        data = self._data(run_id, restored)
+        return self._with_frames(
+            self._runner(listener).start(
+                run_id,
+                restored,
+                data,
+                lambda: self._computing(data, spark, session),
+                version=planned.version,
+                snapshot=snapshot,
+                warnings=planned.problems,
+                wait=wait,
+            )
+        )
+
+    def resume(
+        self,
+        run_id: str,
+        *,
+        spark: SparkSession | None = None,
+        wait: bool = False,
+        listener: Listener | None = None,
+        session: SessionOptions | None = None,
+    ) -> RunView:
+        """Continue a run that failed or was killed: same snapshot, same clock, same rows; published outputs stay."""
+        from dobonomodo.runs import restore_snapshot
+
+        record = self._find_run(run_id)
+        restored = restore_snapshot(record.snapshot)
+        data = self._data(record.id, restored)
+        runner = self._runner(listener)
+        computing = partial(self._computing, data, spark, session)
+        return self._with_frames(runner.resume(record, restored, data, computing, wait=wait))
+
+    def cancel(self, run_id: str) -> RunView:
+        """Have a run stop; what it has published stays."""
+        from dobonomodo.runs.runner import cancel_run
+
+        return cancel_run(self.store, self._find_run(run_id), at=now())
+
+    def verify(
+        self,
+        run_id: str,
+        *,
+        replay: bool = False,
+        spark: SparkSession | None = None,
+        session: SessionOptions | None = None,
+    ) -> tuple[RunView, tuple[Problem, ...]]:
+        """Whether the outputs of a run are still what it recorded; with ``replay``, whether computing again gives the same."""
+        from dobonomodo.engine.engine import SparkEngine
+        from dobonomodo.runs import restore_snapshot
+        from dobonomodo.workspace.running import Discard
+
+        view = self.find_run(run_id)
+        restored = restore_snapshot(view.snapshot)
+        engine_session = self._session(spark, session)
+        engine = SparkEngine(engine_session)
+        found: dict[int, str] = {}
+        if replay:
+            data = self._data(view.id, restored)
+            changes = data.find_changes(listing=True)
+            if changes:
+                raise Rejected([InputChanged(changes=changes)])
+            data.prepare()
+            discard = Discard()
+            engine.run(
+                restored.plan, restored.facts, reader=data.reader(engine_session), writer=discard, as_of=restored.as_of
+            )
+            data.clear()
+            found = discard.digests
+        else:
+            for output in view.outputs.values():
+                found[output.seq] = self._digest_of(engine, engine_session, view, output)
+        problems = [
+            DigestDiffers(table=output.table, expected=output.digest, found=found.get(output.seq, "nothing"))
+            for output in view.outputs.values()
+            if found.get(output.seq) != output.digest
+        ]
+        return view, tuple(problems)
+
+    def _digest_of(self, engine: SparkEngine, session: SparkSession, view: RunView, output: Output) -> str:
+        later = self._replaced_by(view, output)
+        if later is not None:
+            return f"the rows of run {later}"
+        try:
+            frame = self._frame(view, output, session)
+        except (RunFailed, OSError) as fault:
+            return f"what cannot be read ({fault})"
+        return engine.digest(frame, list(output.columns))
+
+    def _replaced_by(self, view: RunView, output: Output) -> str | None:
+        """The later run whose rows are now where an output wrote."""
+        for other in self.store.list_runs(period=view.period):
+            if other.created_at <= view.created_at:
+                continue
+            for each in other.progress.get("outputs", ()):
+                same = [each["location"].get(key) for key in ("folder", "table", "datasource_id")]
+                if same == [output.location.get(key) for key in ("folder", "table", "datasource_id")]:
+                    return other.id
+        return None
+
+    def _frame(self, view: RunView, output: Output, spark: SparkSession) -> DataFrame:
+        from dobonomodo.runs import restore_snapshot
+        from dobonomodo.workspace.running import output_frame
+
+        sources = restore_snapshot(view.snapshot).datasources
+        return output_frame(
+            spark, view, output, root=self.root, datasources={**self._definitions.datasources, **sources}
+        )
+
+    def runs(
+        self, *, project: str | None = None, period: str | None = None, status: str | None = None, limit: int = 100
+    ) -> tuple[RunView, ...]:
+        """The latest runs, newest first."""
+        from dobonomodo.runs import view_run
+
+        store = self._existing_store()
+        if store is None:
+            return ()
+        listed = store.list_runs(project=project, period=period, status=status, limit=limit)
+        return tuple(self._with_frames(view_run(run)) for run in listed)
+
+    def find_run(self, run_id: str) -> RunView:
+        """A run by its id, or by enough of its beginning or end to tell it from the others."""
+        from dobonomodo.runs import view_run
+
+        return self._with_frames(view_run(self._find_run(run_id)))
+
+    def _find_run(self, run_id: str) -> Run:
+        store = self._existing_store()
+        if store is not None:
+            if (found := store.get_run(run_id)) is not None:
+                return found
+            known = [
+                run for run in store.list_runs(limit=10_000) if run.id.startswith(run_id) or run.id.endswith(run_id)
+            ]
+            if len(known) == 1:
+                return known[0]
+            if known:
+                raise Rejected([RunNotFound(id=run_id, known=tuple(run.id for run in known))])
+        raise Rejected([RunNotFound(id=run_id)])
+
+    def _with_frames(self, view: RunView) -> RunView:
+        """A run whose outputs can be read."""
+        outputs = {
+            name: replace(output, read=partial(self._frame, view, output)) for name, output in view.outputs.items()
+        }
+        return replace(view, outputs=outputs)
+
+    def _runner(self, listener: Listener | None) -> Runner:
+        from dobonomodo.runs import Runner
+        from dobonomodo.runs.runner import Who
+        from dobonomodo.workspace.running import holder_of_lease, is_dead
+
+        person = who()
+        return Runner(self.store, who=Who(person, holder_of_lease(person)), is_dead=is_dead, listener=listener)
+
+    def _data(self, run_id: str, restored: Restored) -> RunData:
+        from dobonomodo.workspace.running import RunData
+
+        sandbox = self._definitions.datasources.get(self.settings.sandbox) or self._sandbox_folder
+        draft = restored.status == "draft"
+        if draft and isinstance(sandbox, Path):
+            sandbox = sandbox / restored.plan.project.id
+        return RunData(
+            root=self.root,
+            run=run_id,
+            planned=restored,
+            registry=(lambda: self._sandbox_store) if draft else (lambda: self.store),
+            sandbox=sandbox,
+        )
+
+    def _computing(self, data: RunData, spark: SparkSession | None, options: SessionOptions | None) -> Computing:
+        from dobonomodo.engine.engine import SparkEngine
+        from dobonomodo.workspace.running import Computing
+
+        session = self._session(spark, options)
+        return Computing(SparkEngine(session), data.reader(session))
+
+    def _session(self, spark: SparkSession | None, options: SessionOptions | None) -> SparkSession:
+        from dobonomodo.engine import adapt_session, open_session
+
+        if spark is not None:
+            return adapt_session(spark)
+        settings, chosen = self.settings.spark, options or SessionOptions()
+        own = chosen.master is not None or chosen.remote is not None
+        return open_session(
+            master=chosen.master if own else settings.master,
+            remote=chosen.remote if own else settings.remote,
+            conf={**{name: str(value) for name, value in settings.conf.items()}, **chosen.conf},
+        )
+
+    @property
+    def _sandbox_folder(self) -> Path:
+        named = self.settings.sandbox not in self._definitions.datasources
+        return self.root / (self.settings.sandbox if named else DEFAULT_SANDBOX)
+
+    @cached_property
+    def _sandbox_store(self) -> Store:
+        """Where drafts register datasets, apart from everybody's."""
+        from dobonomodo.store import open_store
+
+        self._sandbox_folder.mkdir(parents=True, exist_ok=True)
+        return open_store("sqlite:///registered.db", root=self._sandbox_folder)
+
+    def _existing_sandbox_store(self) -> Store | None:
+        return self._sandbox_store if (self._sandbox_folder / "registered.db").exists() else None
+
     # --- checking
 
     def problems(self) -> tuple[Problem, ...]:
@@ -99,7 +372,7 @@ class Workspace:
         own = self._definitions
         for places in (*(each.places for each in own.resolvers.values()), *own.broken.get("resolver", {}).values()):
             found.extend(check_resolver(places))
-        datasets = _Datasets(own, self._existing_store)
+        datasets = _Datasets(own, self._existing_store, sandbox=self._existing_sandbox_store)
         for project in own.projects.values():
             found.extend(self._plan(project, datasets).problems)
         for project, uncertain_from in own.salvaged:
@@ -141,20 +414,22 @@ class Workspace:
             if to_run and live.status != "active":
                 raise Rejected([ProjectNotRunnable(project_id=project_id, status=live.status)])
             project, datasets = self._recorded_project(live), _Datasets(None, lambda: self.store)
-            planned = self._plan(project, datasets, period=found, definitions=self._recorded_definitions())
+            definitions = self._recorded_definitions()
+            planned = self._plan(project, datasets, period=found, definitions=definitions)
         else:
             if to_run and (status := self._resting_status(project_id)) is not None:
                 raise Rejected([ProjectNotRunnable(project_id=project_id, status=status)])
             self._require_readable(project_id)
             project = self._find(self._definitions.projects, "project", project_id)
-            datasets = _Datasets(self._definitions, self._existing_store, count=True)
+            definitions = self._definitions
+            datasets = _Datasets(definitions, self._existing_store, count=True, sandbox=self._existing_sandbox_store)
             planned = self._plan(project, datasets, period=found)
         if planned.plan is None:
             failed = any(problem.severity == "error" for problem in planned.problems)
             raise Rejected(in_order([*self._load_problems, *planned.problems]) if failed else self.problems())
         version = live.version if live is not None else None
         status = live.status if live is not None else "draft"
-        return PlannedRun(planned.plan, planned.problems, facts, found, version, status)
+        return PlannedRun(planned.plan, planned.problems, facts, found, version, status, datasets, definitions)
 
     def _plan(
         self,
@@ -433,20 +708,32 @@ class _Datasets:
     """The datasets that planning can use: those of the files, as they would be recorded, over those of the store."""
 
     def __init__(
-        self, definitions: Definitions | None, store: Callable[[], Store | None], *, count: bool = False
+        self,
+        definitions: Definitions | None,
+        store: Callable[[], Store | None],
+        *,
+        count: bool = False,
+        sandbox: Callable[[], Store | None] = lambda: None,
     ) -> None:
         self._definitions = definitions
         self._open = store
         self._count = count
+        self._open_sandbox = sandbox
 
     @cached_property
     def _store(self) -> Store | None:
         return self._open()
 
+    @cached_property
+    def _sandbox(self) -> Store | None:
+        """What drafts have registered."""
+        return self._open_sandbox()
+
     def ids(self) -> Sequence[str]:
         files = self._definitions
         own = (*files.datasets, *files.broken.get("dataset", {})) if files is not None else ()
-        recorded = self._store.list_definitions("dataset") if self._store is not None else ()
+        stores = [store for store in (self._store, self._sandbox) if store is not None]
+        recorded = [version for store in stores for version in store.list_definitions("dataset")]
         return tuple(dict.fromkeys([*own, *(version.id for version in recorded)]))
 
     def versions(self, dataset_id: str) -> Sequence[int]:
@@ -466,20 +753,23 @@ class _Datasets:
             and version in (None, self._number(own, needed=version is not None))
         ):
             return KnownDataset(own, self._number(own))
-        if self._store is None:
-            return None
-        if version is None:
-            found = self._store.get_active_version("dataset", dataset_id)
-            if found is not None and own is not None and found.version == self._number(own, needed=True):
-                return None
-        else:
-            found = self._store.get_version("dataset", dataset_id, version=version)
+        found = self._recorded(self._store, dataset_id, version, own) if self._store is not None else None
+        if found is None and self._sandbox is not None and own is None:
+            found = self._recorded(self._sandbox, dataset_id, version, own)
         if found is None:
             return None
         registered = found.location
         return KnownDataset(
             load_recorded(found, Dataset), found.version, registered=registered, has_period=_has_period(registered)
         )
+
+    def _recorded(self, store: Store, dataset_id: str, version: int | None, own: Dataset | None) -> Version | None:
+        if version is not None:
+            return store.get_version("dataset", dataset_id, version=version)
+        found = store.get_active_version("dataset", dataset_id)
+        if found is not None and own is not None and found.version == self._number(own, needed=True):
+            return None
+        return found
 
     def _own(self, dataset_id: str) -> Dataset | None:
         return self._definitions.datasets.get(dataset_id) if self._definitions is not None else None
@@ -575,6 +865,20 @@ def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
         if key not in seen:
             seen.add(key)
             yield problem
+
+
+def _versions() -> dict[str, str]:
+    """The programs that a run is computed with."""
+    import platform
+    from importlib import metadata
+
+    from dobonomodo import __version__
+
+    found = {"dobonomodo": __version__, "python": platform.python_version()}
+    for name in ("pyspark", "pyarrow"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
 
 
 def now() -> datetime:

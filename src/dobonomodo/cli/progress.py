@@ -1,0 +1,205 @@
+"""How a run looks while it works: live lines on a terminal, one plain line for each change of state elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.cli.console import Settings, colored, complain, say
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from dobonomodo.plan import Plan, Step
+    from dobonomodo.runs import Operation, RunView
+
+MARKS = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
+
+
+def make_progress() -> PlainProgress | LiveProgress:
+    """Live on a terminal, plain in a file or a pipe."""
+    live = sys.stderr.isatty() and not Settings.quiet
+    return LiveProgress() if live else PlainProgress()
+
+
+class PlainProgress:
+    """One line for each change of state."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown: set[int] = set()
+
+    def started(self, run: RunView, plan: Plan) -> None:
+        """The run has its record."""
+        del plan
+        which = "draft, into the sandbox" if run.draft else f"version {run.version}"
+        self._line(f"run {run.id}: {run.project} ({which}), period {run.period}")
+
+    def working(self, what: str) -> None:
+        """What comes next."""
+        self._line(what)
+
+    def output_started(self, step: Step) -> None:
+        """Spark computes an output."""
+        self._line(f"{step.spec.seq} {step.spec.name}: computing and writing")
+
+    def advanced(self, run: RunView) -> None:
+        """An output is published, and what led to it is known."""
+        for operation in run.operations:
+            if operation.rows_in is not None and operation.seq not in self._shown:
+                self._shown.add(operation.seq)
+                self._line(f"{operation.seq} {operation.name} ({operation.type}): {describe_counts(operation)}")
+
+    def finished(self, run: RunView) -> None:
+        """The run is over."""
+        del run
+
+    def _line(self, text: str) -> None:
+        say(f"[{time.monotonic() - self._began:6.1f} s] {text}")
+
+
+class LiveProgress:
+    """A table that fills while Spark works."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
+        self._began = time.monotonic()
+        self._what = "starting"
+        self._operations: Sequence[Operation] = ()
+        self._active: int | None = None
+        self._live = Live(
+            console=self._console,
+            refresh_per_second=8,
+            get_renderable=self._render,
+            transient=True,
+            redirect_stderr=False,
+        )
+
+    def started(self, run: RunView, plan: Plan) -> None:
+        """The run has its record."""
+        del plan
+        which = "draft, into the sandbox" if run.draft else f"version {run.version}"
+        self._live.stop()
+        self._console.print(f"run [bold]{run.id}[/]: {run.project} ({which}), period [bold]{run.period}[/]")
+        self._operations = run.operations
+        self._live.start()
+
+    def working(self, what: str) -> None:
+        """What comes next."""
+        self._what = what
+        if not self._live.is_started:
+            self._live.start()
+
+    def output_started(self, step: Step) -> None:
+        """Spark computes an output."""
+        self._active = step.spec.seq
+        self._what = f"computing {step.spec.name}"
+
+    def advanced(self, run: RunView) -> None:
+        """An output is published, and what led to it is known."""
+        self._operations = run.operations
+        self._active = None
+
+    def finished(self, run: RunView) -> None:
+        """The run is over; its table stays on the screen with the summary."""
+        del run
+        self._live.stop()
+
+    def stop(self) -> None:
+        """Give the terminal back."""
+        self._live.stop()
+
+    def _render(self) -> Any:
+        from rich.console import Group
+        from rich.spinner import Spinner
+        from rich.text import Text
+
+        seconds = time.monotonic() - self._began
+        lines: list[Any] = []
+        for operation in self._operations:
+            done = operation.rows_in is not None
+            mark, style = ("✓", "green") if done else ("▸", "cyan") if operation.seq == self._active else ("·", "dim")
+            text = Text(
+                f" {mark} {operation.seq:>4}  {operation.type:<9}  {operation.name}", style=style if not done else ""
+            )
+            if done:
+                text.append(f"  {describe_counts(operation)}", style="dim")
+            lines.append(text)
+        lines.append(Spinner("dots", text=f"{self._what}  {seconds:.0f} s"))
+        return Group(*lines)
+
+
+def describe_counts(operation: Operation) -> str:
+    """The row counts of an operation in words, without those that say nothing."""
+    if operation.rows_in is None:
+        return "not reached"
+    parts = [f"{operation.rows_in:,} rows"]
+    match operation.type:
+        case "update":
+            parts.append(f"{operation.selected or 0:,} changed")
+        case "delete":
+            parts.append(f"{operation.deleted or 0:,} deleted")
+        case "aggregate" | "append":
+            parts.append(f"{operation.added or 0:,} added")
+        case _:
+            parts.append(f"{operation.selected or 0:,} written")
+    if operation.seconds is not None:
+        parts.append(f"{operation.seconds:.1f} s")
+    return ", ".join(parts)
+
+
+def show_summary(run: RunView) -> None:
+    """What a run came to, and what one may want to do next."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
+    console.print()
+    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
+    for name, right in (
+        ("seq", True),
+        ("operation", False),
+        ("in", True),
+        ("selected", True),
+        ("added", True),
+        ("deleted", True),
+        ("out", True),
+    ):
+        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    for each in run.operations:
+        numbers = [each.rows_in, each.selected, each.added, each.deleted, each.rows_out]
+        table.add_row(
+            str(each.seq), f"{each.name} [dim]({each.type})[/]", *("" if n is None else f"{n:,}" for n in numbers)
+        )
+    console.print(table)
+    for output in run.outputs.values():
+        where = output.location.get("folder") or output.destination
+        kept = f", dataset {output.dataset_id} v{output.dataset_version}" if output.dataset_version else ""
+        console.print(
+            f"\nwrote [bold]{output.rows:,}[/] rows to [bold]{where}[/]{kept}\n[dim]digest {output.digest}[/]"
+        )
+    color = MARKS.get(run.status, "white")
+    console.print(f"\n[{color}]{run.status}[/] in {run.seconds:.1f} s")
+
+
+def show_end(run: RunView) -> None:
+    """The summary, the problems of a run that failed, and the next command."""
+    if not Settings.quiet:
+        show_summary(run)
+    for problem in run.problems:
+        complain(f"\nerror[{problem['code']}]: {problem['message']}")
+        if problem.get("operation_seq"):
+            complain(f"  --> operation {problem['operation_seq']} `{problem['operation_name']}`")
+        if problem.get("hint"):
+            complain(f"   help: {problem['hint']}")
+    if run.status == "failed":
+        again = "dobo resume " + run.id
+        complain(
+            f"\nto go on from here: {again}" if run.snapshot.get("inputs") is not None else "\nnothing was written"
+        )
+    if run.status == "completed":
+        say(f"next: dobo runs report {run.id}   or   dobo verify {run.id}")

@@ -1,0 +1,209 @@
+"""`dobo run`, `resume`, `cancel` and `verify`: from a checked project to published outputs, and back to them."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop, usage_error
+from dobonomodo.cli.plan import moment, plan
+
+if TYPE_CHECKING:
+    from dobonomodo.runs import RunView
+    from dobonomodo.workspace import SessionOptions
+
+Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://...")]
+Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")]
+Conf = Annotated[list[str] | None, typer.Option("--spark-conf", metavar="K=V", help="A setting of Spark.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run of the same project and period.")]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or enough of it.")]
+
+
+def run(
+    project: Annotated[str, typer.Argument(help="The id of the project.")],
+    period: Annotated[
+        list[str], typer.Option("--period", "-p", metavar="P", help="A period; several times for several.")
+    ],
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="D", help="The day on which bitemporal rows must be valid.")
+    ] = None,
+    started_at: Annotated[
+        str | None, typer.Option("--started-at", metavar="T", help="The clock of the run instead of the present.")
+    ] = None,
+    override_closed: Annotated[
+        bool, typer.Option("--override-closed", help="Run although the period is closed.")
+    ] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="The files as they are, into the sandbox.")] = False,
+    master: Master = None,
+    remote: Remote = None,
+    spark_conf: Conf = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be read, done and written.")] = False,
+    wait: Wait = False,
+    as_json: Json = False,
+) -> None:
+    """Run a project for one or more periods, one after the other in date order."""
+    if dry_run:
+        for each in period:
+            plan(project, period=each, started_at=started_at, draft=draft, as_json=as_json)
+        return
+    workspace = open_workspace()
+    periods = sorted(
+        {each: workspace.find_period(each) for each in period}.items(), key=lambda item: item[1].start_date
+    )
+    finished: list[RunView] = []
+    with _ending_cleanly():
+        for identifier, _ in periods:
+            from dobonomodo.cli.progress import make_progress
+
+            progress = make_progress()
+            try:
+                view = workspace.run(
+                    project,
+                    period=identifier,
+                    as_of=_day(as_of),
+                    started_at=moment(started_at),
+                    draft=draft,
+                    override_closed=override_closed,
+                    wait=wait,
+                    listener=progress,
+                    session=_session(master, remote, spark_conf),
+                )
+            finally:
+                _release(progress)
+            finished.append(view)
+            if not as_json:
+                _show_end(view)
+            if view.status != "completed":
+                break
+    _leave(finished, as_json=as_json, thing="run")
+
+
+def resume(
+    run_id: RunId,
+    master: Master = None,
+    remote: Remote = None,
+    spark_conf: Conf = None,
+    wait: Wait = False,
+    as_json: Json = False,
+) -> None:
+    """Continue a run that failed or was killed; what it has published is not written again."""
+    from dobonomodo.cli.progress import make_progress
+
+    progress = make_progress()
+    with _ending_cleanly():
+        try:
+            session = _session(master, remote, spark_conf)
+            view = open_workspace().resume(run_id, wait=wait, listener=progress, session=session)
+        finally:
+            _release(progress)
+    if not as_json:
+        _show_end(view)
+    _leave([view], as_json=as_json, thing="resume")
+
+
+def cancel(run_id: RunId, as_json: Json = False) -> None:
+    """Have a run stop; outputs that it has published stay."""
+    view = open_workspace().cancel(run_id)
+    if as_json:
+        show_json("cancel", view.describe())
+    else:
+        say(f"run {view.id} is cancelled; if it is at work, it stops within seconds")
+
+
+def verify(
+    run_id: RunId,
+    replay: Annotated[bool, typer.Option("--replay", help="Compute everything again and compare.")] = False,
+    master: Master = None,
+    remote: Remote = None,
+    spark_conf: Conf = None,
+    as_json: Json = False,
+) -> None:
+    """Check that the outputs of a run are still what it recorded."""
+    with _ending_cleanly():
+        session = _session(master, remote, spark_conf)
+        view, problems = open_workspace().verify(run_id, replay=replay, session=session)
+    if as_json:
+        show_json("verify", view.describe(), problems=problems, ok=not problems)
+    else:
+        differing = {getattr(problem, "table", None) for problem in problems}
+        how = "computed again" if replay else "read back"
+        for output in view.outputs.values():
+            if output.table not in differing:
+                show(f"{output.table}: {output.rows:,} rows, {how}, digest {output.digest} as recorded")
+        show_problems(list(problems))
+        if not view.outputs:
+            say(f"run {view.id} has published no output")
+    if problems:
+        stop(Exit.FAILURE)
+    if not view.outputs:
+        stop(Exit.NOTHING)
+
+
+def _session(master: str | None, remote: str | None, settings: list[str] | None) -> SessionOptions:
+    from dobonomodo.workspace import SessionOptions
+
+    if master is not None and remote is not None:
+        usage_error("--master and --remote exclude each other")
+    conf = {}
+    for setting in settings or ():
+        name, equal, value = setting.partition("=")
+        if not equal or not name:
+            usage_error(f"`{setting}` is not of the form name=value")
+        conf[name] = value
+    return SessionOptions(master, remote, conf)
+
+
+def _day(text: str | None) -> date | None:
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        usage_error(f"`{text}` is not a day such as 2026-01-31")
+
+
+@contextmanager
+def _ending_cleanly() -> Iterator[None]:
+    """SIGTERM ends a run as Ctrl-C does: with its record written and its lease given back."""
+
+    def end(number: int, frame: Any) -> NoReturn:
+        del number, frame
+        raise SystemExit(143)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _release(progress: Any) -> None:
+    release = getattr(progress, "stop", None)
+    if release is not None:
+        release()
+
+
+def _show_end(view: RunView) -> None:
+    from dobonomodo.cli.progress import show_end
+
+    show_end(view)
+
+
+def _leave(views: list[RunView], *, as_json: bool, thing: str) -> None:
+    last = views[-1]
+    failed = last.status != "completed"
+    if as_json:
+        described = [view.describe() for view in views]
+        problems = [*last.problems, *last.warnings]
+        show_json(thing, described[0] if len(described) == 1 else described, problems=problems, ok=not failed)
+    if not failed:
+        return
+    sys.stderr.flush()
+    retry = any(problem.get("retry_helps") for problem in last.problems)
+    stop(Exit.ENVIRONMENT if retry else Exit.FAILURE)

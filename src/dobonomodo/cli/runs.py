@@ -1,0 +1,81 @@
+"""`dobo runs`: the runs there were, one of them, and the report about it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.run import RunId
+
+runs = typer.Typer(help="List runs, show one, make its report.", no_args_is_help=True)
+
+Project = Annotated[str | None, typer.Option("--project", help="Only runs of this project.")]
+
+
+@runs.command("list")
+def list_runs(
+    project: Project = None,
+    period: Annotated[str | None, typer.Option("--period", "-p", help="Only runs for this period.")] = None,
+    status: Annotated[str | None, typer.Option("--status", help="Only runs with this status.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """The latest runs, newest first."""
+    found = open_workspace().runs(project=project, period=period, status=status, limit=limit)
+    if as_json:
+        show_json("runs", [view.describe() for view in found])
+    elif found:
+        lines = [("RUN", "PROJECT", "PERIOD", "STATUS", "SECONDS", "ROWS", "BY")]
+        lines += [
+            (
+                view.id,
+                view.project + (" (draft)" if view.draft else ""),
+                view.period,
+                view.status,
+                f"{view.seconds:.1f}",
+                f"{sum(output.rows for output in view.outputs.values()):,}",
+                view.by,
+            )
+            for view in found
+        ]
+        widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
+        for line in lines:
+            show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    if not found:
+        say("there are no runs")
+        stop(Exit.NOTHING)
+
+
+@runs.command("show")
+def show_run(run_id: RunId, as_json: Json = False) -> None:
+    """All about one run."""
+    view = open_workspace().find_run(run_id)
+    if as_json:
+        show_json("runs", view.describe(), problems=[*view.problems, *view.warnings], ok=view.status == "completed")
+        return
+    from dobonomodo.cli.progress import show_end
+
+    head = "draft" if view.draft else f"version {view.version}"
+    show(
+        f"run {view.id}: {view.project} ({head}), period {view.period}, by {view.by}, clock {view.started_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    show_end(view)
+
+
+@runs.command("report")
+def report(
+    run_id: RunId,
+    to: Annotated[Path | None, typer.Option("--to", "-o", metavar="FILE", help="Where to write it.")] = None,
+) -> None:
+    """Write the report of a run: one HTML file that needs nothing else."""
+    from dobonomodo.runs.report import render_report
+
+    workspace = open_workspace()
+    view = workspace.find_run(run_id)
+    path = to or workspace.root / ".dobo" / "runs" / view.id / "report.html"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(render_report(view), encoding="utf-8")
+    show(str(path))

@@ -1,0 +1,171 @@
+"""A run as it is recorded, in a form that people and programs can look at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an operation did to how many rows; None where the run did not come so far."""
+
+    seq: int
+    name: str
+    type: str
+    rows_in: int | None = None
+    selected: int | None = None
+    added: int | None = None
+    deleted: int | None = None
+    rows_out: int | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Output:
+    """What an output wrote, and where."""
+
+    seq: int
+    table: str
+    destination: str
+    rows: int
+    digest: str
+    dataset_id: str | None
+    dataset_version: int | None
+    seconds: float
+    columns: Mapping[str, str]
+    location: Mapping[str, Any]
+    read: Callable[[Any], Any] | None = None
+
+    def dataframe(self, spark: Any) -> Any:
+        """The rows as a DataFrame of a Spark session, read from where they were written."""
+        if self.read is None:
+            raise ValueError("this record does not know its workspace")
+        return self.read(spark)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunView:
+    """One run: what it set out from, how far it got, what it wrote."""
+
+    id: str
+    project: str
+    version: int | None
+    period: str
+    status: str
+    by: str
+    started_at: datetime
+    """The clock of the run, which its rows carry."""
+    created_at: datetime
+    updated_at: datetime
+    seconds: float
+    draft: bool
+    operations: tuple[Operation, ...]
+    outputs: Mapping[str, Output]
+    """By table."""
+    last_completed_operation: int | None
+    problems: tuple[Mapping[str, Any], ...] = ()
+    warnings: tuple[Mapping[str, Any], ...] = ()
+    snapshot: Mapping[str, Any] = field(default_factory=dict)
+    attempts: int = 1
+
+    def describe(self) -> dict[str, Any]:
+        """The run as ``--json`` prints it."""
+        return {
+            "run_id": self.id,
+            "project": self.project,
+            "version": self.version,
+            "period": self.period,
+            "status": self.status,
+            "started_at": self.started_at,
+            "seconds": round(self.seconds, 3),
+            "draft": self.draft,
+            "last_completed_operation": self.last_completed_operation,
+            "operations": [
+                {
+                    "seq": each.seq,
+                    "name": each.name,
+                    "type": each.type,
+                    "rows_in": each.rows_in,
+                    "selected": each.selected,
+                    "added": each.added,
+                    "deleted": each.deleted,
+                    "rows_out": each.rows_out,
+                    "seconds": each.seconds,
+                }
+                for each in self.operations
+            ],
+            "outputs": [
+                {
+                    "seq": each.seq,
+                    "table": each.table,
+                    "destination": each.destination,
+                    "rows": each.rows,
+                    "digest": each.digest,
+                    "dataset_id": each.dataset_id,
+                    "dataset_version": each.dataset_version,
+                    "location": dict(each.location),
+                }
+                for each in self.outputs.values()
+            ],
+        }
+
+
+def view_run(run: Run) -> RunView:
+    """The record of the store, read."""
+    snapshot, progress = run.snapshot, run.progress
+    project = snapshot["project"]
+    outputs = [_load_output(each) for each in progress.get("outputs", ())]
+    return RunView(
+        id=run.id,
+        project=run.project,
+        version=run.version,
+        period=run.period,
+        status=run.status,
+        by=run.by,
+        started_at=datetime.fromisoformat(snapshot["started_at"]),
+        created_at=run.created_at,
+        updated_at=run.updated_at,
+        seconds=progress.get("milliseconds", 0) / 1000,
+        draft=project["status"] == "draft",
+        operations=tuple(_load_operation(each) for each in progress.get("operations", ())),
+        outputs={_key(each, outputs): each for each in outputs},
+        last_completed_operation=progress.get("last_completed_operation"),
+        problems=tuple(progress.get("problems", ())),
+        warnings=tuple(progress.get("warnings", ())),
+        snapshot=snapshot,
+        attempts=progress.get("attempts", 1),
+    )
+
+
+def _key(output: Output, outputs: list[Output]) -> str:
+    """The table; with the number of the operation where several write to it."""
+    same = [each for each in outputs if each.table == output.table]
+    return output.table if same[0] is output else f"{output.table}#{output.seq}"
+
+
+def _load_operation(document: Mapping[str, Any]) -> Operation:
+    spent = document.get("milliseconds")
+    counts = {name: document.get(name) for name in ("rows_in", "selected", "added", "deleted", "rows_out")}
+    seconds = spent / 1000 if spent is not None else None
+    return Operation(document["seq"], document["name"], document["type"], **counts, seconds=seconds)
+
+
+def _load_output(document: Mapping[str, Any]) -> Output:
+    return Output(
+        seq=document["seq"],
+        table=document["table"],
+        destination=document["destination"],
+        rows=document["rows"],
+        digest=document["digest"],
+        dataset_id=document.get("dataset_id"),
+        dataset_version=document.get("dataset_version"),
+        seconds=document.get("milliseconds", 0) / 1000,
+        columns=document.get("columns", {}),
+        location=document.get("location", {}),
+    )

@@ -1,0 +1,509 @@
+"""Executes a run: lease, snapshot, inputs, engine, outputs, record. It sees data, engine and store through small protocols."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from dobonomodo.formula import RunFacts, Type
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.relation import Write
+from dobonomodo.problems import Problem, Rejected, RunFailed, render
+from dobonomodo.problems.failpoint import reach
+from dobonomodo.problems.run import InputChanged, ResumeRefused, RunCancelled, RunHeld, RunInterrupted
+from dobonomodo.runs.record import RunView, view_run
+from dobonomodo.runs.snapshot import Restored
+from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Lease, Run, Store
+
+LEASE_SECONDS = 60
+HEARTBEAT_SECONDS = 5
+"""How often a run says that it is alive, and looks whether it was cancelled."""
+
+
+class Data(Protocol):
+    """The rows that a run reads and writes."""
+
+    def pin(self) -> Mapping[str, Any]:
+        """Find and check what there is to read now; gives it as plain data."""
+        ...
+
+    def check(self) -> None:
+        """Refuse destinations that cannot take the rows."""
+        ...
+
+    def find_changes(self, *, listing: bool) -> tuple[str, ...]:
+        """What became of the pinned inputs."""
+        ...
+
+    def prepare(self) -> None:
+        """Make the pinned inputs ready for the engine again, where they are not."""
+        ...
+
+    def find_commit(self, step: Step) -> tuple[int, str] | None:
+        """Rows and digest of what an output published, if it did."""
+        ...
+
+    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+        """Write rows where nobody reads them."""
+        ...
+
+    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Make them what readers find; gives where they are."""
+        ...
+
+    def location(self, step: Step) -> Mapping[str, Any]:
+        """Where a published output is."""
+        ...
+
+    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
+        """Make a published output a dataset, once; gives its version."""
+        ...
+
+    def clear(self) -> None:
+        """Take away what only an unfinished run needs."""
+        ...
+
+
+class Engine(Protocol):
+    """Computes."""
+
+    def run(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        *,
+        writer: Any,
+        as_of: date,
+        skip: Collection[int],
+        done: Callable[[Sequence[Any], Any], None],
+    ) -> Any:
+        """Compute every output and hand it to the writer."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop computing."""
+        ...
+
+
+class Listener(Protocol):
+    """Hears how a run goes."""
+
+    def started(self, run: RunView, plan: Plan) -> None: ...
+    def working(self, what: str) -> None: ...
+    def output_started(self, step: Step) -> None: ...
+    def advanced(self, run: RunView) -> None: ...
+    def finished(self, run: RunView) -> None: ...
+
+
+class Quiet:
+    """Hears nothing."""
+
+    def started(self, run: RunView, plan: Plan) -> None:
+        """Nothing."""
+
+    def working(self, what: str) -> None:
+        """Nothing."""
+
+    def output_started(self, step: Step) -> None:
+        """Nothing."""
+
+    def advanced(self, run: RunView) -> None:
+        """Nothing."""
+
+    def finished(self, run: RunView) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who runs: a name for the record, and one for the lease that tells processes apart."""
+
+    name: str
+    holder: str
+
+
+class Runner:
+    """Takes runs from their start, or from where they stopped, to their end."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        who: Who,
+        is_dead: Callable[[str], bool],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        listener: Listener | None = None,
+    ) -> None:
+        self._store, self._who, self._is_dead, self._clock = store, who, is_dead, clock
+        self._listener = listener or Quiet()
+
+    # --- the two ways in
+
+    def start(
+        self,
+        run_id: str,
+        planned: Restored,
+        data: Data,
+        engine: Callable[[], Engine],
+        *,
+        version: int | None,
+        snapshot: Callable[[Mapping[str, Any] | None], Mapping[str, Any]],
+        warnings: Sequence[Problem] = (),
+        wait: bool = False,
+    ) -> RunView:
+        """A new run. Everything has been checked; from here on only data and the outside world can be at fault."""
+        from dobonomodo.store import Run
+
+        project, period = planned.plan.project.id, planned.facts.period
+        with self._lease(project, period, wait=wait) as heart:
+            fault: RunFailed | None = None
+            inputs: Mapping[str, Any] | None = None
+            self._listener.working("reading inputs")
+            try:
+                data.check()
+                inputs = data.pin()
+            except RunFailed as failed:
+                fault = failed
+            at = self._clock()
+            progress = {
+                "operations": _unreached(planned.plan),
+                "outputs": [],
+                "attempts": 1,
+                "warnings": [render.render_json(problem) for problem in warnings],
+            }
+            run = Run(
+                id=run_id,
+                project=project,
+                version=version,
+                period=period,
+                status=RunStatus.RUNNING,
+                by=self._who.name,
+                created_at=at,
+                updated_at=at,
+                snapshot=snapshot(inputs),
+                progress=progress,
+            )
+            self._store.put_run(run)
+            reach("run.recorded")
+            return self._execute(run, planned, data, engine, heart, fault=fault)
+
+    def resume(
+        self, run: Run, planned: Restored, data: Data, engine: Callable[[], Engine], *, wait: bool = False
+    ) -> RunView:
+        """Continue a run that failed or was killed, from its snapshot."""
+        next_run_status(run.status, RunEvent.RESUME, run=run.id)
+        if planned.inputs is None:
+            reason = "it found no inputs to begin with, so there is nothing to continue"
+            raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+        with self._lease(run.project, run.period, wait=wait) as heart:
+            for other in self._store.list_runs(project=run.project, period=run.period):
+                if other.created_at > run.created_at and other.progress.get("outputs"):
+                    reason = f"run `{other.id}` came after it and wrote outputs"
+                    raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+            changes = data.find_changes(listing=True)
+            if changes:
+                raise Rejected([InputChanged(changes=changes)])
+            progress = {**run.progress, "attempts": run.progress.get("attempts", 1) + 1}
+            progress.pop("problems", None)
+            changed = self._store.change_run_status(
+                run.id,
+                before=run.status,
+                after=next_run_status(run.status, RunEvent.RESUME, run=run.id),
+                at=self._clock(),
+                progress=progress,
+                lease=heart.lease,
+            )
+            return self._execute(changed, planned, data, engine, heart)
+
+    # --- the way through
+
+    def _execute(
+        self,
+        run: Run,
+        planned: Restored,
+        data: Data,
+        engine: Callable[[], Engine],
+        heart: _Heartbeat,
+        *,
+        fault: RunFailed | None = None,
+    ) -> RunView:
+        execution = _Execution(run, planned, data, heart, self._store, self._clock, self._who, self._listener)
+        self._listener.started(view_run(run), planned.plan)
+        try:
+            if fault is not None:
+                raise fault
+            execution.perform(engine)
+        except RunFailed as failed:
+            return execution.fail(failed.problem, cause=failed)
+        except KeyboardInterrupt as interrupt:
+            execution.fail(RunInterrupted(run=run.id), cause=interrupt)
+            raise
+        except BaseException as bug:
+            execution.fail(RunInterrupted(run=run.id, reason=f"{type(bug).__name__}: {bug}"), cause=bug)
+            raise
+        return execution.complete()
+
+    @contextmanager
+    def _lease(self, project: str, period: str, *, wait: bool) -> Iterator[_Heartbeat]:
+        from dobonomodo.store import Held
+
+        while True:
+            at = self._clock()
+            expires = at + timedelta(seconds=LEASE_SECONDS)
+            taken = self._store.take_lease(project, period, holder=self._who.holder, at=at, expires_at=expires)
+            if not isinstance(taken, Held):
+                break
+            if self._is_dead(taken.lease.holder):
+                # Killed on this machine: nobody will give the lease back, and nobody can still be writing.
+                self._store.release_lease(taken.lease)
+                continue
+            if not wait:
+                since = taken.lease.taken_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+                held = RunHeld(project=project, period=period, holder=taken.lease.holder, since=since)
+                raise Rejected([held])
+            self._listener.working(f"waiting for {taken.lease.holder}")
+            time.sleep(1)
+        heart = _Heartbeat(self._store, taken, self._clock)
+        try:
+            yield heart
+        finally:
+            heart.end()
+            self._store.release_lease(heart.lease)
+
+
+class _Execution:
+    """One attempt at a run. It is also the writer that the engine hands its outputs to."""
+
+    def __init__(
+        self,
+        run: Run,
+        planned: Restored,
+        data: Data,
+        heart: _Heartbeat,
+        store: Store,
+        clock: Callable[[], datetime],
+        who: Who,
+        listener: Listener,
+    ) -> None:
+        self._run, self._planned, self._data, self._heart = run, planned, data, heart
+        heart.run_id = run.id
+        self._store, self._clock, self._who, self._listener = store, clock, who, listener
+        self._steps = {step.spec.seq: step for step in planned.plan.steps}
+        self._began = time.monotonic()
+        self._before = int(run.progress.get("milliseconds", 0))
+
+    def perform(self, engine: Callable[[], Engine]) -> None:
+        """Everything from the inputs to the last output."""
+        self._data.prepare()
+        reach("input.pinned")
+        finished = {output["seq"] for output in self._run.progress.get("outputs", ())}
+        for step in self._planned.plan.steps:
+            if step.lowered.write is not None and step.spec.seq not in finished:
+                self._take_up(step, finished)
+        if all(step.lowered.write is None or step.spec.seq in finished for step in self._planned.plan.steps):
+            return
+        self._listener.working("starting Spark")
+        self._heart.engine = engine()
+        self._listener.working("computing")
+        try:
+            self._heart.engine.run(
+                self._planned.plan,
+                self._planned.facts,
+                writer=self,
+                as_of=self._planned.as_of,
+                skip=finished,
+                done=self._done,
+            )
+        except RunFailed:
+            self._check_alive()
+            raise
+
+    def _take_up(self, step: Step, finished: set[int]) -> None:
+        """An output may be published and not recorded, if the run was killed in between: then it is not written again."""
+        commit = self._data.find_commit(step)
+        if commit is None:
+            return
+        rows, digest = commit
+        self._record(step, rows=rows, digest=digest, location=self._data.location(step), milliseconds=0)
+        finished.add(step.spec.seq)
+
+    # --- the engine's writer
+
+    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+        """Write rows where nobody reads them."""
+        self._check_alive()
+        self._listener.output_started(self._steps[seq])
+        return self._data.stage(frame, write, seq=seq, columns=columns)
+
+    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Publish, if the run is still the one that may, and its inputs are still what they were."""
+
+        changes = self._data.find_changes(listing=False)
+        if changes:
+            raise RunFailed(InputChanged(changes=changes))
+        self._check_alive()
+        self._store.check_lease(self._heart.lease)
+        return self._data.publish(staged, rows=rows, digest=digest)
+
+    def _done(self, counts: Sequence[Any], result: Any) -> None:
+        step = self._steps[result.seq]
+        self._record(
+            step,
+            rows=result.rows,
+            digest=result.digest,
+            location=result.details,
+            milliseconds=int(result.seconds * 1000),
+            counts=counts,
+        )
+
+    # --- the record
+
+    def _record(
+        self,
+        step: Step,
+        *,
+        rows: int,
+        digest: str,
+        location: Mapping[str, Any],
+        milliseconds: int,
+        counts: Sequence[Any] = (),
+    ) -> None:
+        write = step.lowered.write
+        if write is None:
+            return
+        number = self._data.register(step, run=self._run.id, at=self._clock(), by=self._who.name)
+        reach("output.registered")
+        output = {
+            "seq": step.spec.seq,
+            "table": write.destination.name,
+            "destination": str(write.destination),
+            "rows": rows,
+            "digest": digest,
+            "dataset_id": write.register_as,
+            "dataset_version": number,
+            "milliseconds": milliseconds,
+            "columns": {name: str(step.before.columns[name]) for name in write.columns},
+            "location": dict(location),
+        }
+        progress = dict(self._run.progress)
+        progress["outputs"] = [*progress.get("outputs", ()), output]
+        progress["operations"] = _merge_counts(progress["operations"], counts, output)
+        progress["last_completed_operation"] = step.spec.seq
+        self._change(RunEvent.ADVANCE, progress)
+        reach("output.recorded")
+        self._listener.advanced(view_run(self._run))
+
+    def complete(self) -> RunView:
+        """The run is done."""
+        reach("run.finishing")
+        seqs = [step.spec.seq for step in self._planned.plan.steps]
+        self._change(RunEvent.COMPLETE, {**self._run.progress, "last_completed_operation": seqs[-1] if seqs else None})
+        self._data.clear()
+        reach("run.finished")
+        return self._finish()
+
+    def fail(self, problem: Problem, *, cause: BaseException) -> RunView:
+        """The run stops here; what was published stays, and a resumed run goes on from there."""
+        if isinstance(problem, RunCancelled):
+            found = self._store.get_run(self._run.id)
+            self._run = found or self._run
+            return self._finish()
+        retry = isinstance(cause, RunFailed) and cause.retry_helps
+        described = {**render.render_json(problem), "retry_helps": retry}
+        try:
+            self._change(RunEvent.FAIL, {**self._run.progress, "problems": [described]})
+        except (Rejected, RunFailed):
+            # Somebody cancelled the run or took it over; their record stands.
+            self._run = self._store.get_run(self._run.id) or self._run
+        return self._finish()
+
+    def _finish(self) -> RunView:
+        view = view_run(self._run)
+        self._listener.finished(view)
+        return view
+
+    def _change(self, event: RunEvent, progress: Mapping[str, Any]) -> None:
+        spent = self._before + int((time.monotonic() - self._began) * 1000)
+        self._run = self._store.change_run_status(
+            self._run.id,
+            before=self._run.status,
+            after=next_run_status(self._run.status, event, run=self._run.id),
+            at=self._clock(),
+            progress={**progress, "milliseconds": spent},
+            lease=self._heart.lease,
+        )
+
+    # --- staying alive
+
+    def _check_alive(self) -> None:
+        if self._heart.stopped:
+            raise RunFailed(RunCancelled(run=self._run.id))
+        found = self._store.get_run(self._run.id)
+        if found is not None and found.status == RunStatus.CANCELLED:
+            raise RunFailed(RunCancelled(run=self._run.id))
+
+
+class _Heartbeat:
+    """Keeps the lease while a run works, and notices when somebody cancels it."""
+
+    def __init__(self, store: Store, lease: Lease, clock: Callable[[], datetime]) -> None:
+        self._store, self._clock = store, clock
+        self.lease = lease
+        self.run_id: str | None = None
+        self.engine: Engine | None = None
+        self.stopped = False
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="dobo-heartbeat", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """The lease is kept no longer."""
+        self._over.set()
+        self._thread.join(timeout=10)
+
+    def _beat(self) -> None:
+        while not self._over.wait(HEARTBEAT_SECONDS):
+            try:
+                expires = self._clock() + timedelta(seconds=LEASE_SECONDS)
+                self.lease = self._store.renew_lease(self.lease, expires_at=expires)
+                found = self._store.get_run(self.run_id) if self.run_id is not None else None
+                self.stopped = found is not None and found.status == RunStatus.CANCELLED
+            except RunFailed as fault:
+                # A store that cannot be reached for a moment is no reason to stop; a lost lease is.
+                self.stopped = fault.problem.code == "LEASE_LOST"
+            if self.stopped and self.engine is not None:
+                self.engine.interrupt()
+
+
+def _unreached(plan: Plan) -> list[dict[str, Any]]:
+    return [{"seq": step.spec.seq, "name": step.spec.name, "type": step.spec.type} for step in plan.steps]
+
+
+def _merge_counts(
+    known: Sequence[Mapping[str, Any]], counts: Sequence[Any], output: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The operations with what a look at the rows has newly found out about them."""
+    found = {each.seq: each for each in counts if each.rows_in is not None}
+    merged = []
+    for operation in known:
+        entry = dict(operation)
+        if (each := found.get(operation["seq"])) is not None:
+            entry |= {name: getattr(each, name) for name in ("rows_in", "selected", "added", "deleted", "rows_out")}
+        if operation["seq"] == output["seq"]:
+            entry |= {"selected": output["rows"], "milliseconds": output["milliseconds"]}
+        merged.append(entry)
+    return merged
+
+
+def cancel_run(store: Store, run: Run, *, at: datetime) -> RunView:
+    """Have a run stop as soon as it notices; one that is not at work any more is cancelled at once."""
+    after = next_run_status(run.status, RunEvent.CANCEL, run=run.id)
+    return view_run(store.change_run_status(run.id, before=run.status, after=after, at=at))

@@ -1,0 +1,175 @@
+"""The snapshot of a run: everything that its result depends on, as plain data, and the way back from it to a plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from dobonomodo.formula import RunFacts
+from dobonomodo.model import Dataset, Definitions, Project, load_definitions
+from dobonomodo.model.datasource import DataSource
+from dobonomodo.plan import KnownDataset, Plan, plan_project
+from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.resolution import Resolved
+from dobonomodo.problems import InternalError, Source
+
+FORMAT = 1
+
+
+def take_snapshot(
+    plan: Plan,
+    facts: RunFacts,
+    *,
+    as_of: date,
+    version: int | None,
+    status: str,
+    datasets: Sequence[KnownDataset],
+    resolvers: Sequence[Mapping[str, Any]],
+    datasources: Mapping[str, DataSource],
+    inputs: Mapping[str, Any] | None,
+    versions: Mapping[str, str],
+) -> dict[str, Any]:
+    """All of it, without secrets: definitions only refer to those."""
+    used = {location.datasource_id for use in plan.uses for location in use.locations}
+    used |= {str(use.registered.get("datasource_id")) for use in plan.uses if use.registered is not None}
+    used |= {step.lowered.write.destination.datasource_id or "" for step in plan.steps if step.lowered.write}
+    return {
+        "format": FORMAT,
+        "project": {
+            "id": plan.project.id,
+            "name": plan.project.name,
+            "version": version,
+            "status": status,
+            "fingerprint": plan.project.fingerprint(),
+            "document": plan.project.document(),
+        },
+        "period": {
+            "identifier": facts.period,
+            "start_date": facts.period_start.isoformat(),
+            "end_date": facts.period_end.isoformat(),
+        },
+        "started_at": facts.started_at.isoformat(),
+        "as_of": as_of.isoformat(),
+        "datasets": [
+            {
+                "version": known.version,
+                "document": known.dataset.document(),
+                "registered": dict(known.registered) if known.registered is not None else None,
+                "has_period": known.has_period,
+            }
+            for known in datasets
+        ],
+        "resolvers": [dict(each) for each in resolvers],
+        "datasources": [source.document() for name, source in datasources.items() if name in used],
+        "readings": [_describe_reading(use) for use in plan.uses],
+        "inputs": dict(inputs) if inputs is not None else None,
+        "versions": dict(versions),
+    }
+
+
+def _describe_reading(use: DatasetUse) -> dict[str, Any]:
+    return {
+        "role": use.role,
+        "dataset": use.dataset_id,
+        "version": use.version,
+        "table": use.table,
+        "operation_seq": use.seq,
+        "alias": use.alias,
+        "resolver": use.resolver_id,
+        "locations": [{name: getattr(location, name) for name in Location.__slots__} for location in use.locations],
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Restored:
+    """A run as it was planned."""
+
+    plan: Plan
+    facts: RunFacts
+    as_of: date
+    datasources: Mapping[str, DataSource]
+    status: str
+    inputs: Mapping[str, Any] | None
+
+
+def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
+    """The plan of a run from its snapshot alone: what the files or the store say today does not matter."""
+    own = _load(snapshot)
+    project: Project = own.projects[snapshot["project"]["id"]]
+    planned = plan_project(
+        project, datasets=_SnapshotDatasets(snapshot), resolution=_Located(snapshot), datasources=own.datasources
+    )
+    if planned.plan is None or planned.plan.project.fingerprint() != snapshot["project"]["fingerprint"]:
+        raise InternalError("the snapshot of the run no longer gives the plan that it was taken of")
+    period = snapshot["period"]
+    facts = RunFacts(
+        datetime.fromisoformat(snapshot["started_at"]),
+        period["identifier"],
+        date.fromisoformat(period["start_date"]),
+        date.fromisoformat(period["end_date"]),
+    )
+    return Restored(
+        planned.plan,
+        facts,
+        date.fromisoformat(snapshot["as_of"]),
+        own.datasources,
+        snapshot["project"]["status"],
+        snapshot["inputs"],
+    )
+
+
+def _load(snapshot: Mapping[str, Any]) -> Definitions:
+    documents = [
+        {"project": snapshot["project"]["document"]},
+        *({"datasource": each} for each in snapshot["datasources"]),
+    ]
+    definitions, _ = load_definitions([Source("snapshot", json.dumps(each)) for each in documents])
+    return definitions
+
+
+class _SnapshotDatasets:
+    """The datasets of a snapshot, each in the version that was used."""
+
+    def __init__(self, snapshot: Mapping[str, Any]) -> None:
+        self._known: dict[tuple[str, int], KnownDataset] = {}
+        for each in snapshot["datasets"]:
+            text = json.dumps({"dataset": each["document"]})
+            found, _ = load_definitions([Source("snapshot", text)])
+            (dataset,) = found.datasets.values()
+            known = KnownDataset(dataset, each["version"], each["registered"], each["has_period"])
+            self._known[dataset.id, known.version] = known
+
+    def ids(self) -> Sequence[str]:
+        return tuple(dict.fromkeys(name for name, _ in self._known))
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        return tuple(version for name, version in self._known if name == dataset_id)
+
+    def is_broken(self, dataset_id: str) -> bool:
+        del dataset_id
+        return False
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        if version is not None:
+            return self._known.get((dataset_id, version))
+        found = self.versions(dataset_id)
+        return self._known[dataset_id, max(found)] if found else None
+
+
+class _Located:
+    """Locations as they were resolved."""
+
+    def __init__(self, snapshot: Mapping[str, Any]) -> None:
+        self._readings = snapshot["readings"]
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        del project
+        for reading in self._readings:
+            same = (reading["role"], reading["dataset"], reading["table"], reading["operation_seq"], reading["alias"])
+            if same == (use.role, dataset.id, use.table, use.seq, use.alias):
+                locations = tuple(Location(**each) for each in reading["locations"])
+                return Resolved(reading["resolver"], locations)
+        return Resolved(None)

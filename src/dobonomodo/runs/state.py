@@ -1,0 +1,53 @@
+"""The states of a run, and the only ways from one to another: a table, nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.store import InvalidTransition
+
+
+class RunStatus(StrEnum):
+    """Where a run stands."""
+
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class RunEvent(StrEnum):
+    """What can happen to a run."""
+
+    ADVANCE = "advance"
+    COMPLETE = "complete"
+    FAIL = "fail"
+    CANCEL = "cancel"
+    RESUME = "resume"
+
+
+RUN_LIFE: Mapping[tuple[RunStatus, RunEvent], RunStatus] = MappingProxyType(
+    {
+        (RunStatus.RUNNING, RunEvent.ADVANCE): RunStatus.RUNNING,
+        (RunStatus.RUNNING, RunEvent.COMPLETE): RunStatus.COMPLETED,
+        (RunStatus.RUNNING, RunEvent.FAIL): RunStatus.FAILED,
+        (RunStatus.RUNNING, RunEvent.CANCEL): RunStatus.CANCELLED,
+        # A run that was killed is still `running`, and held by nobody.
+        (RunStatus.RUNNING, RunEvent.RESUME): RunStatus.RUNNING,
+        (RunStatus.FAILED, RunEvent.RESUME): RunStatus.RUNNING,
+        (RunStatus.FAILED, RunEvent.CANCEL): RunStatus.CANCELLED,
+    }
+)
+
+
+def next_run_status(status: str, event: RunEvent, *, run: str) -> RunStatus:
+    """The status after an event; an event that does not fit is refused."""
+    before = RunStatus(status)
+    after = RUN_LIFE.get((before, event))
+    if after is None:
+        possible = tuple(known.value for start, known in RUN_LIFE if start is before and known is not RunEvent.ADVANCE)
+        raise Rejected([InvalidTransition(subject=f"run `{run}`", status=before, wanted=event, possible=possible)])
+    return after

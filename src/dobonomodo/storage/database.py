@@ -1,0 +1,520 @@
+"""PostgreSQL: tables are read into Parquet and written from Parquet by ADBC, which speaks Arrow and needs no jar.
+
+An output goes to a staging table first; one transaction then replaces the rows of the run's period and records that it did.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+from urllib.parse import quote, urlsplit, urlunsplit
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.system import PERIOD, PERIOD_FROM, PERIOD_TO, RUN_PERIOD
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.failpoint import reach
+from dobonomodo.storage.faults import loading_failed, writing_failed
+from dobonomodo.storage.folder import Commit
+from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+
+if TYPE_CHECKING:
+    import psycopg
+    import pyarrow
+    from psycopg.sql import Composable
+
+COMMITS = "dobo_commit"
+"""The table, beside the data, that says what was published."""
+MAX_NAME = 63
+"""Bytes of a name; PostgreSQL cuts longer ones without a word."""
+
+_STORED = {
+    "bigint": "bigint",
+    "integer": "int",
+    "smallint": "smallint",
+    "text": "string",
+    "uuid": "string",
+    "boolean": "boolean",
+    "date": "date",
+    "timestamp with time zone": "timestamp",
+    "timestamp without time zone": "timestamp_ntz",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database that can be reached, with the secret that opens it."""
+
+    url: str
+    schema: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def _address(self) -> str:
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(scheme="postgresql"))
+
+    def connect(self) -> psycopg.Connection[Any]:
+        """A connection for statements; a transaction is open until commit."""
+        import psycopg
+
+        # libpq looks elsewhere for a password that is None.
+        return psycopg.connect(
+            self._address, connect_timeout=10, application_name="dobo", password=self.password or None
+        )
+
+    @contextmanager
+    def stream(self) -> Iterator[Any]:
+        """A cursor for rows as Arrow, in one transaction that is committed at the end."""
+        import adbc_driver_postgresql.dbapi as adbc
+
+        parts = urlsplit(self._address)
+        if self.password is not None:
+            user, _, host = parts.netloc.rpartition("@")
+            name = user.partition(":")[0]
+            parts = parts._replace(netloc=f"{name}:{quote(self.password, safe='')}@{host}")
+        with adbc.connect(urlunsplit(parts)) as connection, connection.cursor() as cursor:
+            yield cursor
+            connection.commit()
+
+    def explain(self, fault: BaseException) -> str:
+        """What the database says, in one line and without the secret."""
+        line = next((line for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
+        return line.replace(self.password, "***") if self.password else line
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """Which rows belong to a run: those of these periods, or those that are valid on this day."""
+
+    periods: tuple[str, ...]
+    as_of: date
+    run_period: str | None = None
+    """Only what runs for this period wrote."""
+
+
+def _faults() -> tuple[type[Exception], ...]:
+    import adbc_driver_manager
+    import psycopg
+    import pyarrow as pa
+
+    return (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException)
+
+
+def _is_passing(fault: BaseException) -> bool:
+    """Whether the server could not be reached, was stopped, or has no room; trying again may help."""
+    import adbc_driver_manager
+    import psycopg
+
+    if isinstance(fault, psycopg.errors.UndefinedTable | psycopg.errors.InsufficientPrivilege):
+        return False
+    return isinstance(fault, psycopg.OperationalError | adbc_driver_manager.OperationalError)
+
+
+# --- reading
+
+
+def extract_table(
+    database: Database,
+    target: Path,
+    use: DatasetUse,
+    *,
+    table: str,
+    schema: str | None,
+    belongs: Belongs,
+) -> str:
+    """Read a table into a Parquet file, in one statement and so at one moment; gives a fingerprint of what was read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with database.connect() as connection:
+            stored = _describe(connection, schema or database.schema, table)
+            if stored is None:
+                raise loading_failed(use, f"there is no table `{table}`")
+            columns = _columns_to_read(stored, use)
+            statement = _select(connection, stored, columns, use, _named(schema or database.schema, table), belongs)
+        types = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+        unfinished = target.with_name(target.name + ".part")
+        with pq.ParquetWriter(unfinished, types) as writer, database.stream() as cursor:
+            cursor.execute(statement)
+            for batch in cursor.fetch_record_batch():
+                writer.write_batch(_exact(batch, types, use, table))
+                reach("input.extracting")
+    except _faults() as fault:
+        detail = f"table `{table}`: {database.explain(fault)}"
+        raise loading_failed(use, detail, retry_helps=_is_passing(fault)) from fault
+    unfinished.replace(target)
+    with target.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _describe(connection: psycopg.Connection[Any], schema: str | None, table: str) -> dict[str, str] | None:
+    """The columns of a table with their types as PostgreSQL names them; None if there is no such table."""
+    found = connection.execute("SELECT to_regclass(%s)::oid", [_named(schema, table).as_string(connection)]).fetchone()
+    if found is None or found[0] is None:
+        return None
+    rows = connection.execute(
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute "
+        "WHERE attrelid = %s AND attnum > 0 AND NOT attisdropped ORDER BY attnum",
+        [found[0]],
+    ).fetchall()
+    return dict(rows)
+
+
+def _columns_to_read(stored: Mapping[str, str], use: DatasetUse) -> dict[str, Type]:
+    declared = {name.casefold(): name for name in use.columns}
+    differences = find_differences(
+        [
+            (name, _stored_type(kind, use.columns.get(declared.get(name.casefold(), ""))))
+            for name, kind in stored.items()
+        ],
+        use,
+    )
+    if differences:
+        raise loading_failed(use, f"table `{use.table}` is not as declared", differences=differences)
+    known = {name.casefold(): kind for name, kind in use.columns.items()} | dict(SYSTEM)
+    return {name: known[name.casefold()] for name in stored if name.casefold() in known}
+
+
+def _stored_type(kind: str, wanted: Type | None) -> str:
+    if kind.startswith(("character varying", "character(")):
+        return "string"
+    if kind == "numeric":
+        # Without limits in the table, each value is checked as it is read.
+        return wanted.sql.lower() if isinstance(wanted, DecimalType) else "numeric"
+    if kind.startswith("numeric("):
+        return "decimal" + kind.removeprefix("numeric")
+    return _STORED.get(kind, kind)
+
+
+def _select(
+    connection: psycopg.Connection[Any],
+    stored: Mapping[str, str],
+    columns: Mapping[str, Type],
+    use: DatasetUse,
+    table: Composable,
+    belongs: Belongs,
+) -> str:
+    from psycopg import sql
+
+    shown = sql.SQL(", ").join(
+        sql.SQL("{} AS {}").format(_read_as(name, stored[name], kind), sql.Identifier(name))
+        for name, kind in columns.items()
+    )
+    folded = {name.casefold(): name for name in stored}
+    query = sql.SQL("SELECT {} FROM {}").format(shown, table)
+    tests = list(_tests(folded, use, belongs))
+    if tests:
+        query = query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
+    keys = use.natural_key or _primary_key(connection, table) or tuple(columns)
+    order = [_order_by(folded[key.casefold()], stored) for key in keys if key.casefold() in folded]
+    if order:
+        query = query + sql.SQL(" ORDER BY ") + sql.SQL(", ").join(order)
+    return query.as_string(connection)
+
+
+def _tests(folded: Mapping[str, str], use: DatasetUse, belongs: Belongs) -> Iterator[Composable]:
+    """What the engine asks of rows in time, asked of the database, so that other rows do not travel."""
+    from psycopg import sql
+
+    if belongs.run_period is not None and RUN_PERIOD in folded:
+        yield sql.SQL("{} = {}").format(sql.Identifier(folded[RUN_PERIOD]), sql.Literal(belongs.run_period))
+    if use.temporal_mode == "period" and PERIOD in folded:
+        values = sql.SQL(", ").join(sql.Literal(each) for each in belongs.periods)
+        yield sql.SQL("{} IN ({})").format(sql.Identifier(folded[PERIOD]), values)
+    if use.temporal_mode == "bitemporal":
+        for start, end in ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to")):
+            if start in folded and end in folded:
+                day = sql.Literal(belongs.as_of)
+                yield sql.SQL("{}::date <= {}").format(sql.Identifier(folded[start]), day)
+                until = sql.Identifier(folded[end])
+                yield sql.SQL("({0} IS NULL OR {0}::date > {1})").format(until, day)
+                return
+
+
+def _read_as(name: str, stored: str, kind: Type) -> Composable:
+    from psycopg import sql
+
+    if stored == "timestamp without time zone":
+        return sql.SQL("{} AT TIME ZONE 'UTC'").format(sql.Identifier(name))
+    if kind == INTEGER:
+        return sql.SQL("{}::int8").format(sql.Identifier(name))
+    if isinstance(kind, DecimalType) or kind == TEXT:
+        return sql.SQL("{}::text").format(sql.Identifier(name))
+    return sql.Identifier(name)
+
+
+def _order_by(name: str, stored: Mapping[str, str]) -> Composable:
+    """The same order whatever language the database sorts by."""
+    from psycopg import sql
+
+    texts = stored[name] == "text" or stored[name].startswith("character")
+    return sql.SQL('{} COLLATE "C"').format(sql.Identifier(name)) if texts else sql.Identifier(name)
+
+
+def _primary_key(connection: psycopg.Connection[Any], table: Composable) -> tuple[str, ...]:
+    rows = connection.execute(
+        "SELECT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = ANY(i.indkey) "
+        "WHERE i.indrelid = to_regclass(%s) AND i.indisprimary ORDER BY a.attnum",
+        [table.as_string(connection)],
+    ).fetchall()
+    return tuple(row[0] for row in rows)
+
+
+def _exact(batch: pyarrow.RecordBatch, types: pyarrow.Schema, use: DatasetUse, table: str) -> pyarrow.RecordBatch:
+    """Rows in the types that are declared; a value that does not fit exactly is an error, not a rounded value."""
+    import pyarrow as pa
+
+    columns = []
+    for wanted, column in zip(types, batch.columns, strict=True):
+        declared = next((name for name in use.columns if name.casefold() == wanted.name.casefold()), None)
+        if column.null_count and declared is not None and declared not in use.nullable:
+            detail = f"column `{wanted.name}` of table `{table}` has no value in some rows, and is not nullable"
+            raise loading_failed(use, detail)
+        try:
+            plain = column.storage if isinstance(column, pa.ExtensionArray) else column
+            columns.append(plain.cast(wanted.type))
+        except pa.ArrowInvalid as fault:
+            detail = f"column `{wanted.name}` of table `{table}`: {str(fault).splitlines()[0]}"
+            raise loading_failed(use, detail) from fault
+        _require_years(columns[-1], wanted, use, table)
+    return pa.RecordBatch.from_arrays(columns, schema=types)
+
+
+def _require_years(column: pyarrow.Array, field: pyarrow.Field, use: DatasetUse, table: str) -> None:
+    """PostgreSQL knows `infinity` and years beyond 9999; Spark would make other dates of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_temporal(field.type):
+        return
+    day = 1 if pa.types.is_date(field.type) else 86_400_000_000
+    number = column.cast(pa.int32()).cast(pa.int64()) if day == 1 else column.cast(pa.int64())
+    found = pc.min_max(number)
+    least, most = found["min"].as_py(), found["max"].as_py()
+    if least is not None and (least < -719_162 * day or most >= 2_932_897 * day):
+        raise loading_failed(use, f"column `{field.name}` of table `{table}` has a date outside the years 1 to 9999")
+
+
+# --- writing
+
+
+@dataclass(frozen=True, slots=True)
+class TableTarget:
+    """One output of one run into a table."""
+
+    database: Database
+    table: str
+    schema: str | None
+    period: str
+    run: str
+    seq: int
+    columns: Mapping[str, Type]
+
+    @property
+    def name(self) -> str:
+        """How messages name it."""
+        return f"{self.schema}.{self.table}" if self.schema else self.table
+
+    @property
+    def _stage(self) -> str:
+        text = f"{self.schema}\0{self.table}\0{self.run}\0{self.seq}"
+        return f"dobo_stage_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+    @property
+    def _written(self) -> dict[str, Type]:
+        return {**{name: kind for name, kind in self.columns.items() if name != RUN_PERIOD}, RUN_PERIOD: TEXT}
+
+    def check(self) -> None:
+        """Refuse a table that cannot take the rows, before anything is computed."""
+        with self._explaining(), self.database.connect() as connection:
+            self._check_table(connection)
+
+    def _check_table(self, connection: psycopg.Connection[Any]) -> list[str]:
+        """The columns that the table lacks; raises if it cannot take the others."""
+        for name in (*self._written, self.table):
+            if len(name.encode()) > MAX_NAME:
+                self._refuse(f"the name `{name}` is longer than {MAX_NAME} bytes")
+        stored = _describe(connection, self.schema, self.table)
+        if stored is None:
+            return []
+        if RUN_PERIOD not in stored:
+            self._refuse("the table has no column `_run_period`: no run made it; choose another table")
+        wrong = [
+            f"column `{name}` is {stored[name]}, should be {_declare(kind)}"
+            for name, kind in self._written.items()
+            if name in stored and stored[name] != _declare(kind)
+        ]
+        if wrong:
+            self._refuse(f"the table is not as the output: {'; '.join(wrong)}")
+        return [name for name in self._written if name not in stored]
+
+    def stage(self, files: Sequence[Path]) -> None:
+        """Copy rows into a table of their own, which nobody reads."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+        from psycopg import sql
+
+        with self._explaining():
+            with self.database.connect() as connection:
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
+                fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self.columns.items())
+                connection.execute(
+                    sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(_named(self.schema, self._stage), fields)
+                )
+            schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.columns.items()])
+            for path in files:
+                with pq.ParquetFile(path) as file, self.database.stream() as cursor:
+                    batches = (
+                        pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema)
+                        for batch in file.iter_batches()
+                    )
+                    rows = (batch for table in batches for batch in table.to_batches())
+                    reader = pa.RecordBatchReader.from_batches(schema, rows)
+                    cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=self.schema)
+
+    def find_commit(self) -> Commit | None:
+        """What this output published, if it did."""
+        with self._explaining(), self.database.connect() as connection:
+            return self._find_commit(connection)
+
+    def _find_commit(self, connection: psycopg.Connection[Any]) -> Commit | None:
+        from psycopg import sql
+
+        if _describe(connection, self.schema, COMMITS) is None:
+            return None
+        row = connection.execute(
+            sql.SQL("SELECT rows, digest FROM {} WHERE destination = %s AND run = %s AND seq = %s").format(
+                _named(self.schema, COMMITS)
+            ),
+            [self.table, self.run, self.seq],
+        ).fetchone()
+        return Commit(self.run, self.seq, int(row[0]), row[1]) if row else None
+
+    def find_latest(self) -> tuple[str, int] | None:
+        """The run and operation that last published for the period."""
+        from psycopg import sql
+
+        with self._explaining(), self.database.connect() as connection:
+            if _describe(connection, self.schema, COMMITS) is None:
+                return None
+            row = connection.execute(
+                sql.SQL(
+                    "SELECT run, seq FROM {} WHERE destination = %s AND run_period = %s ORDER BY number DESC LIMIT 1"
+                ).format(_named(self.schema, COMMITS)),
+                [self.table, self.period],
+            ).fetchone()
+            return (row[0], int(row[1])) if row else None
+
+    def publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
+        """Replace the period's rows, or add to them, and record it: one transaction. ``keep_as`` is a copy that stays."""
+        import psycopg
+
+        try:
+            with self._explaining():
+                self._publish(commit, mode=mode, keep_as=keep_as)
+        except RunFailed as failed:
+            # The answer may be lost although the transaction was committed: look before saying that it failed.
+            if not isinstance(failed.__cause__, psycopg.OperationalError) or self._quietly_find() is None:
+                raise
+
+    def _quietly_find(self) -> Commit | None:
+        try:
+            return self.find_commit()
+        except RunFailed:
+            return None
+
+    def _publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
+        from psycopg import sql
+
+        target, stage = _named(self.schema, self.table), _named(self.schema, self._stage)
+        with self.database.connect() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"dobo/{self.name}"])
+            connection.execute(
+                sql.SQL(
+                    "CREATE TABLE IF NOT EXISTS {} (number bigserial, destination text, run text, seq integer, "
+                    "run_period text, rows bigint, digest text, at timestamptz DEFAULT now(), "
+                    "PRIMARY KEY (destination, run, seq))"
+                ).format(_named(self.schema, COMMITS))
+            )
+            if self._find_commit(connection) is not None:
+                return
+            fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
+            connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
+            for name in self._check_table(connection):
+                added = _declaration(name, self._written[name])
+                connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
+            period = sql.Identifier(RUN_PERIOD)
+            if mode == "replace":
+                connection.execute(sql.SQL("DELETE FROM {} WHERE {} = %s").format(target, period), [self.period])
+            names = [name for name in self._written if name != RUN_PERIOD]
+            listed = sql.SQL(", ").join(sql.Identifier(name) for name in names)
+            done = connection.execute(
+                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, %s FROM {}").format(target, listed, period, listed, stage),
+                [self.period],
+            )
+            if done.rowcount != commit.rows:
+                self._refuse(f"{done.rowcount} rows were staged instead of {commit.rows}")
+            connection.execute(
+                sql.SQL(
+                    "INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES (%s, %s, %s, %s, %s, %s)"
+                ).format(_named(self.schema, COMMITS)),
+                [self.table, self.run, self.seq, self.period, commit.rows, commit.digest],
+            )
+            if keep_as is not None:
+                connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
+            reach("publish.during")
+
+    def clear(self) -> None:
+        """Take the staging table away; if that fails, the next attempt does it."""
+        from psycopg import sql
+
+        try:
+            with self.database.connect() as connection:
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
+        except _faults():
+            return
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except _faults() as fault:
+            detail = self.database.explain(fault)
+            raise writing_failed(self.name, detail, retry_helps=_is_passing(fault)) from fault
+
+    def _refuse(self, detail: str) -> NoReturn:
+        raise writing_failed(self.name, detail)
+
+
+def kept_name(table: str, run: str, seq: int) -> str:
+    """The name of the copy of a table that a registered version reads."""
+    tail = f"__{hashlib.sha256(f'{run}/{seq}'.encode()).hexdigest()[:10]}"
+    return table.encode()[: MAX_NAME - len(tail)].decode(errors="ignore") + tail
+
+
+def _named(schema: str | None, table: str) -> Composable:
+    from psycopg import sql
+
+    return sql.Identifier(schema, table) if schema else sql.Identifier(table)
+
+
+def _declare(kind: Type) -> str:
+    if isinstance(kind, DecimalType):
+        return f"numeric({kind.precision},{kind.scale})"
+    return {TEXT: "text", INTEGER: "bigint", BOOLEAN: "boolean", DATE: "date", TIMESTAMP: "timestamp with time zone"}[
+        kind
+    ]
+
+
+def _declaration(name: str, kind: Type) -> Composable:
+    from psycopg import sql
+
+    return sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(_declare(kind)))

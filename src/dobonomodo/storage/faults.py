@@ -1,0 +1,31 @@
+"""What is raised when rows cannot be read or written, said in the terms of the dataset or destination."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Sequence
+
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
+
+_PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ESTALE})
+
+
+def loading_failed(
+    use: DatasetUse, detail: str, *, differences: Sequence[str] = (), retry_helps: bool = False
+) -> RunFailed:
+    """Rows that cannot be read; for an append it has a code of its own."""
+    kind = AppendDataLoad if use.role == "append" else DataLoad
+    problem = kind(dataset_id=use.dataset_id, detail=detail, differences=tuple(differences), operation=use.operation)
+    return RunFailed(problem, retry_helps=retry_helps)
+
+
+def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) -> RunFailed:
+    """Rows that cannot be written."""
+    return RunFailed(OutputWrite(destination=destination, detail=detail), retry_helps=retry_helps)
+
+
+def is_passing(fault: BaseException) -> bool:
+    """Whether a fault of the machine may be gone at the next try: a full disk, a missing permission."""
+    return isinstance(fault, OSError) and fault.errno in _PASSING

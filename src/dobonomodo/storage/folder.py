@@ -1,0 +1,236 @@
+"""A folder of files as a destination: every write makes a complete folder of its own, and one rename makes it the one that is read.
+
+``orders/run_period=2026-01`` is a link to the data of a period's latest run; the data are beside it under ``.dobo-data``.
+Replacing the link is the one act of publishing, so that a reader finds the old rows or the new ones and never a mixture.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from dobonomodo.problems.failpoint import reach
+from dobonomodo.storage.faults import is_passing, writing_failed
+
+HIDDEN = ".dobo-data"
+MANIFEST = "manifest.json"
+KEPT = "kept"
+GRACE_SECONDS = 3600
+"""How long replaced data stay, for readers that have begun to read them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one output of one run put into a destination."""
+
+    run: str
+    seq: int
+    rows: int
+    digest: str
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest}
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> Commit:
+        """From plain data."""
+        return cls(document["run"], int(document["seq"]), int(document["rows"]), document["digest"])
+
+
+@dataclass(frozen=True, slots=True)
+class FolderTarget:
+    """One output of one run into a folder."""
+
+    folder: Path
+    """What readers read."""
+    suffix: str
+    """.parquet or .csv"""
+    period: str
+    run: str
+    seq: int
+    columns: tuple[str, ...]
+
+    @property
+    def _store(self) -> Path:
+        return self.folder.parent / HIDDEN / self.folder.name
+
+    @property
+    def _version(self) -> Path:
+        return self._store / f"{self.period}~{self.run}-{self.seq}"
+
+    @property
+    def data(self) -> Path:
+        """Where this output's files are, before and after they are published."""
+        return self._version / "data"
+
+    @property
+    def _link(self) -> Path:
+        # The name of the column that tools make of the folder must not be one of the data's own.
+        taken = {name.casefold() for name in self.columns}
+        key = "run_period" if "run_period" not in taken else "dobo_run_period"
+        return self.folder / f"{key}={self.period}"
+
+    def check(self) -> None:
+        """Refuse a folder that holds what somebody else put there, before anything is computed."""
+        with self._explaining():
+            if self.folder.exists() and not self.folder.is_dir():
+                raise writing_failed(str(self.folder), "it is a file, not a folder")
+            foreign = sorted(path.name for path in _entries(self.folder) if not _is_ours(path))
+            if foreign:
+                raise writing_failed(
+                    str(self.folder), f"the folder holds `{foreign[0]}`, which no run wrote; choose another table"
+                )
+            self._store.mkdir(parents=True, exist_ok=True)
+            probe = self._store / f".probe-{os.getpid()}"
+            probe.touch()
+            probe.unlink()
+
+    def start(self) -> Path:
+        """An empty folder to put data into; what a killed attempt left there goes."""
+        with self._explaining():
+            if self.find_commit() is None and self._version.exists():
+                shutil.rmtree(self._version)
+            self._version.mkdir(parents=True, exist_ok=True)
+        return self.data
+
+    def find_commit(self) -> Commit | None:
+        """What this output published, if it did."""
+        return next(
+            (each for each in self._commits(self._current()) if (each.run, each.seq) == (self.run, self.seq)), None
+        )
+
+    def publish(self, commit: Commit, *, mode: str, since: float) -> None:
+        """Make the data the period's, in one act; ``since`` is when the run started, whose inputs are left alone."""
+        with self._explaining(), self._locked():
+            before = self._current()
+            own = sorted(path.name for path in self.data.iterdir())
+            commits = [commit]
+            if mode == "append" and before is not None:
+                commits = [*self._commits(before), commit]
+                _link_files(before / "data", self.data)
+            manifest = {
+                "period": self.period,
+                "files": own,
+                "commits": [each.document() for each in commits],
+                "columns": list(self.columns),
+            }
+            _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
+            for path in self.data.iterdir():
+                _sync(path)
+            _sync(self.data)
+            _sync(self._version)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            fresh = self._store / f".link-{self.period}"
+            fresh.unlink(missing_ok=True)
+            fresh.symlink_to(os.path.relpath(self.data, self.folder), target_is_directory=True)
+            reach("publish.during")
+            fresh.replace(self._link)
+            _sync(self.folder)
+            if before is not None and before != self._version:
+                (before / "replaced").touch()
+            self._sweep(since)
+
+    def own_files(self) -> list[str]:
+        """The files that this output wrote, without those that it was appended to."""
+        manifest: dict[str, Any] = json.loads((self._version / MANIFEST).read_text())
+        return list(manifest["files"])
+
+    def all_data(self) -> list[Path]:
+        """The data of every period as it stands, and a promise to keep them: a registered dataset reads them later."""
+        found = []
+        for link in _entries(self.folder):
+            if link.is_symlink():
+                data = link.resolve()
+                (data.parent / KEPT).touch()
+                found.append(data)
+        return sorted(found)
+
+    def _current(self) -> Path | None:
+        """The folder of the data that readers find now."""
+        return self._link.resolve().parent if self._link.is_symlink() else None
+
+    def _commits(self, version: Path | None) -> list[Commit]:
+        if version is None:
+            return []
+        try:
+            manifest = json.loads((version / MANIFEST).read_text())
+        except FileNotFoundError:
+            return []
+        return [Commit.load(each) for each in manifest["commits"]]
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One publishing at a time, over all runs that write here."""
+        self._store.mkdir(parents=True, exist_ok=True)
+        with (self._store / ".lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as fault:
+            detail = fault.strerror or str(fault)
+            raise writing_failed(str(self.folder), detail, retry_helps=is_passing(fault)) from fault
+
+    def _sweep(self, since: float) -> None:
+        """Remove what was replaced long ago and what killed runs left; readers and the run itself may still use the rest."""
+        current = {path.resolve().parent for path in _entries(self.folder) if path.is_symlink()}
+        limit = min(time.time() - GRACE_SECONDS, since)
+        for version in _entries(self._store):
+            if not version.is_dir() or version.resolve() in current or (version / KEPT).exists():
+                continue
+            replaced = version / "replaced"
+            age = replaced.stat().st_mtime if replaced.exists() else version.stat().st_mtime + 23 * GRACE_SECONDS
+            if age < limit:
+                shutil.rmtree(version, ignore_errors=True)
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def _is_ours(path: Path) -> bool:
+    return path.name.startswith(".") or (path.is_symlink() and "run_period=" in path.name)
+
+
+def _link_files(source: Path, target: Path) -> None:
+    """Take over files without copying them, where the disk can."""
+    for path in source.iterdir():
+        copy = target / path.name
+        try:
+            os.link(path, copy)
+        except OSError:
+            shutil.copy2(path, copy)
+
+
+def _write_durably(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(path: Path) -> None:
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def remove_marks(folder: Path, files: Sequence[str] = ("_SUCCESS",)) -> None:
+    """Take away what Spark leaves beside data files: marks and checksums that no reader needs."""
+    for path in folder.iterdir():
+        if path.name in files or path.suffix == ".crc":
+            path.unlink()

@@ -1,0 +1,214 @@
+"""The rows that a run writes: staged by Spark as Parquet, verified, turned into what the destination wants, published in one act."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.formula import Type
+from dobonomodo.model.datasource import CsvOptions, DataSource
+from dobonomodo.plan.relation import Write
+from dobonomodo.problems.failpoint import reach
+from dobonomodo.storage.csv import write_csv
+from dobonomodo.storage.database import TableTarget, kept_name
+from dobonomodo.storage.faults import is_passing, writing_failed
+from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
+from dobonomodo.storage.inputs import open_database, prefix_of
+from dobonomodo.storage.parquet import count_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Staged:
+    """Rows that are written and not yet published."""
+
+    seq: int
+    write: Write
+    columns: Mapping[str, Type]
+    folder: Path
+    """The Parquet files that Spark wrote."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Place:
+    """A destination with all that it takes to write there."""
+
+    target: FolderTarget | TableTarget
+    kind: str
+    delimiter: str = ","
+    has_header: bool = True
+    datasource_id: str | None = None
+
+
+class Outputs:
+    """Writes the outputs of one run. A draft writes into the sandbox, whatever its destinations are."""
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        datasources: Mapping[str, DataSource],
+        folder: Path,
+        period: str,
+        run: str,
+        started: float,
+        sandbox: Path | DataSource | None = None,
+    ) -> None:
+        self._root, self._datasources, self._folder = root, datasources, folder / "outputs"
+        self._period, self._run, self._started, self._sandbox = period, run, started, sandbox
+
+    # --- where
+
+    def place(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Place:
+        """The destination of an output."""
+        destination = write.destination
+        source = self._datasources.get(destination.datasource_id or "")
+        table, schema, kind = destination.table, destination.schema, destination.kind
+        options = source.options if source is not None else None
+        delimiter, has_header = (
+            (options.delimiter, options.has_header) if isinstance(options, CsvOptions) else (",", True)
+        )
+        if self._sandbox is not None:
+            if isinstance(self._sandbox, Path):
+                folder = self._sandbox / (destination.datasource_id or "files") / table
+                kind = "csv" if kind == "csv" else "parquet"
+                return Place(self._folder_target(folder, kind, seq, columns), kind, delimiter, has_header)
+            source, kind, schema = self._sandbox, self._sandbox.type, None
+        if kind == "database" and source is not None:
+            database = open_database(source, root=self._root)
+            target = TableTarget(
+                database, table, schema or database.schema, self._period, self._run, seq, dict(columns)
+            )
+            return Place(target, kind, datasource_id=source.id)
+        prefix = prefix_of(source, self._root) if source is not None else self._root
+        return Place(self._folder_target(prefix / table, kind, seq, columns), kind, delimiter, has_header)
+
+    def _folder_target(self, folder: Path, kind: str, seq: int, columns: Mapping[str, Type]) -> FolderTarget:
+        path = Path(os.path.normpath(folder))
+        return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns))
+
+    def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:
+        """Refuse a destination that cannot take the rows, before anything is computed."""
+        self.place(seq, write, columns).target.check()
+
+    def find_commit(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Commit | None:
+        """What an output published, if it did."""
+        return self.place(seq, write, columns).target.find_commit()
+
+    # --- writing
+
+    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Staged:
+        """Have Spark compute and write all rows, where nobody reads them yet."""
+        place = self.place(seq, write, columns)
+        if isinstance(place.target, FolderTarget) and place.kind == "parquet":
+            folder = place.target.start()
+        else:
+            folder = self._folder / str(seq)
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+        reach("output.staging")
+        frame.write.mode("overwrite").parquet(str(folder))
+        remove_marks(folder)
+        reach("output.staged")
+        return Staged(seq, write, columns, folder)
+
+    def publish(self, staged: Staged, *, rows: int, digest: str) -> dict[str, Any]:
+        """Verify what was staged, then make it what readers find; gives where it is."""
+        place = self.place(staged.seq, staged.write, staged.columns)
+        written = count_rows(staged.folder)
+        if written != rows:
+            raise writing_failed(str(staged.write.destination), f"{written} rows were staged instead of {rows}")
+        commit = Commit(self._run, staged.seq, rows, digest)
+        if isinstance(place.target, TableTarget):
+            self._publish_table(place.target, staged, commit)
+        else:
+            self._publish_folder(place.target, place, staged, commit)
+        return self.location(staged.seq, staged.write, staged.columns)
+
+    def _publish_folder(self, target: FolderTarget, place: Place, staged: Staged, commit: Commit) -> None:
+        if place.kind == "csv":
+            data = target.start()
+            try:
+                data.mkdir()
+            except OSError as fault:
+                detail = fault.strerror or str(fault)
+                raise writing_failed(str(target.folder), detail, retry_helps=is_passing(fault)) from fault
+            write_csv(
+                sorted(staged.folder.glob("*.parquet")),
+                data,
+                columns=staged.columns,
+                delimiter=place.delimiter,
+                has_header=place.has_header,
+                to=str(target.folder),
+            )
+        reach("output.converted")
+        reach("publish.before")
+        target.publish(commit, mode=staged.write.mode, since=self._started)
+        reach("publish.after")
+        if place.kind == "csv":
+            shutil.rmtree(staged.folder, ignore_errors=True)
+
+    def _publish_table(self, target: TableTarget, staged: Staged, commit: Commit) -> None:
+        target.stage(sorted(staged.folder.glob("*.parquet")))
+        reach("output.converted")
+        kept = kept_name(target.table, self._run, staged.seq) if staged.write.register_as else None
+        reach("publish.before")
+        target.publish(commit, mode=staged.write.mode, keep_as=kept)
+        reach("publish.after")
+        target.clear()
+        shutil.rmtree(staged.folder, ignore_errors=True)
+
+    # --- afterwards
+
+    def location(self, seq: int, write: Write, columns: Mapping[str, Type]) -> dict[str, Any]:
+        """Where an output is, once it is published."""
+        place = self.place(seq, write, columns)
+        target = place.target
+        if isinstance(target, TableTarget):
+            return {
+                "kind": "database",
+                "datasource_id": place.datasource_id,
+                "schema": target.schema,
+                "table": target.table,
+            }
+        return {
+            "kind": place.kind,
+            "folder": self._portable(target.folder),
+            "data": self._portable(target.data),
+            "files": target.own_files(),
+            "delimiter": place.delimiter,
+            "has_header": place.has_header,
+        }
+
+    def registered(self, seq: int, write: Write, columns: Mapping[str, Type]) -> dict[str, Any]:
+        """Where the rows of the dataset are that an output registers: the destination as it stands now (C-64)."""
+        place = self.place(seq, write, columns)
+        target = place.target
+        if isinstance(target, TableTarget):
+            return {
+                "kind": "database",
+                "datasource_id": place.datasource_id,
+                "schema": target.schema,
+                "table": kept_name(target.table, self._run, seq),
+                "columns": list(columns),
+            }
+        return {
+            "kind": place.kind,
+            "folders": [self._portable(folder) for folder in target.all_data()],
+            "delimiter": place.delimiter,
+            "has_header": place.has_header,
+            "columns": list(columns),
+        }
+
+    def _portable(self, path: Path) -> str:
+        """Relative to the workspace where it is inside, so that the workspace can be moved."""
+        try:
+            return path.resolve().relative_to(self._root.resolve()).as_posix()
+        except ValueError:
+            return str(path)

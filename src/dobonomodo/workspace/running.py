@@ -1,0 +1,265 @@
+"""Where a run meets its data and its engine: the classes behind the protocols of ``runs``."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula.types import parse_type
+from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.plan.registration import registered_dataset
+from dobonomodo.plan.relation import Write
+from dobonomodo.runs.record import Output, RunView
+from dobonomodo.runs.snapshot import Restored
+from dobonomodo.storage import Inputs, Outputs, PinnedLocation
+from dobonomodo.storage.files import PinnedFile
+from dobonomodo.store import Definition
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.model import DataSource
+    from dobonomodo.store import Store
+
+RUNS = ".dobo/runs"
+
+
+def new_run_id(at: datetime) -> str:
+    """An id that sorts by time, can be read and can be typed."""
+    return f"{at:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def holder_of_lease(name: str) -> str:
+    """This process, as others see who holds a lease."""
+    return f"{name}@{socket.gethostname()} (process {os.getpid()})"
+
+
+def is_dead(holder: str) -> bool:
+    """Whether a holder is a process of this machine that is gone."""
+    place, _, rest = holder.rpartition(" (process ")
+    if place.rpartition("@")[2] != socket.gethostname() or not rest.rstrip(")").isdigit():
+        return False
+    number = int(rest.rstrip(")"))
+    try:
+        os.kill(number, 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return number == os.getpid()
+
+
+class RunData:
+    """The rows that one run reads and writes."""
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        run: str,
+        planned: Restored,
+        registry: Callable[[], Store],
+        sandbox: Path | DataSource | None,
+    ) -> None:
+        self._planned, self._registry = planned, registry
+        self._folder = root / RUNS / run
+        self.inputs = Inputs(
+            root=root,
+            datasources=planned.datasources,
+            folder=self._folder,
+            facts=planned.facts,
+            as_of=planned.as_of,
+        )
+        self._outputs = Outputs(
+            root=root,
+            datasources=planned.datasources,
+            folder=self._folder,
+            period=planned.facts.period,
+            run=run,
+            started=planned.facts.started_at.timestamp(),
+            sandbox=sandbox if planned.status == "draft" else None,
+        )
+        self._run = run
+        self._pinned: dict[str, tuple[PinnedLocation, ...]] = {
+            key: tuple(PinnedLocation.load(each) for each in locations)
+            for key, locations in (planned.inputs or {}).items()
+        }
+
+    def pin(self) -> Mapping[str, Any]:
+        """Find, check and fingerprint the inputs."""
+        uses = self._planned.plan.uses
+        self._pinned = self.inputs.extract(uses, self.inputs.pin(uses))
+        return {key: [each.document() for each in locations] for key, locations in self._pinned.items()}
+
+    def check(self) -> None:
+        """Refuse destinations that cannot take the rows."""
+        for step, write, columns in self._writes():
+            self._outputs.check(step.spec.seq, write, columns)
+
+    def find_changes(self, *, listing: bool) -> tuple[str, ...]:
+        """What became of the pinned inputs."""
+        return self.inputs.find_changes(self._pinned, listing=listing)
+
+    def prepare(self) -> None:
+        """Extract again what is not there any more."""
+        self._pinned = self.inputs.extract(self._planned.plan.uses, self._pinned)
+
+    def find_commit(self, step: Step) -> tuple[int, str] | None:
+        """Rows and digest of what an output published, if it did."""
+        write, columns = _written(step)
+        commit = self._outputs.find_commit(step.spec.seq, write, columns)
+        return (commit.rows, commit.digest) if commit is not None else None
+
+    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+        """Have Spark write rows where nobody reads them."""
+        return self._outputs.stage(frame, write, seq=seq, columns=columns)
+
+    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Make them what readers find."""
+        return self._outputs.publish(staged, rows=rows, digest=digest)
+
+    def location(self, step: Step) -> Mapping[str, Any]:
+        """Where a published output is."""
+        write, columns = _written(step)
+        return self._outputs.location(step.spec.seq, write, columns)
+
+    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
+        """Make a published output the next version of its dataset; asked again, it is the version it already was."""
+        write, columns = _written(step)
+        if write.register_as is None:
+            return None
+        dataset = registered_dataset(write.register_as, columns)
+        definition = Definition(
+            kind="dataset", id=dataset.id, fingerprint=dataset.fingerprint(), document=dataset.document()
+        )
+        location = self._outputs.registered(step.spec.seq, write, columns)
+        origin = f"{run}/{step.spec.seq}"
+        return self._registry().register(definition, location=location, origin=origin, at=at, by=by).version
+
+    def clear(self) -> None:
+        """Take away what only an unfinished run needs."""
+        shutil.rmtree(self._folder / "inputs", ignore_errors=True)
+        shutil.rmtree(self._folder / "outputs", ignore_errors=True)
+
+    def reader(self, spark: SparkSession) -> Any:
+        """Gives the inputs to Spark."""
+        return self.inputs.reader(spark, self._pinned)
+
+    def size(self) -> int:
+        """How many bytes the inputs have, as far as files say."""
+        return sum(file.size for each in self._pinned.values() for location in each for file in location.files)
+
+    def _writes(self) -> list[tuple[Step, Write, Mapping[str, Type]]]:
+        return [(step, *_written(step)) for step in self._planned.plan.steps if step.lowered.write is not None]
+
+
+def _written(step: Step) -> tuple[Write, dict[str, Type]]:
+    write = step.lowered.write
+    if write is None:
+        raise AssertionError("only outputs write")
+    return write, {name: step.before.columns[name] for name in write.columns}
+
+
+class Computing:
+    """The engine of a run: Spark, reading what the run has pinned."""
+
+    def __init__(self, engine: SparkEngine, reader: Any) -> None:
+        self._engine, self._reader = engine, reader
+
+    def run(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        *,
+        writer: Any,
+        as_of: date,
+        skip: Collection[int],
+        done: Callable[[Sequence[Any], Any], None],
+    ) -> Any:
+        """Compute every output and hand it to the writer."""
+        return self._engine.run(plan, facts, reader=self._reader, writer=writer, as_of=as_of, skip=skip, done=done)
+
+    def interrupt(self) -> None:
+        """Stop computing."""
+        self._engine.interrupt()
+
+
+class Discard:
+    """A writer that has everything computed and keeps nothing but digests, to compare with those of a run."""
+
+    def __init__(self) -> None:
+        self.digests: dict[int, str] = {}
+
+    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> int:
+        """Compute all rows."""
+        del write, columns
+        frame.write.format("noop").mode("overwrite").save()
+        return seq
+
+    def publish(self, staged: int, *, rows: int, digest: str) -> Mapping[str, Any]:
+        """Keep the digest."""
+        del rows
+        self.digests[staged] = digest
+        return {}
+
+
+def output_frame(
+    spark: SparkSession, run: RunView, output: Output, *, root: Path, datasources: Mapping[str, DataSource]
+) -> DataFrame:
+    """The rows that an output wrote, read from where it put them."""
+    columns: dict[str, Type] = {}
+    for name, kind in output.columns.items():
+        parsed = parse_type(kind)
+        if parsed is None:
+            raise AssertionError(f"a recorded type: {kind}")
+        columns[name] = parsed
+    from dobonomodo.formula import Columns
+
+    use = DatasetUse(
+        role="input",
+        dataset_id=output.table,
+        version=1,
+        table=output.table,
+        temporal_mode=None,
+        columns=Columns(columns),
+        nullable=frozenset(columns),
+    )
+    folder = root / RUNS / run.id / "verify" / str(output.seq)
+    shutil.rmtree(folder, ignore_errors=True)
+    facts = RunFacts(run.started_at, run.period, date.min, date.max)
+    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=date.min)
+    (rows,) = inputs.read(spark, use, _extracted(inputs, use, output, run, root))
+    return rows.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
+
+
+def _extracted(inputs: Inputs, use: DatasetUse, output: Output, run: RunView, root: Path) -> tuple[PinnedLocation, ...]:
+    from dobonomodo.storage import key_of
+
+    where = output.location
+    if where["kind"] == "database":
+        location = PinnedLocation(
+            "database",
+            output.destination,
+            datasource_id=where["datasource_id"],
+            table=where["table"],
+            schema=where["schema"],
+            run_period=run.period,
+        )
+    else:
+        data = root / where["data"]
+        location = PinnedLocation(
+            where["kind"],
+            output.destination,
+            files=tuple(PinnedFile.of(data / name) for name in where["files"]),
+            delimiter=where["delimiter"],
+            has_header=where["has_header"],
+        )
+    return inputs.extract([use], {key_of(use): (location,)})[key_of(use)]
