@@ -160,16 +160,9 @@ def show_summary(run: RunView) -> None:
     console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
     console.print()
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
-    for name, right in (
-        ("seq", True),
-        ("operation", False),
-        ("in", True),
-        ("selected", True),
-        ("added", True),
-        ("deleted", True),
-        ("out", True),
-    ):
-        table.add_column(name, justify="right" if right else "left", overflow="fold")
+    columns = ("seq", "operation", "in", "selected", "added", "deleted", "out")
+    for name in columns:
+        table.add_column(name, justify="left" if name == "operation" else "right", overflow="fold")
     for each in run.operations:
         numbers = [each.rows_in, each.selected, each.added, each.deleted, each.rows_out]
         table.add_row(
