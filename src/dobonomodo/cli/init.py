@@ -12,51 +12,76 @@ import typer
 from dobonomodo.cli.console import say, usage_error
 
 SCHEMA_FILE = "schema.json"
+IGNORED = ".dobo/\nresults/\n"
+KEPT = frozenset({"README.md", ".gitignore"})
+"""Files that a folder may have before; they stay as they are."""
 
 
 class Template(StrEnum):
     """The workspaces that come with dobo."""
 
     SALES = "sales"
+    FX = "fx"
     MINIMAL = "minimal"
+
+
+PROJECTS = {Template.SALES: "monthly-sales", Template.FX: "group-result", Template.MINIMAL: "totals"}
 
 
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if it is not there.")] = Path(),
     template: Annotated[Template, typer.Option("--template", help="What to start from.")] = Template.MINIMAL,
 ) -> None:
-    """Make a workspace that works as it is, with a project, a scenario and a README."""
+    """Make a workspace that runs as it is, with data, a project, scenarios and a README."""
+    kept = [name for name in sorted(KEPT) if (directory / name).exists()]
     written = make_workspace(directory, template)
     say(f"made {written} files in {directory}")
-    say(f"next: cd {directory} && dobo validate" if str(directory) != "." else "next: dobo validate")
+    for name in kept:
+        say(f"{directory / name} was there and is as it was")
+    if directory != Path():
+        say(f"next: cd {directory}")
+    say("next: dobo validate" if directory == Path() else "      dobo validate")
+    say(f"      dobo run {PROJECTS[template]} --period 2026-01")
 
 
 def make_workspace(directory: Path, template: str) -> int:
-    """Copy a template; every definition points an editor to its schema. Never overwrites a file."""
+    """Write a template with its data; every definition points an editor to its schema. Never overwrites a file."""
+    if (directory / "dobo.yaml").exists():
+        usage_error(f"there is a workspace in {directory} already")
+    contents = _read_template(template)
+    wanted = {name: content for name, content in contents.items() if name not in KEPT or not (directory / name).exists()}
+    for place in (directory, *directory.parents):
+        if place.exists() and not place.is_dir():
+            usage_error(f"{place} is a file, not a folder")
+    if taken := next((name for name in wanted if (directory / name).exists()), None):
+        usage_error(f"{directory / taken} is there already; nothing was written")
+    for name, content in wanted.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return len(wanted)
+
+
+def _read_template(template: str) -> dict[str, bytes]:
+    """All files of a new workspace by path."""
     from importlib.resources import as_file, files
 
+    from dobonomodo.cli.sample import SAMPLES
     from dobonomodo.model.json_schema import make_any_schema
     from dobonomodo.plan.operations.catalogue import argument_schemas
 
-    if (directory / "dobo.yaml").exists():
-        usage_error(f"there is a workspace in {directory} already")
-    count = 0
+    contents: dict[str, bytes] = {}
     with as_file(files("dobonomodo") / "templates" / template) as source:
         for path in sorted(each for each in source.rglob("*") if each.is_file()):
             relative = path.relative_to(source)
-            text = path.read_text(encoding="utf-8")
+            content = path.read_bytes()
             if path.suffix == ".yaml":
                 up = "../" * (len(relative.parts) - 1) or "./"
-                text = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n{text}"
-            count += _write(directory / relative, text)
+                content = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n".encode() + content
+            contents[relative.as_posix()] = content
+    if template in SAMPLES:
+        contents |= dict(SAMPLES[template]())
     schema = make_any_schema(arguments_by_type=argument_schemas())
-    count += _write(directory / SCHEMA_FILE, json.dumps(schema, indent=1, ensure_ascii=False) + "\n")
-    return count + _write(directory / ".gitignore", ".dobo/\n")
-
-
-def _write(path: Path, text: str) -> int:
-    if path.exists():
-        usage_error(f"{path} is there already")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
-    return 1
+    contents[SCHEMA_FILE] = (json.dumps(schema, indent=1, ensure_ascii=False) + "\n").encode()
+    contents[".gitignore"] = IGNORED.encode()
+    return contents

@@ -168,7 +168,7 @@ def write_csv(
         for path in parquet:
             with (
                 pq.ParquetFile(path) as file,
-                pc.CSVWriter(folder / f"{path.stem}.csv", schema, write_options=options) as writer,
+                pc.CSVWriter(folder / f"{path.name.partition('.')[0]}.csv", schema, write_options=options) as writer,
             ):
                 for batch in file.iter_batches():
                     writer.write_table(pa.Table.from_batches([batch]).select(list(columns)).cast(schema))

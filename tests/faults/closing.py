@@ -1,0 +1,181 @@
+"""A workspace that reads and writes every kind of storage, to be killed in and resumed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow.dataset
+
+from dobonomodo.workspace import Workspace
+
+PERIOD = "2026-01"
+OLD = "2026-02-01T08:00:00Z"
+NEW = "2026-02-03T08:00:00Z"
+ROWS = 60
+
+DEFINITIONS = """
+workspace: {{name: closing}}
+---
+datasource: {{id: files, type: csv, options: {{path_prefix: data/in, delimiter: ";"}}}}
+---
+datasource: {{id: lake, type: parquet, options: {{path_prefix: data/lake}}}}
+---
+datasource: {{id: texts, type: csv, options: {{path_prefix: data/texts}}}}
+---
+datasource: {{id: base, type: database, credential_ref: "env://DOBO_TEST_PASSWORD", options: {{url: "{url}"}}}}
+---
+resolver:
+  id: all
+  is_default: true
+  rules:
+    - {{when: 'table.name = "customers"', strategy: {{type: table, datasource_id: base, table: customers}}}}
+    - {{data_level: month, strategy: {{type: path, datasource_id: files, path: "{{{{table_name}}}}/{{{{identifier}}}}.csv"}}}}
+---
+calendar:
+  id: months
+  levels: [{{name: month, identifier_pattern: "{{year}}-{{sequence:02}}"}}]
+  generate: {{from: 2026-01-01, to: 2026-12-31}}
+---
+dataset:
+  id: orders
+  main_table:
+    name: orders
+    temporal_mode: period
+    columns:
+      - {{name: order_id, type: string, nullable: false}}
+      - {{name: customer, type: string}}
+      - {{name: note, type: string}}
+      - {{name: amount, type: "decimal(15,2)"}}
+---
+dataset:
+  id: customers
+  main_table: {{name: customers, temporal_mode: snapshot, columns: [{{name: id, type: string}}, {{name: tier, type: string}}]}}
+---
+project:
+  id: closing
+  input_dataset_id: orders
+  operations:
+    - seq: 10
+      type: update
+      arguments:
+        joins: [{{alias: c, dataset_id: customers, on: orders.customer = c.id}}]
+        assignments:
+          - {{column: net, expression: 'ROUND(amount * IF(c.tier = "gold", 0.9, 1), 2)'}}
+          - {{column: seen, expression: NOW()}}
+    - {{seq: 20, type: aggregate, arguments: {{group_by: [customer], aggregations: [{{column: total, expression: SUM(net)}}]}}}}
+    - {{seq: 30, type: delete, selector: amount < 10}}
+    - seq: 40
+      type: output
+      arguments: {{destination: {{datasource_id: lake, table: closed}}, register_as_dataset: closed}}
+    - seq: 50
+      type: output
+      arguments: {{destination: {{datasource_id: texts, table: closed}}, include_deleted: true}}
+    - seq: 60
+      type: output
+      arguments: {{destination: {{datasource_id: base, table: closed}}, register_as_dataset: closed-base}}
+"""
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The workspace, its database and the Spark that computes for it."""
+
+    root: Path
+    url: str
+    password: str
+    remote: str
+
+    @classmethod
+    def make(cls, root: Path, *, url: str, remote: str) -> Closing:
+        """Definitions, input files and a table; the project is active."""
+        plain = url.replace(f":{url.split(':')[2].split('@')[0]}@", "@")
+        closing = cls(root, plain, url.split(":")[2].split("@")[0], remote)
+        os.environ["DOBO_TEST_PASSWORD"] = closing.password
+        (root / "dobo.yaml").write_text(DEFINITIONS.format(url=plain))
+        folder = root / "data/in/orders"
+        folder.mkdir(parents=True)
+        lines = [
+            f'"A{number}";"C{number % 3}";"a ""note"";{number}\nof two lines";{number * 7}.5' for number in range(ROWS)
+        ]
+        (folder / f"{PERIOD}.csv").write_text("order_id;customer;note;amount\n" + "\n".join(lines) + "\n")
+        with psycopg.connect(url) as connection:
+            connection.execute("CREATE TABLE customers (id varchar(10), tier text)")
+            connection.execute("INSERT INTO customers VALUES ('C1', 'gold'), ('C2', 'silver')")
+        workspace = closing.open()
+        workspace.apply()
+        workspace.activate("closing")
+        return closing
+
+    def open(self) -> Workspace:
+        """The workspace, as another process would open it."""
+        return Workspace.open(self.root)
+
+    def run(self, *, at: str = NEW, failpoint: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        """`dobo run` in a process of its own, which a failpoint may kill."""
+        return self.command("run", "closing", "-p", PERIOD, "--started-at", at, failpoint=failpoint, **environment)
+
+    def command(self, *arguments: str, failpoint: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+        """A command in a process of its own."""
+        variables = {**os.environ, **environment, **({"DOBO_FAILPOINT": failpoint} if failpoint else {})}
+        remote = ["--remote", self.remote, "--json"] if arguments[0] in ("run", "resume", "verify") else []
+        return subprocess.run(
+            [sys.executable, "-m", "dobonomodo.cli", "-C", str(self.root), *arguments, *remote],
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def digests(self) -> dict[int, str]:
+        """What the latest run recorded."""
+        return {output.seq: output.digest for output in self.open().runs()[0].outputs.values()}
+
+    def clocks(self) -> dict[str, set[str]]:
+        """What a reader finds in each destination: the clocks of its rows, one if they are of one run, and their number."""
+        found: dict[str, set[str]] = {}
+        for kind in ("lake", "texts"):
+            folder = self.root / "data" / kind / "closed"
+            if not folder.exists():
+                continue
+            table = _read_lake(folder) if kind == "lake" else _read_texts(folder)
+            found[kind] = {f"{len(table)} rows at {_clock(row['seen'])}" for row in table if row["order_id"]}
+        with psycopg.connect(self.url, password=self.password) as connection:
+            exists = connection.execute("SELECT to_regclass('closed')").fetchone()
+            if exists is not None and exists[0] is not None:
+                rows = connection.execute("SELECT seen FROM closed WHERE order_id IS NOT NULL").fetchall()
+                total = connection.execute("SELECT count(*) FROM closed").fetchone()
+                found["base"] = {f"{total[0] if total else 0} rows at {_clock(row[0])}" for row in rows}
+        return found
+
+
+def _read_lake(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = pyarrow.dataset.dataset(folder, partitioning="hive").to_table().to_pylist()
+    return rows
+
+
+def _read_texts(folder: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for path in sorted(folder.glob("*/*.csv")):
+        with path.open(newline="") as file:
+            rows.extend(csv.DictReader(file))
+    return rows
+
+
+def _clock(value: Any) -> str:
+    return str(value)[:10]
+
+
+def data_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    """The data of a command's JSON document."""
+    document: dict[str, Any] = json.loads(done.stdout)
+    data: dict[str, Any] = document["data"]
+    return data

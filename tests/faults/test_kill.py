@@ -1,0 +1,140 @@
+"""A run that is killed anywhere leaves old or new complete rows, and resuming it gives what an undisturbed run gives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dobonomodo.problems.failpoint import FAILPOINTS
+from tests.faults.closing import NEW, OLD, Closing, data_of
+
+if TYPE_CHECKING:
+    from tests.postgresql import Server
+
+pytestmark = [pytest.mark.spark, pytest.mark.postgresql]
+
+PER_OUTPUT = {name for name in FAILPOINTS if name.startswith(("output.", "publish."))}
+OUTPUTS = (1, 2, 3)
+"""The first output is Parquet, the second CSV, the third a table of PostgreSQL."""
+
+EVERYWHERE = [
+    f"{name}:{number}" for name in FAILPOINTS for number in (OUTPUTS if name in PER_OUTPUT else (1,))
+]
+SOME = [
+    "input.extracting:1",
+    "run.recorded:1",
+    "output.staged:1",
+    "publish.during:1",
+    "publish.after:1",
+    "output.converted:2",
+    "publish.during:2",
+    "output.registered:3",
+    "publish.during:3",
+    "publish.after:3",
+    "run.finishing:1",
+]
+CHOSEN = EVERYWHERE if os.environ.get("DOBO_TEST_ALL") else SOME
+
+
+@pytest.fixture
+def closing(tmp_path: Path, postgresql_server: Server, connect_url: str) -> Iterator[Closing]:
+    with postgresql_server.fresh_database() as url:
+        yield Closing.make(tmp_path, url=url, remote=connect_url)
+
+
+@pytest.fixture(scope="session")
+def undisturbed(
+    tmp_path_factory: pytest.TempPathFactory, postgresql_server: Server, connect_url: str
+) -> dict[int, str]:
+    """The digests of a run that nothing happens to."""
+    with postgresql_server.fresh_database() as url:
+        closing = Closing.make(tmp_path_factory.mktemp("undisturbed"), url=url, remote=connect_url)
+        done = closing.run()
+        assert done.returncode == 0, done.stderr
+        digests = closing.digests()
+        assert closing.run().returncode == 0
+        assert closing.digests() == digests
+        return digests
+
+
+def test_every_failpoint_is_there() -> None:
+    assert {each.partition(":")[0] for each in EVERYWHERE} == set(FAILPOINTS)
+    assert set(SOME) <= set(EVERYWHERE)
+
+
+@pytest.mark.parametrize("failpoint", CHOSEN)
+def test_killed_and_resumed(closing: Closing, undisturbed: dict[int, str], failpoint: str) -> None:
+    assert closing.run(at=OLD).returncode == 0
+    before = closing.clocks()
+    assert all(len(found) == 1 for found in before.values())
+
+    killed = closing.run(failpoint=failpoint)
+    assert killed.returncode == -9, killed.stderr
+
+    for kind, found in closing.clocks().items():
+        assert len(found) == 1, f"{kind}: {found}"
+        assert found == before[kind] or NEW[:10] in next(iter(found)), f"{kind}: {found}"
+    latest = closing.open().runs()[0]
+    recorded = latest.started_at.isoformat().startswith(NEW[:10])
+    if recorded and latest.status == "completed":
+        assert failpoint.startswith("run.finished")
+    elif recorded:
+        done = closing.command("resume", latest.id)
+        assert done.returncode == 0, done.stderr
+        assert data_of(done)["run_id"] == latest.id
+    else:
+        assert closing.run().returncode == 0
+    assert closing.digests() == undisturbed
+    assert {kind: {each.replace(OLD[:10], NEW[:10]) for each in found} for kind, found in before.items()} == closing.clocks()
+    versions = closing.open().store.list_versions("dataset", "closed")
+    assert [version.version for version in versions] == [1, 2]
+
+
+def test_a_second_run_is_refused_while_one_is_at_work(closing: Closing) -> None:
+    import subprocess
+    import sys
+    import time
+
+    variables = {**os.environ, "DOBO_FAILPOINT": "output.staging@wait"}
+    command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
+    with subprocess.Popen([*command, "--remote", closing.remote], env=variables, stderr=subprocess.PIPE) as first:
+        for _ in range(600):
+            if any(run.status == "running" for run in closing.open().runs()):
+                break
+            time.sleep(0.1)
+        second = closing.run()
+        assert second.returncode == 4, second.stderr
+        assert "RUN_HELD" in second.stdout
+        assert str(first.pid) in second.stdout
+        running = closing.open().runs(status="running")[0]
+        first.kill()
+    assert closing.command("cancel", running.id).returncode == 0
+    assert closing.open().find_run(running.id).status == "cancelled"
+    assert closing.command("resume", running.id).returncode == 1
+    assert closing.run().returncode == 0
+
+
+def test_changed_inputs_are_not_resumed(closing: Closing) -> None:
+    assert closing.run(failpoint="output.staged:2").returncode == -9
+    killed = closing.open().runs()[0]
+    path = closing.root / "data/in/orders/2026-01.csv"
+    path.write_text(path.read_text().replace("7.5", "8.5"))
+    refused = closing.command("resume", killed.id)
+    assert refused.returncode == 1
+    assert "INPUT_CHANGED" in refused.stdout
+    assert str(path) in refused.stdout
+
+
+def test_the_password_is_nowhere(closing: Closing) -> None:
+    done = closing.run()
+    assert done.returncode == 0
+    report = closing.command("runs", "report", closing.open().runs()[0].id)
+    assert report.returncode == 0
+    shown = [done.stdout, done.stderr, report.stdout]
+    shown += [path.read_bytes().decode("utf-8", "replace") for path in (closing.root / ".dobo").rglob("*") if path.is_file()]
+    assert len(shown) > 4
+    assert not any(closing.password in text for text in shown)
