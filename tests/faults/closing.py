@@ -118,11 +118,15 @@ class Closing:
         """The workspace, as another process would open it."""
         return Workspace.open(self.root)
 
-    def run(self, *, at: str = NEW, failpoint: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        self, *, at: str = NEW, failpoint: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """`dobo run` in a process of its own, which a failpoint may kill."""
         return self.command("run", "closing", "-p", PERIOD, "--started-at", at, failpoint=failpoint, **environment)
 
-    def command(self, *arguments: str, failpoint: str | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
+    def command(
+        self, *arguments: str, failpoint: str | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         """A command in a process of its own."""
         variables = {**os.environ, **environment, **({"DOBO_FAILPOINT": failpoint} if failpoint else {})}
         remote = ["--remote", self.remote, "--json"] if arguments[0] in ("run", "resume", "verify") else []

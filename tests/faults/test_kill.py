@@ -21,9 +21,7 @@ PER_OUTPUT = {name for name in FAILPOINTS if name.startswith(("output.", "publis
 OUTPUTS = (1, 2, 3)
 """The first output is Parquet, the second CSV, the third a table of PostgreSQL."""
 
-EVERYWHERE = [
-    f"{name}:{number}" for name in FAILPOINTS for number in (OUTPUTS if name in PER_OUTPUT else (1,))
-]
+EVERYWHERE = [f"{name}:{number}" for name in FAILPOINTS for number in (OUTPUTS if name in PER_OUTPUT else (1,))]
 SOME = [
     "input.extracting:1",
     "run.recorded:1",
@@ -89,7 +87,9 @@ def test_killed_and_resumed(closing: Closing, undisturbed: dict[int, str], failp
     else:
         assert closing.run().returncode == 0
     assert closing.digests() == undisturbed
-    assert {kind: {each.replace(OLD[:10], NEW[:10]) for each in found} for kind, found in before.items()} == closing.clocks()
+    assert {
+        kind: {each.replace(OLD[:10], NEW[:10]) for each in found} for kind, found in before.items()
+    } == closing.clocks()
     versions = closing.open().store.list_versions("dataset", "closed")
     assert [version.version for version in versions] == [1, 2]
 
@@ -99,7 +99,7 @@ def test_a_second_run_is_refused_while_one_is_at_work(closing: Closing) -> None:
     import sys
     import time
 
-    variables = {**os.environ, "DOBO_FAILPOINT": "output.staging@wait"}
+    variables = {**os.environ, "DOBO_FAILPOINT": f"output.staging@{closing.root / 'go'}"}
     command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
     with subprocess.Popen([*command, "--remote", closing.remote], env=variables, stderr=subprocess.PIPE) as first:
         for _ in range(600):
@@ -129,12 +129,65 @@ def test_changed_inputs_are_not_resumed(closing: Closing) -> None:
     assert str(path) in refused.stdout
 
 
+def test_an_input_that_changes_during_the_run_fails_it(closing: Closing) -> None:
+    import subprocess
+    import sys
+    import time
+
+    assert closing.run(at=OLD).returncode == 0
+    before = closing.clocks()
+    go = closing.root / "go"
+    command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
+    variables = {**os.environ, "DOBO_FAILPOINT": f"output.staged@{go}"}
+    with subprocess.Popen(
+        [*command, "--remote", closing.remote, "--json"], env=variables, stdout=subprocess.PIPE
+    ) as run:
+        hidden = closing.root / "data/lake/.dobo-data/closed"
+        for _ in range(1200):
+            if len({path.parent for path in hidden.glob("*/data/*.parquet")}) > 1:
+                break
+            time.sleep(0.05)
+        path = closing.root / "data/in/orders/2026-01.csv"
+        path.write_text(path.read_text().replace("7.5", "8.5"))
+        go.touch()
+        shown = run.communicate()[0].decode()
+    assert run.returncode == 1
+    assert '"INPUT_CHANGED"' in shown
+    assert closing.clocks() == before
+
+
+def test_interrupting_ends_cleanly(closing: Closing) -> None:
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
+        variables = {**os.environ, "DOBO_FAILPOINT": f"output.staging@{closing.root / 'never'}"}
+        known = len(closing.open().runs())
+        with subprocess.Popen([*command, "--remote", closing.remote], env=variables) as run:
+            for _ in range(1200):
+                if (closing.root / "data/lake/.dobo-data/closed").exists() and len(closing.open().runs()) > known:
+                    break
+                time.sleep(0.05)
+            time.sleep(2)
+            run.send_signal(number)
+        assert run.returncode == code
+        stopped = closing.open().runs()[0]
+        assert stopped.status == "failed"
+        assert stopped.problems[0]["code"] == "RUN_INTERRUPTED"
+    assert closing.command("resume", stopped.id).returncode == 0
+
+
 def test_the_password_is_nowhere(closing: Closing) -> None:
     done = closing.run()
     assert done.returncode == 0
     report = closing.command("runs", "report", closing.open().runs()[0].id)
     assert report.returncode == 0
     shown = [done.stdout, done.stderr, report.stdout]
-    shown += [path.read_bytes().decode("utf-8", "replace") for path in (closing.root / ".dobo").rglob("*") if path.is_file()]
+    shown += [
+        path.read_bytes().decode("utf-8", "replace") for path in (closing.root / ".dobo").rglob("*") if path.is_file()
+    ]
     assert len(shown) > 4
     assert not any(closing.password in text for text in shown)

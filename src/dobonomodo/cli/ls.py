@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.runs import show_run
 
 
 class Kind(StrEnum):
@@ -51,17 +52,36 @@ def ls(
 
 
 def show_one(
-    name: Annotated[str, typer.Argument(help="The id of a project or dataset.")],
+    name: Annotated[str, typer.Argument(help="The id of a project, a dataset or a run.")],
+    rows: Annotated[int, typer.Option("--rows", metavar="N", help="Show the first rows of its outputs.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Show all about one definition: its versions, its status, what it consists of."""
+    """Show all about one definition or run; with --rows, what a run wrote or a registered dataset holds."""
     import yaml
+
+    if rows:
+        tables = open_workspace().sample(name, rows)
+        if as_json:
+            show_json("show", tables)
+        else:
+            from dobonomodo.cli.table import show_rows
+
+            for table, first in tables.items():
+                show_rows(table, first)
+        return
+    if _is_run(name):
+        show_run(name, as_json=as_json)
+        return
 
     found = open_workspace().describe(name)
     if as_json:
         show_json("show", found)
         return
     show(yaml.safe_dump(_plain(found), sort_keys=False, allow_unicode=True, width=100).rstrip())
+
+
+def _is_run(name: str) -> bool:
+    return any(run.id == name for run in open_workspace().runs(limit=10_000))
 
 
 def _status(row: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import signal
 import time
 
 VARIABLE = "DOBO_FAILPOINT"
-"""``name`` or ``name:3`` for the third time it is reached; ``name@wait`` waits there instead of dying."""
+"""``name`` or ``name:3`` for the third time it is reached; ``name@path`` waits there until there is such a file."""
 
 FAILPOINTS = (
     "run.recorded",
@@ -44,7 +44,8 @@ def reach(name: str) -> None:
     _reached[name] = _reached.get(name, 0) + 1
     if _reached[name] != int(number or 1):
         return
-    if action == "wait":
-        while True:
-            time.sleep(0.1)
+    if action:
+        while not os.path.exists(action):
+            time.sleep(0.05)
+        return
     os.kill(os.getpid(), signal.SIGKILL)

@@ -74,6 +74,24 @@ class RunView:
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows; no Spark job is started for it."""
+        from html import escape
+
+        names = ("seq", "name", "type", "rows_in", "selected", "added", "deleted", "rows_out")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        lines = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(getattr(each, name) or 0))}</td>" for name in names) + "</tr>"
+            for each in self.operations
+        )
+        problems = "".join(f"<p><b>{escape(each['code'])}</b> {escape(each['message'])}</p>" for each in self.problems)
+        outputs = "".join(
+            f"<li>{escape(name)}: {output.rows:,} rows, digest {escape(output.digest)}</li>"
+            for name, output in self.outputs.items()
+        )
+        title = escape(f"{self.project}, {self.period}: {self.status} (run {self.id})")
+        return f"<p><b>{title}</b></p>{problems}<table><tr>{head}</tr>{lines}</table><ul>{outputs}</ul>"
+
     def describe(self) -> dict[str, Any]:
         """The run as ``--json`` prints it."""
         return {

@@ -103,6 +103,7 @@ def spark_type(kind: pyarrow.DataType) -> str:
     names = {
         pa.string(): "string",
         pa.large_string(): "string",
+        pa.string_view(): "string",
         pa.int64(): "bigint",
         pa.int32(): "int",
         pa.int16(): "smallint",

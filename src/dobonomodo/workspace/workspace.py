@@ -20,6 +20,7 @@ from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, RunFailed, Source, in_order
 from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
+from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, PeriodNotRunnable, ProjectNotRunnable, ResolverNotFound
 from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
@@ -53,6 +54,13 @@ class PlannedRun:
     status: str
     datasets: _Datasets
     definitions: Definitions
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        from dobonomodo.plan.explain import render_plan
+
+        return f"<pre>{escape(render_plan(self.plan, self.facts, which=self.status))}</pre>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,6 +292,21 @@ class Workspace:
 
         return self._with_frames(view_run(self._find_run(run_id)))
 
+    def sample(self, name: str, rows: int) -> dict[str, list[dict[str, Any]]]:
+        """The first rows of a run's outputs, or of a registered dataset, by table; read without Spark."""
+        from dobonomodo.storage.sample import sample_rows
+
+        store = self._existing_store()
+        version = store.get_active_version("dataset", name) if store is not None else None
+        if version is not None and version.location is not None:
+            found = {name: version.location}
+        else:
+            found = {table: output.location for table, output in self.find_run(name).outputs.items()}
+        sources = self._definitions.datasources
+        return {
+            table: sample_rows(location, rows, root=self.root, datasources=sources) for table, location in found.items()
+        }
+
     def _find_run(self, run_id: str) -> Run:
         store = self._existing_store()
         if store is not None:
@@ -366,7 +389,7 @@ class Workspace:
 
     # --- checking
 
-    def problems(self) -> tuple[Problem, ...]:
+    def problems(self) -> Problems:
         """Every problem of every file and every project, by place. Needs no Spark and no store that is not there."""
         found: list[Problem] = list(self._load_problems)
         own = self._definitions
@@ -381,7 +404,7 @@ class Workspace:
                     project, datasets, uncertain_from=NEVER if uncertain_from is None else uncertain_from
                 ).problems
             )
-        return in_order(_once(found))
+        return Problems(in_order(_once(found)))
 
     def require_sound(self) -> None:
         """Raise with every problem if there is an error anywhere."""

@@ -1,0 +1,49 @@
+"""The first rows of stored data, for a look. Needs no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from dobonomodo.model.datasource import DataSource
+from dobonomodo.storage.inputs import open_database
+
+
+def sample_rows(
+    location: Mapping[str, Any], rows: int, *, root: Path, datasources: Mapping[str, DataSource]
+) -> list[dict[str, Any]]:
+    """The first rows of an output or a registered dataset, in no particular order."""
+    if location["kind"] == "database":
+        return _sample_table(location, rows, root=root, datasources=datasources)
+    return list(islice(_read_files(location, root), rows))
+
+
+def _read_files(location: Mapping[str, Any], root: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    folders = [location["data"]] if "data" in location else location["folders"]
+    for folder in folders:
+        for path in sorted((root / folder).iterdir()):
+            if location["kind"] == "parquet":
+                with pq.ParquetFile(path) as file:
+                    for batch in file.iter_batches(batch_size=256):
+                        yield from batch.to_pylist()
+            else:
+                options = pc.ParseOptions(delimiter=location["delimiter"], newlines_in_values=True)
+                yield from pc.read_csv(path, parse_options=options).to_pylist()
+
+
+def _sample_table(
+    location: Mapping[str, Any], rows: int, *, root: Path, datasources: Mapping[str, DataSource]
+) -> list[dict[str, Any]]:
+    from psycopg import sql
+    from psycopg.rows import dict_row
+
+    database = open_database(datasources[location["datasource_id"]], root=root)
+    schema, table = location.get("schema"), location["table"]
+    name = sql.Identifier(schema, table) if schema else sql.Identifier(table)
+    with database.connect() as connection, connection.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute(sql.SQL("SELECT * FROM {} LIMIT %s").format(name), [rows]).fetchall()
