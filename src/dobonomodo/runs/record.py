@@ -184,6 +184,6 @@ def _load_output(document: Mapping[str, Any]) -> Output:
         dataset_id=document.get("dataset_id"),
         dataset_version=document.get("dataset_version"),
         seconds=document.get("milliseconds", 0) / 1000,
-        columns=document.get("columns", {}),
+        columns=dict(document.get("columns", ())),
         location=document.get("location", {}),
     )

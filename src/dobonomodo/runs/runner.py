@@ -390,7 +390,8 @@ class _Execution:
             "dataset_id": write.register_as,
             "dataset_version": number,
             "milliseconds": milliseconds,
-            "columns": {name: str(step.before.columns[name]) for name in write.columns},
+            # A list, since databases keep no order of keys.
+            "columns": [[name, str(step.before.columns[name])] for name in write.columns],
             "location": dict(location),
         }
         progress = dict(self._run.progress)

@@ -1,0 +1,351 @@
+"""Runs of whole workspaces, from files to files: what Python's front door promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.dataset
+import pyarrow.parquet
+import pytest
+
+import dobonomodo as dobo
+from dobonomodo.problems import Rejected
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CLOCK = datetime(2026, 4, 1, 8, tzinfo=UTC)
+
+DEFINITIONS = """
+workspace: {name: ledger}
+---
+datasource: {id: lake, type: parquet, options: {path_prefix: lake}}
+---
+datasource: {id: out, type: parquet, options: {path_prefix: out}}
+---
+resolver:
+  id: monthly
+  is_default: true
+  rules:
+    - {when: 'table.name = "accounts"', strategy: {type: path, datasource_id: lake, path: accounts.parquet}}
+    - {data_level: month, strategy: {type: path, datasource_id: lake, path: "{{table_name}}/{{identifier}}.parquet"}}
+---
+resolver:
+  id: results
+  rules: [{strategy: {type: path, datasource_id: out, path: "{{table_name}}"}}]
+---
+calendar:
+  id: months
+  levels:
+    - {name: year, identifier_pattern: "{year}"}
+    - {name: quarter, parent_level: year, identifier_pattern: "{year}-Q{sequence}"}
+    - {name: month, parent_level: quarter, identifier_pattern: "{year}-{sequence:02}"}
+  generate: {from: 2026-01-01, to: 2026-12-31}
+---
+dataset:
+  id: lines
+  natural_key_columns: [id]
+  main_table:
+    name: lines
+    temporal_mode: period
+    columns:
+      - {name: id, type: integer, nullable: false}
+      - {name: account, type: string}
+      - {name: amount, type: "decimal(15,2)"}
+---
+dataset:
+  id: accounts
+  main_table: {name: accounts, temporal_mode: snapshot, columns: [{name: code, type: string}, {name: title, type: string}]}
+---
+project:
+  id: close
+  input_dataset_id: lines
+  operations:
+    - seq: 1
+      type: update
+      arguments:
+        joins: [{alias: a, dataset_id: accounts, on: account = a.code}]
+        assignments: [{column: title, expression: a.title}, {column: seen, expression: NOW()}]
+    - {seq: 2, type: aggregate, arguments: {group_by: [_period, title], aggregations: [{column: total, expression: SUM(amount)}]}}
+    - {seq: 3, type: delete, selector: amount = 0}
+    - seq: 4
+      type: output
+      arguments: {destination: {datasource_id: out, table: closed}, register_as_dataset: closed}
+    - seq: 5
+      type: output
+      arguments: {destination: {type: csv, path: texts/all}, include_deleted: true, columns: [id, title, total, _period, _deleted]}
+"""
+
+CONSUMER = """
+project:
+  id: consume{suffix}
+  input_dataset_id: closed
+  {version}
+  operations:
+    - {{seq: 1, type: update, arguments: {{assignments: [{{column: doubled, expression: amount * 2}}]}}}}
+    - {{seq: 2, type: append, arguments: {{source: {{dataset_id: closed}}, source_selector: total > 0}}}}
+    - {{seq: 3, type: output, arguments: {{destination: {{datasource_id: out, table: consumed{suffix}}}}}}}
+"""
+
+
+class Ledger:
+    """A workspace under a folder, with lines for two months."""
+
+    def __init__(self, root: Path, spark: SparkSession) -> None:
+        self.root, self.spark = root, spark
+        (root / "projects").mkdir()
+        (root / "dobo.yaml").write_text(DEFINITIONS)
+        self.write_lines("2026-01", [(1, "A", "10.00"), (2, "B", "20.50"), (3, "A", "0.00")])
+        self.write_lines("2026-02", [(4, "A", "1.25"), (5, None, "2.00")])
+        accounts = pyarrow.table({"code": ["A", "B"], "title": ["Assets", "Bonds"]})
+        pyarrow.parquet.write_table(accounts, root / "lake/accounts.parquet")
+
+    def write_lines(self, period: str, rows: Sequence[tuple[int, str | None, str]]) -> Path:
+        path = self.root / f"lake/lines/{period}.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        schema = pyarrow.schema(
+            [("id", pyarrow.int64()), ("account", pyarrow.string()), ("amount", pyarrow.decimal128(15, 2))]
+        )
+        values = [{"id": one, "account": two, "amount": Decimal(three)} for one, two, three in rows]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(values, schema=schema), path)
+        return path
+
+    def add(self, name: str, text: str) -> None:
+        (self.root / f"projects/{name}.yaml").write_text(text)
+
+    def open(self) -> Any:
+        return dobo.open(self.root)
+
+    def activate(self, project: str = "close") -> None:
+        workspace = self.open()
+        workspace.apply()
+        workspace.activate(project)
+
+    def run(self, project: str = "close", period: str = "2026-01", **options: Any) -> Any:
+        return self.open().run(project, period=period, started_at=options.pop("at", CLOCK), spark=self.spark, **options)
+
+    def rows(self, table: str = "out/closed") -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = (
+            pyarrow.dataset.dataset(self.root / table, partitioning="hive").to_table().to_pylist()
+        )
+        return found
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, spark: SparkSession) -> Ledger:
+    return Ledger(tmp_path, spark)
+
+
+def test_two_periods_twice(ledger: Ledger) -> None:
+    ledger.activate()
+    first = [ledger.run(period=period) for period in ("2026-01", "2026-02")]
+    rows = sorted(str(row) for row in ledger.rows())
+    second = [ledger.run(period=period) for period in ("2026-01", "2026-02")]
+    assert [run.status for run in first + second] == ["completed"] * 4
+    for one, other in zip(first, second, strict=True):
+        assert {name: output.digest for name, output in one.outputs.items()} == {
+            name: output.digest for name, output in other.outputs.items()
+        }
+    assert sorted(str(row) for row in ledger.rows()) == rows
+    assert {row["run_period"] for row in ledger.rows()} == {"2026-01", "2026-02"}
+    assert [(each.seq, each.rows_in, each.selected, each.added, each.deleted) for each in second[0].operations] == [
+        (1, 3, 3, 0, 0),
+        (2, 3, 3, 2, 0),
+        (3, 5, 1, 0, 1),
+        (4, 5, 4, 0, 0),
+        (5, 5, 5, 0, 0),
+    ]
+    assert second[0].outputs["closed"].dataset_version == 3
+    assert second[0].last_completed_operation == 5
+
+
+def test_what_was_written_can_be_read(ledger: Ledger) -> None:
+    run = ledger.run()
+    assert run.draft
+    assert run.outputs["closed"].location["folder"].startswith(".dobo/sandbox/")
+    for output, rows in (("closed", 4), ("all", 5)):
+        frame = run.outputs[output].dataframe(ledger.spark)
+        assert frame.count() == rows
+        assert [
+            (field.name, kind)
+            for field, kind in zip(frame.schema.fields, run.outputs[output].columns.values(), strict=True)
+        ] == list(run.outputs[output].columns.items())
+    assert "Assets" in str(run.outputs["all"].dataframe(ledger.spark).collect())
+    assert "closed" in run._repr_html_()
+
+
+def test_a_draft_leaves_everything_alone(ledger: Ledger) -> None:
+    assert ledger.run().status == "completed"
+    assert not (ledger.root / "out").exists()
+    assert not (ledger.root / "texts").exists()
+    assert ledger.open().store.list_versions("dataset", "closed") == ()
+    ledger.add("consumer", CONSUMER.format(suffix="", version=""))
+    run = ledger.run("consume")
+    assert run.status == "completed"
+    assert run.outputs["consumed"].rows == 6
+
+
+def test_a_registered_dataset_is_input_and_source_of_another_project(ledger: Ledger) -> None:
+    ledger.activate()
+    ledger.run()
+    ledger.write_lines("2026-01", [(1, "A", "11.00")])
+    ledger.run()
+    ledger.add("consumer", CONSUMER.format(suffix="", version=""))
+    ledger.add("pinned", CONSUMER.format(suffix="-first", version="input_dataset_version: 1"))
+    workspace = ledger.open()
+    workspace.apply()
+    workspace.activate("consume")
+    workspace.activate("consume-first")
+    newest, first = ledger.run("consume"), ledger.run("consume-first")
+    assert (newest.status, first.status) == ("completed", "completed")
+    assert sorted(row["doubled"] for row in ledger.rows("out/consumed") if row["doubled"] is not None) == [Decimal(22)]
+    doubled = [row["doubled"] for row in ledger.rows("out/consumed-first") if row["doubled"] is not None]
+    assert sorted(doubled) == [Decimal(20), Decimal(41)]
+    kept = {row["id"]: row["_row_id"] for row in ledger.rows() if row["id"]}
+    carried = {row["id"]: row["_row_id"] for row in ledger.rows("out/consumed") if row["id"] and row["doubled"]}
+    assert carried == kept
+
+
+def test_a_quarter_reads_its_months(ledger: Ledger) -> None:
+    ledger.write_lines("2026-03", [])
+    ledger.activate()
+    run = ledger.run(period="2026-Q1")
+    assert run.status == "completed"
+    details = [row for row in ledger.rows() if row["id"] is not None]
+    assert sorted((row["id"], row["_period"]) for row in details) == [
+        (1, "2026-01"),
+        (2, "2026-01"),
+        (4, "2026-02"),
+        (5, "2026-02"),
+    ]
+
+
+def test_an_empty_period_is_legal(ledger: Ledger) -> None:
+    ledger.write_lines("2026-03", [])
+    ledger.activate()
+    run = ledger.run(period="2026-03")
+    assert run.status == "completed"
+    assert run.outputs["closed"].rows == 0
+    assert run.outputs["closed"].dataframe(ledger.spark).columns == list(run.outputs["closed"].columns)
+
+
+def test_a_missing_file_fails_the_run(ledger: Ledger) -> None:
+    ledger.activate()
+    run = ledger.run(period="2026-05")
+    assert run.status == "failed"
+    assert [problem["code"] for problem in run.problems] == ["DATA_LOAD"]
+    assert "2026-05.parquet" in run.problems[0]["message"]
+    assert not (ledger.root / "out/closed").exists()
+    with pytest.raises(Rejected) as refused:
+        ledger.open().resume(run.id, spark=ledger.spark)
+    assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
+
+
+def test_a_fault_in_the_data_keeps_earlier_outputs_and_names_the_operation(ledger: Ledger) -> None:
+    ledger.add(
+        "faulty",
+        """
+project:
+  id: faulty
+  input_dataset_id: lines
+  operations:
+    - {seq: 1, type: output, arguments: {destination: {datasource_id: out, table: early}}}
+    - {seq: 2, name: too large, type: update, arguments: {assignments: [{column: big, expression: id * 9223372036854775807}]}}
+    - {seq: 3, type: output, arguments: {destination: {datasource_id: out, table: late}}}
+""",
+    )
+    ledger.activate("faulty")
+    run = ledger.run("faulty")
+    assert run.status == "failed"
+    assert (run.problems[0]["code"], run.problems[0]["operation_seq"]) == ("ARITHMETIC_OVERFLOW", 2)
+    assert run.last_completed_operation == 1
+    assert len(ledger.rows("out/early")) == 3
+    assert not (ledger.root / "out/late").exists()
+    again = ledger.open().resume(run.id, spark=ledger.spark)
+    assert (again.status, again.attempts) == ("failed", 2)
+    ledger.write_lines("2026-01", [(1, "A", "1.00")])
+    with pytest.raises(Rejected) as refused:
+        ledger.open().resume(run.id, spark=ledger.spark)
+    assert [problem.code for problem in refused.value.problems] == ["INPUT_CHANGED"]
+
+
+def test_verifying(ledger: Ledger) -> None:
+    ledger.activate()
+    first = ledger.run()
+    workspace = ledger.open()
+    assert workspace.verify(first.id, spark=ledger.spark)[1] == ()
+    assert workspace.verify(first.id, replay=True, spark=ledger.spark)[1] == ()
+
+    data = ledger.root / first.outputs["closed"].location["data"]
+    path = data / first.outputs["closed"].location["files"][0]
+    table = pyarrow.parquet.read_table(path)
+    pyarrow.parquet.write_table(table.set_column(0, "id", pyarrow.array([9] * table.num_rows, pyarrow.int64())), path)
+    found = workspace.verify(first.id, spark=ledger.spark)[1]
+    assert [(problem.code, problem.table) for problem in found] == [("DIGEST_DIFFERS", "closed")]
+
+    second = ledger.run()
+    found = workspace.verify(first.id, spark=ledger.spark)[1]
+    assert {problem.table for problem in found} == {"closed", "all"}
+    assert all(second.id in problem.found for problem in found)
+
+
+def test_a_destination_that_the_run_reads_is_safe(ledger: Ledger) -> None:
+    ledger.add(
+        "rolling",
+        """
+dataset:
+  id: rolled
+  resolver_id: results
+  main_table: {name: rolled, columns: [{name: id, type: integer}, {name: amount, type: "decimal(15,2)"}]}
+---
+project:
+  id: start
+  input_dataset_id: lines
+  operations:
+    - {seq: 1, type: output, arguments: {destination: {datasource_id: out, table: rolled}, columns: [id, amount]}}
+---
+project:
+  id: roll
+  input_dataset_id: rolled
+  operations:
+    - {seq: 1, type: update, arguments: {assignments: [{column: id, expression: id + 10}]}}
+    - {seq: 2, type: output, arguments: {destination: {datasource_id: out, table: rolled}, columns: [id, amount]}}
+    - {seq: 3, type: output, arguments: {destination: {datasource_id: out, table: copy}, columns: [id, amount]}}
+""",
+    )
+    ledger.activate("start")
+    ledger.run("start")
+    ledger.activate("roll")
+    for number in (1, 2):
+        run = ledger.run("roll")
+        assert run.status == "completed", run.problems
+        for table in ("rolled", "copy"):
+            found = sorted(row["id"] for row in ledger.rows(f"out/{table}"))
+            assert found == [1 + 10 * number, 2 + 10 * number, 3 + 10 * number]
+
+
+def test_a_closed_period_runs_only_on_request(ledger: Ledger) -> None:
+    ledger.activate()
+    ledger.open().change_period("2026-01", "closed")
+    with pytest.raises(Rejected) as refused:
+        ledger.run()
+    assert [problem.code for problem in refused.value.problems] == ["PERIOD_NOT_RUNNABLE"]
+    assert ledger.run(override_closed=True).status == "completed"
+
+
+def test_a_session_that_is_passed_in_keeps_its_settings(ledger: Ledger) -> None:
+    before = {name: ledger.spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.shuffle.partitions")}
+    other = ledger.spark.newSession()
+    other.conf.set("spark.sql.ansi.enabled", "false")
+    other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    ledger.activate()
+    theirs = ledger.open().run("close", period="2026-01", started_at=CLOCK, spark=other)
+    assert other.conf.get("spark.sql.ansi.enabled") == "false"
+    assert other.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    assert theirs.outputs["closed"].digest == ledger.run().outputs["closed"].digest
+    assert {name: ledger.spark.conf.get(name) for name in before} == before
