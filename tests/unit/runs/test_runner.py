@@ -1,0 +1,354 @@
+"""The life of a run over a real store, with an engine and data that only keep a diary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from dobonomodo.formula import RunFacts
+from dobonomodo.model import load_definitions
+from dobonomodo.plan import KnownDataset, Plan, Step, plan_project
+from dobonomodo.plan.resolution import Resolution
+from dobonomodo.problems import Rejected, RunFailed, Source
+from dobonomodo.problems.run import OutputWrite
+from dobonomodo.runs import Restored, Runner, RunView, restore_snapshot, take_snapshot, view_run
+from dobonomodo.runs.runner import Who, cancel_run
+from dobonomodo.store import Held, Store, open_store
+
+CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
+
+DEFINITIONS = """
+datasource: {id: lake, type: parquet, options: {path_prefix: data}}
+---
+resolver:
+  id: files
+  rules: [{strategy: {type: path, datasource_id: lake, path: "{{table_name}}.parquet"}}]
+---
+dataset: {id: lines, main_table: {name: lines, columns: [{name: id, type: integer}]}}
+---
+project:
+  id: close
+  input_dataset_id: lines
+  operations:
+    - {seq: 1, name: double, type: update, arguments: {assignments: [{column: twice, expression: id * 2}]}}
+    - {seq: 2, type: output, arguments: {destination: {datasource_id: lake, table: one}}}
+    - {seq: 3, type: output, arguments: {destination: {datasource_id: lake, table: two}, register_as_dataset: two}}
+"""
+
+
+class _Datasets:
+    def __init__(self, datasets: Mapping[str, Any]) -> None:
+        self._datasets = datasets
+
+    def ids(self) -> Sequence[str]:
+        return tuple(self._datasets)
+
+    def versions(self, dataset_id: str) -> Sequence[int]:
+        return (1,)
+
+    def is_broken(self, dataset_id: str) -> bool:
+        return False
+
+    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        return KnownDataset(self._datasets[dataset_id], 1) if dataset_id in self._datasets else None
+
+
+@dataclass
+class Diary:
+    """Data that remember what was asked of them, and fail where a test says so."""
+
+    published: dict[int, tuple[int, str]] = field(default_factory=dict)
+    log: list[str] = field(default_factory=list)
+    changes: tuple[str, ...] = ()
+    fails_at: str | None = None
+
+    def _note(self, what: str) -> None:
+        self.log.append(what)
+        if what == self.fails_at:
+            raise RunFailed(OutputWrite(destination="x", detail="disk full"), retry_helps=True)
+
+    def pin(self) -> Mapping[str, Any]:
+        self._note("pin")
+        return {"input/lines/v1/lines/0/": []}
+
+    def check(self) -> None:
+        self._note("check")
+
+    def find_changes(self, *, listing: bool) -> tuple[str, ...]:
+        return self.changes
+
+    def prepare(self) -> None:
+        self._note("prepare")
+
+    def find_commit(self, step: Step) -> tuple[int, str] | None:
+        return self.published.get(step.spec.seq)
+
+    def stage(self, frame: Any, write: Any, *, seq: int, columns: Any) -> int:
+        self._note(f"stage {seq}")
+        return seq
+
+    def publish(self, staged: int, *, rows: int, digest: str) -> Mapping[str, Any]:
+        self._note(f"publish {staged}")
+        self.published[staged] = (rows, digest)
+        return {"kind": "parquet", "folder": f"out/{staged}"}
+
+    def location(self, step: Step) -> Mapping[str, Any]:
+        return {"kind": "parquet", "folder": f"out/{step.spec.seq}"}
+
+    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
+        self._note(f"register {step.spec.seq}")
+        return 1 if step.lowered.write and step.lowered.write.register_as else None
+
+    def clear(self) -> None:
+        self._note("clear")
+
+
+class Hand:
+    """An engine that computes nothing: three rows an output."""
+
+    def __init__(self, between: Callable[[int], None] = lambda seq: None) -> None:
+        self._between = between
+
+    def run(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        *,
+        writer: Any,
+        as_of: date,
+        skip: Collection[int],
+        done: Callable[[Sequence[Any], Any], None],
+    ) -> Any:
+        for step in plan.steps:
+            write, seq = step.lowered.write, step.spec.seq
+            if write is None or seq in skip:
+                continue
+            self._between(seq)
+            staged = writer.stage(None, write, seq=seq, columns={})
+            details = writer.publish(staged, rows=3, digest=f"d{seq}")
+            counts = [SimpleNamespace(seq=1, rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
+            result = SimpleNamespace(seq=seq, rows=3, digest=f"d{seq}", details=details, seconds=0.5)
+            done(counts, result)
+
+    def interrupt(self) -> None:
+        """Nothing to stop."""
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    opened = open_store("sqlite:///store.db", root=tmp_path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def planned() -> Restored:
+    definitions, problems = load_definitions([Source("x", DEFINITIONS)])
+    assert problems == ()
+    resolution = Resolution(
+        resolvers=definitions.resolvers, default_resolver="files", datasources=definitions.datasources
+    )
+    found = plan_project(
+        definitions.projects["close"],
+        datasets=_Datasets(definitions.datasets),
+        resolution=resolution,
+        datasources=definitions.datasources,
+    )
+    assert found.plan is not None, found.problems
+    facts = RunFacts(CLOCK, "2026-01", date(2026, 1, 1), date(2026, 1, 31))
+    return Restored(found.plan, facts, date(2026, 1, 1), definitions.datasources, "active", None)
+
+
+def snapshot_of(planned: Restored, inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+    return take_snapshot(
+        planned.plan,
+        planned.facts,
+        as_of=planned.as_of,
+        version=1,
+        status="active",
+        datasets=[KnownDataset(use_dataset(planned), 1)],
+        resolvers=[],
+        datasources=planned.datasources,
+        inputs=inputs,
+        versions={"dobonomodo": "0"},
+    )
+
+
+def use_dataset(planned: Restored) -> Any:
+    definitions, _ = load_definitions([Source("x", DEFINITIONS)])
+    return definitions.datasets[planned.plan.input.dataset_id]
+
+
+def runner(store: Store, *, holder: str = "me", dead: bool = False) -> Runner:
+    return Runner(store, who=Who("ann", holder), is_dead=lambda _: dead)
+
+
+def start(store: Store, planned: Restored, data: Diary, engine: Any = None, run_id: str = "r1") -> RunView:
+    return runner(store).start(
+        run_id,
+        planned,
+        data,
+        lambda: engine or Hand(),
+        version=1,
+        snapshot=lambda inputs: snapshot_of(planned, inputs),
+    )
+
+
+def resume(store: Store, data: Diary, run_id: str = "r1", **options: Any) -> RunView:
+    record = store.get_run(run_id)
+    assert record is not None
+    return runner(store, **options).resume(record, restore_snapshot(record.snapshot), data, Hand)
+
+
+def test_from_start_to_end(store: Store, planned: Restored) -> None:
+    data = Diary()
+    run = start(store, planned, data)
+    assert run.status == "completed"
+    assert data.log == [
+        "check",
+        "pin",
+        "prepare",
+        "stage 2",
+        "publish 2",
+        "register 2",
+        "stage 3",
+        "publish 3",
+        "register 3",
+        "clear",
+    ]
+    assert {name: (output.digest, output.dataset_version) for name, output in run.outputs.items()} == {
+        "one": ("d2", None),
+        "two": ("d3", 1),
+    }
+    assert run.last_completed_operation == 3
+    assert (run.operations[0].rows_in, run.operations[1].selected) == (3, 3)
+    assert not isinstance(take(store), Held)
+
+
+def take(store: Store) -> Any:
+    now = datetime.now(UTC)
+    return store.take_lease("close", "2026-01", holder="other", at=now, expires_at=now)
+
+
+@pytest.mark.parametrize("place", ["stage 2", "publish 2", "register 2", "stage 3", "publish 3", "register 3"])
+def test_failed_anywhere_and_resumed(store: Store, planned: Restored, place: str) -> None:
+    data = Diary(fails_at=place)
+    failed = start(store, planned, data)
+    assert failed.status == "failed"
+    assert failed.problems[0]["code"] == "OUTPUT_WRITE"
+    assert failed.problems[0]["retry_helps"] is True
+    data.fails_at = None
+    data.log.clear()
+    run = resume(store, data)
+    assert run.status == "completed"
+    assert run.attempts == 2
+    assert {output.seq: output.digest for output in run.outputs.values()} == {2: "d2", 3: "d3"}
+    assert run.problems == ()
+    publications = [each for each in data.log if each.startswith("publish")]
+    assert len(publications) == {"stage 2": 2, "publish 2": 2}.get(place, 0 if place == "register 3" else 1)
+
+
+def test_inputs_that_cannot_be_found_fail_the_run(store: Store, planned: Restored) -> None:
+    run = start(store, planned, Diary(fails_at="pin"))
+    assert (run.status, run.last_completed_operation) == ("failed", None)
+    with pytest.raises(Rejected) as refused:
+        resume(store, Diary())
+    assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
+
+
+def test_changed_inputs_stop_a_run_and_its_resumption(store: Store, planned: Restored) -> None:
+    data = Diary()
+    failed = start(store, planned, data, Hand(between=lambda seq: setattr(data, "changes", ("`x` is gone",))))
+    assert [problem["code"] for problem in failed.problems] == ["INPUT_CHANGED"]
+    assert data.published == {}
+    with pytest.raises(Rejected) as refused:
+        resume(store, data)
+    assert [problem.code for problem in refused.value.problems] == ["INPUT_CHANGED"]
+
+
+def test_a_lease_that_is_held(store: Store, planned: Restored) -> None:
+    def second(seq: int) -> None:
+        if seq != 2:
+            return
+        with pytest.raises(Rejected) as refused:
+            runner(store, holder="you").start(
+                "r2", planned, Diary(), Hand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
+            )
+        (problem,) = refused.value.problems
+        assert (problem.code, getattr(problem, "holder", None)) == ("RUN_HELD", "me")
+
+    assert start(store, planned, Diary(), Hand(between=second)).status == "completed"
+    assert store.get_run("r2") is None
+
+
+def test_a_killed_run_is_taken_over(store: Store, planned: Restored) -> None:
+    class Killed(BaseException):
+        """Ends the process, as far as the store can see."""
+
+    now = datetime.now(UTC)
+    with pytest.raises(Killed):
+        start(store, planned, Diary(), Hand(between=_raising(Killed)))
+    record = store.get_run("r1")
+    assert record is not None
+    store.change_run_status("r1", before="failed", after="running", at=now)
+    held = store.take_lease("close", "2026-01", holder="dead", at=now, expires_at=now.replace(year=2099))
+    assert not isinstance(held, Held)
+    with pytest.raises(Rejected) as refused:
+        resume(store, Diary())
+    assert [problem.code for problem in refused.value.problems] == ["RUN_HELD"]
+    assert resume(store, Diary(), dead=True).status == "completed"
+
+
+def _raising(fault: type[BaseException]) -> Callable[[int], None]:
+    def between(seq: int) -> None:
+        raise fault
+
+    return between
+
+
+def test_interrupted(store: Store, planned: Restored) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        start(store, planned, Diary(), Hand(between=_raising(KeyboardInterrupt)))
+    record = store.get_run("r1")
+    assert record is not None
+    view = view_run(record)
+    assert (view.status, view.problems[0]["code"]) == ("failed", "RUN_INTERRUPTED")
+    assert not isinstance(take(store), Held)
+
+
+def test_cancelled_while_at_work(store: Store, planned: Restored) -> None:
+    def cancel(seq: int) -> None:
+        record = store.get_run("r1")
+        assert record is not None
+        if seq == 3:
+            cancel_run(store, record, at=datetime.now(UTC))
+
+    data = Diary()
+    run = start(store, planned, data, Hand(between=cancel))
+    assert run.status == "cancelled"
+    assert set(data.published) == {2}
+    with pytest.raises(Rejected) as refused:
+        resume(store, data)
+    assert [problem.code for problem in refused.value.problems] == ["INVALID_TRANSITION"]
+
+
+def test_a_later_run_makes_an_earlier_one_unresumable(store: Store, planned: Restored) -> None:
+    start(store, planned, Diary(fails_at="stage 3"))
+    assert start(store, planned, Diary(), run_id="r2").status == "completed"
+    with pytest.raises(Rejected) as refused:
+        resume(store, Diary())
+    assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
+
+
+def test_the_snapshot_gives_the_same_plan_after_a_way_through_json(planned: Restored) -> None:
+    restored = restore_snapshot(json.loads(json.dumps(snapshot_of(planned, {}))))
+    assert restored.plan.project.fingerprint() == planned.plan.project.fingerprint()
+    assert restored.facts == planned.facts
+    assert [use.locations for use in restored.plan.uses] == [use.locations for use in planned.plan.uses]
