@@ -13,11 +13,11 @@ from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_dig
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_suspects
 from dobonomodo.engine.frames import TRACKER, Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
-from dobonomodo.formula import RunFacts, Type, Typed, render_formula
+from dobonomodo.formula import RunFacts, Type, Typed, columns_of, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Rel, Write, inputs_of
-from dobonomodo.plan.system import OPERATION_SEQ
+from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class SparkEngine:
         ``skip`` are outputs that need not be written again; ``done`` hears of each one that was.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start))
+        frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start, _asks_for_ids(plan)))
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)
@@ -248,6 +248,19 @@ class _Counting:
             )
             rows += added
         return tuple(counts)
+
+
+def _asks_for_ids(plan: Plan) -> bool:
+    """Whether an output writes row ids, or an expression looks at one."""
+    for step in plan.steps:
+        write = step.lowered.write
+        if write is not None and ROW_ID in write.columns:
+            return True
+        target = write.rows if write is not None else step.after.node
+        for node in _between(target, step.before.node):
+            if any(column.name == ROW_ID for each in _expressions(node) for column in columns_of(each)):
+                return True
+    return False
 
 
 def _is_before(step: Step, until: Step | None) -> bool:

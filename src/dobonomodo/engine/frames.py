@@ -50,6 +50,8 @@ class RunContext:
     seed: IdSeed
     as_of: date
     """The date at which bitemporal rows must be valid."""
+    ids: bool = True
+    """Whether anything asks for row ids; they cost something."""
 
 
 TRACKER = " selected"
@@ -157,6 +159,8 @@ class Frames:
     def _load(self, node: Scan, rows: StoredRows) -> DataFrame:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
+        if rows.positioned is not None and self._run.ids and ROW_ID in node.schema.own and not use.natural_key:
+            frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         self._require_time(use, rows, present)
         for condition in self._belongs(use, rows, present):

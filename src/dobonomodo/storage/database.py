@@ -20,9 +20,9 @@ from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.system import PERIOD, PERIOD_FROM, PERIOD_TO, RUN_PERIOD
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
-from dobonomodo.storage.faults import loading_failed, writing_failed
+from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.folder import Commit
-from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences, is_in_calendar
 
 if TYPE_CHECKING:
     import psycopg
@@ -86,7 +86,9 @@ class Database:
     def explain(self, fault: BaseException) -> str:
         """What the database says, in one line and without the secret."""
         line = next((line for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
-        return line.replace(self.password, "***") if self.password else line
+        for secret in {self.password or "", quote(self.password or "", safe="")} - {""}:
+            line = line.replace(secret, "***")
+        return line
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,7 @@ def _faults() -> tuple[type[Exception], ...]:
     import psycopg
     import pyarrow as pa
 
-    return (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException)
+    return (psycopg.Error, adbc_driver_manager.Error, pa.ArrowException, OSError)
 
 
 def _is_passing(fault: BaseException) -> bool:
@@ -112,9 +114,7 @@ def _is_passing(fault: BaseException) -> bool:
     import adbc_driver_manager
     import psycopg
 
-    if isinstance(fault, psycopg.errors.UndefinedTable | psycopg.errors.InsufficientPrivilege):
-        return False
-    return isinstance(fault, psycopg.OperationalError | adbc_driver_manager.OperationalError)
+    return isinstance(fault, psycopg.OperationalError | adbc_driver_manager.OperationalError) or is_passing(fault)
 
 
 # --- reading
@@ -138,25 +138,31 @@ def extract_table(
             stored = _describe(connection, schema or database.schema, table)
             if stored is None:
                 raise loading_failed(use, f"there is no table `{table}`")
-            columns = _columns_to_read(stored, use)
+            columns = _columns_to_read(stored, use, table)
             statement = _select(connection, stored, columns, use, _named(schema or database.schema, table), belongs)
         types = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
         unfinished = target.with_name(target.name + ".part")
-        with pq.ParquetWriter(unfinished, types) as writer, database.stream() as cursor:
+        with (
+            removing_on_failure(unfinished),
+            pq.ParquetWriter(unfinished, types) as writer,
+            database.stream() as cursor,
+        ):
             cursor.execute(statement)
             for batch in cursor.fetch_record_batch():
                 writer.write_batch(_exact(batch, types, use, table))
                 reach("input.extracting")
+        unfinished.replace(target)
     except _faults() as fault:
         detail = f"table `{table}`: {database.explain(fault)}"
         raise loading_failed(use, detail, retry_helps=_is_passing(fault)) from fault
-    unfinished.replace(target)
     with target.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _describe(connection: psycopg.Connection[Any], schema: str | None, table: str) -> dict[str, str] | None:
     """The columns of a table with their types as PostgreSQL names them; None if there is no such table."""
+    if len(table.encode()) > MAX_NAME:
+        return None
     found = connection.execute("SELECT to_regclass(%s)::oid", [_named(schema, table).as_string(connection)]).fetchone()
     if found is None or found[0] is None:
         return None
@@ -168,7 +174,7 @@ def _describe(connection: psycopg.Connection[Any], schema: str | None, table: st
     return dict(rows)
 
 
-def _columns_to_read(stored: Mapping[str, str], use: DatasetUse) -> dict[str, Type]:
+def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str) -> dict[str, Type]:
     declared = {name.casefold(): name for name in use.columns}
     differences = find_differences(
         [
@@ -178,7 +184,7 @@ def _columns_to_read(stored: Mapping[str, str], use: DatasetUse) -> dict[str, Ty
         use,
     )
     if differences:
-        raise loading_failed(use, f"table `{use.table}` is not as declared", differences=differences)
+        raise loading_failed(use, f"table `{table}` is not as declared", differences=differences)
     known = {name.casefold(): kind for name, kind in use.columns.items()} | dict(SYSTEM)
     return {name: known[name.casefold()] for name in stored if name.casefold() in known}
 
@@ -210,7 +216,7 @@ def _select(
     )
     folded = {name.casefold(): name for name in stored}
     query = sql.SQL("SELECT {} FROM {}").format(shown, table)
-    tests = list(_tests(folded, use, belongs))
+    tests = list(_tests(folded, stored, use, belongs))
     if tests:
         query = query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
     keys = use.natural_key or _primary_key(connection, table) or tuple(columns)
@@ -220,7 +226,9 @@ def _select(
     return query.as_string(connection)
 
 
-def _tests(folded: Mapping[str, str], use: DatasetUse, belongs: Belongs) -> Iterator[Composable]:
+def _tests(
+    folded: Mapping[str, str], stored: Mapping[str, str], use: DatasetUse, belongs: Belongs
+) -> Iterator[Composable]:
     """What the engine asks of rows in time, asked of the database, so that other rows do not travel."""
     from psycopg import sql
 
@@ -233,10 +241,19 @@ def _tests(folded: Mapping[str, str], use: DatasetUse, belongs: Belongs) -> Iter
         for start, end in ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to")):
             if start in folded and end in folded:
                 day = sql.Literal(belongs.as_of)
-                yield sql.SQL("{}::date <= {}").format(sql.Identifier(folded[start]), day)
+                yield sql.SQL("{} <= {}").format(_day(folded[start], stored), day)
                 until = sql.Identifier(folded[end])
-                yield sql.SQL("({0} IS NULL OR {0}::date > {1})").format(until, day)
+                yield sql.SQL("({} IS NULL OR {} > {})").format(until, _day(folded[end], stored), day)
                 return
+
+
+def _day(name: str, stored: Mapping[str, str]) -> Composable:
+    """The day of a date or time; that of a time is the day in UTC, whatever zone the server is in."""
+    from psycopg import sql
+
+    if stored[name] == "timestamp with time zone":
+        return sql.SQL("({} AT TIME ZONE 'UTC')::date").format(sql.Identifier(name))
+    return sql.SQL("{}::date").format(sql.Identifier(name))
 
 
 def _read_as(name: str, stored: str, kind: Type) -> Composable:
@@ -284,23 +301,11 @@ def _exact(batch: pyarrow.RecordBatch, types: pyarrow.Schema, use: DatasetUse, t
         except pa.ArrowInvalid as fault:
             detail = f"column `{wanted.name}` of table `{table}`: {str(fault).splitlines()[0]}"
             raise loading_failed(use, detail) from fault
-        _require_years(columns[-1], wanted, use, table)
+        # PostgreSQL knows `infinity` and years beyond 9999; Spark would make other dates of them.
+        if pa.types.is_temporal(wanted.type) and not is_in_calendar(columns[-1]):
+            detail = f"column `{wanted.name}` of table `{table}` has a date outside the years 1 to 9999"
+            raise loading_failed(use, detail)
     return pa.RecordBatch.from_arrays(columns, schema=types)
-
-
-def _require_years(column: pyarrow.Array, field: pyarrow.Field, use: DatasetUse, table: str) -> None:
-    """PostgreSQL knows `infinity` and years beyond 9999; Spark would make other dates of them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not pa.types.is_temporal(field.type):
-        return
-    day = 1 if pa.types.is_date(field.type) else 86_400_000_000
-    number = column.cast(pa.int32()).cast(pa.int64()) if day == 1 else column.cast(pa.int64())
-    found = pc.min_max(number)
-    least, most = found["min"].as_py(), found["max"].as_py()
-    if least is not None and (least < -719_162 * day or most >= 2_932_897 * day):
-        raise loading_failed(use, f"column `{field.name}` of table `{table}` has a date outside the years 1 to 9999")
 
 
 # --- writing
@@ -337,24 +342,32 @@ class TableTarget:
         with self._explaining(), self.database.connect() as connection:
             self._check_table(connection)
 
-    def _check_table(self, connection: psycopg.Connection[Any]) -> list[str]:
-        """The columns that the table lacks; raises if it cannot take the others."""
+    def _check_table(self, connection: psycopg.Connection[Any]) -> dict[str, str | None]:
+        """The columns that are written, each with its spelling in the table, None where the table lacks it.
+
+        Raises if the table cannot take them.
+        """
         for name in (*self._written, self.table):
             if len(name.encode()) > MAX_NAME:
                 self._refuse(f"the name `{name}` is longer than {MAX_NAME} bytes")
+        if self.schema is not None and not _has_schema(connection, self.schema):
+            self._refuse(f"there is no schema `{self.schema}`")
         stored = _describe(connection, self.schema, self.table)
         if stored is None:
-            return []
+            return dict.fromkeys(self._written)
         if RUN_PERIOD not in stored:
             self._refuse("the table has no column `_run_period`: no run made it; choose another table")
+        # A column that differs in case only is the same one, here as everywhere.
+        folded = {name.casefold(): name for name in stored}
+        spelled = {name: name if name in stored else folded.get(name.casefold()) for name in self._written}
         wrong = [
-            f"column `{name}` is {stored[name]}, should be {_declare(kind)}"
-            for name, kind in self._written.items()
-            if name in stored and stored[name] != _declare(kind)
+            f"column `{spelling}` is {stored[spelling]}, should be {_declare(self._written[name])}"
+            for name, spelling in spelled.items()
+            if spelling is not None and stored[spelling] != _declare(self._written[name])
         ]
         if wrong:
             self._refuse(f"the table is not as the output: {'; '.join(wrong)}")
-        return [name for name in self._written if name not in stored]
+        return spelled
 
     def stage(self, files: Sequence[Path]) -> None:
         """Copy rows into a table of their own, which nobody reads."""
@@ -436,28 +449,24 @@ class TableTarget:
 
         target, stage = _named(self.schema, self.table), _named(self.schema, self._stage)
         with self.database.connect() as connection:
-            connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [f"dobo/{self.name}"])
-            connection.execute(
-                sql.SQL(
-                    "CREATE TABLE IF NOT EXISTS {} (number bigserial, destination text, run text, seq integer, "
-                    "run_period text, rows bigint, digest text, at timestamptz DEFAULT now(), "
-                    "PRIMARY KEY (destination, run, seq))"
-                ).format(_named(self.schema, COMMITS))
-            )
+            _lock(connection, f"dobo/{self.name}")
+            self._prepare_commits(connection)
             if self._find_commit(connection) is not None:
                 return
+            spelled = self._check_table(connection)
             fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
             connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
-            for name in self._check_table(connection):
+            for name in [name for name, spelling in self._check_table(connection).items() if spelling is None]:
                 added = _declaration(name, self._written[name])
                 connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
             period = sql.Identifier(RUN_PERIOD)
             if mode == "replace":
                 connection.execute(sql.SQL("DELETE FROM {} WHERE {} = %s").format(target, period), [self.period])
             names = [name for name in self._written if name != RUN_PERIOD]
-            listed = sql.SQL(", ").join(sql.Identifier(name) for name in names)
+            staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
+            listed = sql.SQL(", ").join(sql.Identifier(spelled[name] or name) for name in names)
             done = connection.execute(
-                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, %s FROM {}").format(target, listed, period, listed, stage),
+                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, %s FROM {}").format(target, listed, period, staged, stage),
                 [self.period],
             )
             if done.rowcount != commit.rows:
@@ -471,6 +480,21 @@ class TableTarget:
             if keep_as is not None:
                 connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
             reach("publish.during")
+
+    def _prepare_commits(self, connection: psycopg.Connection[Any]) -> None:
+        """Make the table of commits where it is not there yet; two that do so at once would get in each other's way."""
+        from psycopg import sql
+
+        if _describe(connection, self.schema, COMMITS) is not None:
+            return
+        _lock(connection, f"dobo/{COMMITS}")
+        connection.execute(
+            sql.SQL(
+                "CREATE TABLE IF NOT EXISTS {} (number bigserial, destination text, run text, seq integer, "
+                "run_period text, rows bigint, digest text, at timestamptz DEFAULT now(), "
+                "PRIMARY KEY (destination, run, seq))"
+            ).format(_named(self.schema, COMMITS))
+        )
 
     def clear(self) -> None:
         """Take the staging table away; if that fails, the next attempt does it."""
@@ -504,6 +528,15 @@ def _named(schema: str | None, table: str) -> Composable:
     from psycopg import sql
 
     return sql.Identifier(schema, table) if schema else sql.Identifier(table)
+
+
+def _lock(connection: psycopg.Connection[Any], name: str) -> None:
+    """Wait until nobody else has the name, and have it until the transaction ends."""
+    connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [name])
+
+
+def _has_schema(connection: psycopg.Connection[Any], schema: str) -> bool:
+    return connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", [schema]).fetchone() is not None
 
 
 def _declare(kind: Type) -> str:

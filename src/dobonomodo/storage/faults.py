@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
 
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ESTALE})
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def loading_failed(
@@ -29,3 +35,21 @@ def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) 
 def is_passing(fault: BaseException) -> bool:
     """Whether a fault of the machine may be gone at the next try: a full disk, a missing permission."""
     return isinstance(fault, OSError) and fault.errno in _PASSING
+
+
+def find_lack_of_room(report: str) -> str | None:
+    """What a report of Spark says about a disk that has no room, where it says so."""
+    return next((text for text in map(os.strerror, _NO_ROOM) if text in report), None)
+
+
+@contextmanager
+def removing_on_failure(path: Path) -> Iterator[None]:
+    """Take away a file or folder that cannot be finished: it may be what fills the disk."""
+    try:
+        yield
+    except BaseException:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+        raise

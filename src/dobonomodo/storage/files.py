@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,10 @@ class PinnedFile:
     def of(cls, path: Path) -> PinnedFile:
         """A file as it is now; links are followed, so that a link that moves on does not move the run."""
         real = path.resolve()
-        found = real.stat()
+        try:
+            found = real.stat()
+        except FileNotFoundError as fault:
+            raise FileNotFoundError(fault.errno, fault.strerror, str(path)) from fault
         return cls(str(real), found.st_size, found.st_mtime_ns)
 
     def document(self) -> dict[str, Any]:
@@ -46,23 +50,28 @@ def list_files(path: Path) -> tuple[Path, ...]:
     Below a folder, names that start with ``_`` or ``.`` are the marks of writers; a location that names such a file itself
     gets it.
     """
-    if path.is_file():
+    if not stat.S_ISDIR(path.stat().st_mode):
         return (path,)
-    if not path.is_dir():
-        raise FileNotFoundError(str(path))
-    return tuple(sorted(_walk(path), key=lambda each: each.relative_to(path).as_posix()))
+    real = path.resolve()
+    return tuple(found for _, found in sorted(_walk(real, "", {real})))
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    seen = set()
-    for place, folders, files in os.walk(folder, followlinks=True):
-        real = os.path.realpath(place)
-        if real in seen:
-            folders.clear()
+def _walk(folder: Path, prefix: str, seen: set[Path]) -> Iterator[tuple[str, Path]]:
+    """Files with the names to sort them by; a folder that cannot be listed fails.
+
+    A link is followed before what is behind it is listed, so that files of one version of it do not mix with those of the next.
+    """
+    for name in sorted(os.listdir(folder)):
+        if _is_hidden(name):
             continue
-        seen.add(real)
-        folders[:] = [name for name in folders if not _is_hidden(name)]
-        yield from (Path(place, name) for name in files if not _is_hidden(name))
+        path = folder / name
+        if not path.is_dir():
+            yield prefix + name, path
+            continue
+        real = path.resolve()
+        if real not in seen:
+            seen.add(real)
+            yield from _walk(real, f"{prefix}{name}/", seen)
 
 
 def _is_hidden(name: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +47,8 @@ class PinnedLocation:
     """The file or folder that was looked into."""
     run_period: str | None = None
     """For a table: only what runs for this period wrote."""
+    columns: tuple[str, ...] | None = None
+    """For CSV files without a header: what is in them, where it is not what is declared."""
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -56,6 +59,8 @@ class PinnedLocation:
     def load(cls, document: Mapping[str, Any]) -> PinnedLocation:
         """From plain data."""
         values = {name: document.get(name) for name in cls.__slots__ if name in document and name != "files"}
+        if values.get("columns") is not None:
+            values["columns"] = tuple(document["columns"])
         return cls(files=tuple(PinnedFile.load(each) for each in document["files"]), **values)  # type: ignore[arg-type]
 
 
@@ -124,6 +129,7 @@ class Inputs:
                 delimiter=registered.get("delimiter", ","),
                 has_header=registered.get("has_header", True),
                 listed=str(path),
+                columns=tuple(registered["columns"]) if "columns" in registered else None,
             )
 
     def _source(self, use: DatasetUse, name: str) -> DataSource:
@@ -138,9 +144,10 @@ class Inputs:
         try:
             return pin_files(path)
         except FileNotFoundError as fault:
-            raise loading_failed(use, f"there is no file or folder `{path}`") from fault
+            raise loading_failed(use, f"there is no file or folder `{fault.filename or path}`") from fault
         except OSError as fault:
-            raise loading_failed(use, f"`{path}`: {fault.strerror}", retry_helps=is_passing(fault)) from fault
+            detail = f"`{fault.filename or path}`: {fault.strerror}"
+            raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
 
     def find_changes(self, pinned: Pinned, *, listing: bool) -> tuple[str, ...]:
         """What became of the pinned files; with ``listing``, also files that were added to a folder since."""
@@ -162,7 +169,11 @@ class Inputs:
             key = key_of(use)
             locations = []
             for number, location in enumerate(pinned[key]):
-                fingerprint = self._extract(use, location, number)
+                try:
+                    fingerprint = self._extract(use, location, number)
+                except OSError as fault:
+                    detail = f"`{self._folder}`: {fault.strerror or fault}"
+                    raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
                 if location.fingerprint is not None and fingerprint != location.fingerprint:
                     raise loading_failed(use, f"table `{location.table}` has changed since the run took its snapshot")
                 locations.append(replace(location, fingerprint=fingerprint))
@@ -181,7 +192,12 @@ class Inputs:
             for file, target in zip(location.files, targets, strict=True):
                 if not target.exists():
                     extract_csv(
-                        Path(file.path), target, use, delimiter=location.delimiter, has_header=location.has_header
+                        Path(file.path),
+                        target,
+                        use,
+                        delimiter=location.delimiter,
+                        has_header=location.has_header,
+                        columns=location.columns,
                     )
             return None
         (target,) = targets
@@ -196,7 +212,9 @@ class Inputs:
                 schema=location.schema,
                 belongs=Belongs(self._periods(use), self._as_of, location.run_period),
             )
-            mark.write_text(found)
+            unfinished = mark.with_name(mark.name + ".part")
+            unfinished.write_text(found)
+            unfinished.replace(mark)
         return mark.read_text()
 
     def _periods(self, use: DatasetUse) -> tuple[str, ...]:
@@ -224,14 +242,13 @@ class Inputs:
 
     def read(self, spark: SparkSession, use: DatasetUse, locations: Iterable[PinnedLocation]) -> list[StoredRows]:
         """The rows of every location as frames."""
-        links = self._folder / "links"
-        return [
-            StoredRows(
-                read_parquet(spark, self._files(use, location, number), use, links=links / f"{use.role}-{number}"),
-                location.period,
-            )
-            for number, location in enumerate(locations)
-        ]
+        found = []
+        for number, location in enumerate(locations):
+            files = self._files(use, location, number)
+            links = self._folder / "links" / f"{use.role}-{number}"
+            positioned = partial(read_parquet, spark, files, use, links=links)
+            found.append(StoredRows(positioned(positions=False), location.period, positioned))
+        return found
 
 
 @dataclass(frozen=True, slots=True)

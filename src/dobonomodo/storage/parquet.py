@@ -10,15 +10,24 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.storage.faults import loading_failed
+from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER
-from dobonomodo.storage.schema import find_differences, spark_type
+from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
 
 if TYPE_CHECKING:
     import pyarrow.parquet
     from pyspark.sql import DataFrame, SparkSession
 
 _PLAIN = re.compile(r"[A-Za-z0-9_./=+-]+")
+_PATTERN = re.compile(r"[*?\[\]{}\\]")
+_STRICT = {
+    # A session may be set up to skip what it cannot read.
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    # Days before 1582 are what they say, whoever wrote them.
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +49,8 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
             metadata, schema = file.metadata, file.schema_arrow
             uncounted = _uncounted_nulls(file, use)
     except (pa.ArrowException, OSError) as fault:
-        raise loading_failed(use, f"`{path}` cannot be read as Parquet: {_first_line(fault)}") from fault
+        detail = f"`{path}` cannot be read as Parquet: {_first_line(fault)}"
+        raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
     old_times = {
         metadata.schema.column(at).path
         for at in range(metadata.num_columns)
@@ -85,11 +95,13 @@ def _uncounted_nulls(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> set[
     return {
         name.casefold()
         for name in wanted
-        if any(batch.column(0).null_count for batch in file.iter_batches(columns=[name]))
+        if any(batch.column(name).null_count for batch in file.iter_batches(columns=[name]))
     }
 
 
-def read_parquet(spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path) -> DataFrame:
+def read_parquet(
+    spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path, positions: bool = True
+) -> DataFrame:
     """The rows of some files, declared columns in their declared types, with the number of each row's file and its place there.
 
     The position is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
@@ -102,7 +114,8 @@ def read_parquet(spark: SparkSession, files: Sequence[Path], use: DatasetUse, *,
     groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
     for file, path in zip(inspected, safe, strict=True):
         groups.setdefault(file.columns, []).append(path)
-    frames = [_read_group(spark, columns, paths, safe, use) for columns, paths in groups.items()]
+    numbered = safe if positions else []
+    frames = [_read_group(spark, columns, paths, numbered, use) for columns, paths in groups.items()]
     frame = frames[0]
     for other in frames[1:]:
         frame = frame.unionByName(other, allowMissingColumns=True)
@@ -116,20 +129,29 @@ def _read_group(
     files: Sequence[Path],
     use: DatasetUse,
 ) -> DataFrame:
-    """Files with the very same columns. Their schema is known, so that Spark needs no job to find it."""
-    schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in columns)
-    frame = spark.read.schema(schema).parquet(*(str(path) for path in paths))
+    """Files with the very same columns. Their schema is known, so that Spark needs no job to find it.
+
+    ``files`` number the rows; without them rows come without their positions, which Spark would compute all the same.
+    """
+    known = {name.casefold() for name in use.columns}
+    read = [(name, kind) for name, kind in columns if name.casefold() in known or name.casefold() in SYSTEM]
+    schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in read)
+    reader = spark.read.schema(schema).options(**_STRICT)
+    frame = reader.parquet(*(_escape(path) for path in paths))
     present = {name.casefold(): name for name, _ in columns}
     declared = [
         f"CAST({quote_name(present[name.casefold()])} AS {kind.sql}) AS {quote_name(name)}"
         for name, kind in use.columns.items()
     ]
-    known = {name.casefold() for name in use.columns}
-    stored = [quote_name(name) for name, _ in columns if name.startswith("_") and name.casefold() not in known]
+    stored = [quote_name(name) for name, _ in columns if name.casefold() in SYSTEM and name.casefold() not in known]
+    if not files:
+        return frame.selectExpr(*declared, *stored)
     number = "1"
     if len(files) > 1:
-        names = ", ".join(quote_text(f"file:{path}") for path in files)
-        number = f"array_position(array({names}), regexp_replace(_metadata.file_path, '^file:/+', 'file:/'))"
+        names = ", ".join(quote_text(str(path)) for path in files)
+        # Spark writes the path as an URL, in which a plus is a plus.
+        found = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
+        number = f"array_position(array({names}), regexp_replace({found}, '^file:/+', '/'))"
     return frame.selectExpr(
         *declared,
         *stored,
@@ -157,6 +179,11 @@ def _safe_path(path: Path, links: Path, number: int) -> Path:
     link.unlink(missing_ok=True)
     link.symlink_to(path)
     return link
+
+
+def _escape(path: Path) -> str:
+    """A path in which Spark finds no pattern; folders above a link may have any name."""
+    return _PATTERN.sub(r"\\\g<0>", str(path))
 
 
 def hash_text(text: str) -> int:

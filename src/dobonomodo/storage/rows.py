@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -23,3 +24,5 @@ class StoredRows:
     frame: DataFrame
     period: str | None = None
     """The period that all rows belong to, where the location says it."""
+    positioned: Callable[[], DataFrame] | None = None
+    """The same rows with their positions, where those must be asked for because they cost something."""
