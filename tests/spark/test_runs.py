@@ -146,6 +146,7 @@ def test_two_periods_twice(ledger: Ledger) -> None:
     first = [ledger.run(period=period) for period in ("2026-01", "2026-02")]
     rows = sorted(str(row) for row in ledger.rows())
     second = [ledger.run(period=period) for period in ("2026-01", "2026-02")]
+    assert [run.problems for run in first + second] == [()] * 4
     assert [run.status for run in first + second] == ["completed"] * 4
     for one, other in zip(first, second, strict=True):
         assert {name: output.digest for name, output in one.outputs.items()} == {

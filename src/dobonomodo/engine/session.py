@@ -37,6 +37,10 @@ RESULT_SETTINGS: Mapping[str, str] = MappingProxyType(
         # Both decide how literals of rendered SQL are read.
         "spark.sql.parser.escapedStringLiterals": "false",
         "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+        # Times as every tool reads them, and days before 1582 as they are.
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     }
 )
 """Settings on which results depend. They hold in every session we open, and ``conf`` cannot change them."""
@@ -62,6 +66,17 @@ _JAVA_OPTIONS = (
 _JAVA_OPTIONS_SETTING = "spark.driver.extraJavaOptions"
 
 
+SMALL_BYTES = 32 << 20
+"""Inputs below this are computed in one piece."""
+_SMALL_SETTINGS: Mapping[str, str] = {
+    "spark.sql.shuffle.partitions": "1",
+    # Planning anew after every exchange takes longer than the work itself.
+    "spark.sql.adaptive.enabled": "false",
+}
+# The second compiler of the JVM pays off after seconds of work; until then it takes the time of the first.
+_QUICK_START = "-XX:TieredStopAtLevel=1"
+
+
 class SparkMissing(Exception):
     """PySpark, or what its Connect client needs, is not installed; the message says how to get it."""
 
@@ -80,11 +95,13 @@ def open_session(
     remote: str | None = None,
     app_name: str = "dobo",
     conf: Mapping[str, str] = MappingProxyType({}),
+    input_bytes: int | None = None,
 ) -> SparkSession:
     """A session of our own: on this machine, on the cluster ``master``, or on the Spark Connect server ``remote``.
 
     One process has one Spark. Where it runs already, the new session is opened in it, beside the others and without
-    touching their settings; stopping a session stops them all. ``conf`` adds settings.
+    touching their settings; stopping a session stops them all. ``conf`` adds settings. ``input_bytes`` says how much is
+    to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
     """
     if master is not None and remote is not None:
         raise SessionConflict("a session has a `master` or a `remote`, not both")
@@ -96,7 +113,9 @@ def open_session(
             session = (
                 _open_remote(remote, conf=conf)
                 if remote is not None
-                else _open_classic(master, app_name=app_name, conf=conf)
+                else _open_classic(
+                    master, app_name=app_name, conf=conf, small=input_bytes is not None and input_bytes < SMALL_BYTES
+                )
             )
         except ImportError as fault:
             extra = "spark" if remote is None else "connect"
@@ -117,7 +136,7 @@ def adapt_session(session: SparkSession) -> SparkSession:
     return own
 
 
-def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str]) -> SparkSession:
+def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str], small: bool) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
@@ -126,10 +145,11 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str])
         if master is not None and master != running.master:
             raise SessionConflict(f"Spark already runs in this process with master `{running.master}`, not `{master}`")
         session = SparkSession(running).newSession()
-        _set_all(session, {**conf, **RESULT_SETTINGS})
+        local = _SMALL_SETTINGS if small and _is_local(running.master or LOCAL) else {}
+        _set_all(session, {**local, **conf, **RESULT_SETTINGS})
         return session
 
-    settings = _settings_of_launch(master or LOCAL, app_name=app_name, conf=conf)
+    settings = _settings_of_launch(master or LOCAL, app_name=app_name, conf=conf, small=small)
     with _environment(_variables_of_launch(master or LOCAL)):
         return SparkSession(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
 
@@ -163,7 +183,7 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
             raise SettingRefused(f"`{name}` cannot be set in a Spark that runs already") from fault
 
 
-def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str]) -> dict[str, str]:
+def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str], small: bool) -> dict[str, str]:
     settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
     if _is_local(master):
         settings |= {
@@ -172,8 +192,14 @@ def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str]) 
             "spark.driver.bindAddress": "127.0.0.1",
             # Spark's 200 are for a cluster; here each one is a task that costs milliseconds.
             "spark.sql.shuffle.partitions": str(4 * _cores(master)),
+            "spark.driver.memory": f"{_heap_megabytes()}m",
         }
-    java_options = [*_JAVA_OPTIONS, conf[_JAVA_OPTIONS_SETTING]] if _JAVA_OPTIONS_SETTING in conf else _JAVA_OPTIONS
+    java_options = list(_JAVA_OPTIONS)
+    if small and _is_local(master):
+        settings |= _SMALL_SETTINGS
+        java_options.append(_QUICK_START)
+    if _JAVA_OPTIONS_SETTING in conf:
+        java_options.append(conf[_JAVA_OPTIONS_SETTING])
     return {
         **settings,
         **conf,
@@ -192,6 +218,12 @@ def _variables_of_launch(master: str) -> dict[str, str]:
     if os.environ.get("LC_ALL") in {"C", "POSIX"}:
         variables["LC_ALL"] = "C.UTF-8"
     return {**variables, **launch_environment(require_java())}
+
+
+def _heap_megabytes() -> int:
+    """Spark's own default of 1 GB is soon too small, and where Spark is local all the work is done in this one heap."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 20)
+    return max(1024, min(memory // 2, 8192))
 
 
 def _is_local(master: str) -> bool:

@@ -154,8 +154,10 @@ class RunData:
         return self.inputs.reader(spark, self._pinned)
 
     def size(self) -> int:
-        """How many bytes the inputs have, as far as files say."""
-        return sum(file.size for each in self._pinned.values() for location in each for file in location.files)
+        """How many bytes the inputs have, with those that were extracted."""
+        files = sum(file.size for each in self._pinned.values() for location in each for file in location.files)
+        extracted = (self._folder / "inputs").glob("*.parquet")
+        return files + sum(path.stat().st_size for path in extracted)
 
     def _writes(self) -> list[tuple[Step, Write, Mapping[str, Type]]]:
         return [(step, *_written(step)) for step in self._planned.plan.steps if step.lowered.write is not None]

@@ -355,10 +355,12 @@ class Workspace:
         from dobonomodo.engine.engine import SparkEngine
         from dobonomodo.workspace.running import Computing
 
-        session = self._session(spark, options)
+        session = self._session(spark, options, input_bytes=data.size())
         return Computing(SparkEngine(session), data.reader(session))
 
-    def _session(self, spark: SparkSession | None, options: SessionOptions | None) -> SparkSession:
+    def _session(
+        self, spark: SparkSession | None, options: SessionOptions | None, *, input_bytes: int | None = None
+    ) -> SparkSession:
         from dobonomodo.engine import adapt_session, open_session
 
         if spark is not None:
@@ -369,6 +371,7 @@ class Workspace:
             master=chosen.master if own else settings.master,
             remote=chosen.remote if own else settings.remote,
             conf={**{name: str(value) for name, value in settings.conf.items()}, **chosen.conf},
+            input_bytes=input_bytes,
         )
 
     @property
