@@ -51,6 +51,9 @@ _LAUNCH_SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # Records a Python stack for each call, at up to four times the cost of building a plan (Spark 4.3).
     "spark.python.sql.dataFrameDebugging.enabled": "false",
+    # What the parser learns from a statement it keeps until the heap is full, unless told to forget (Spark 4.1).
+    "spark.sql.parser.manageParserCaches": "true",
+    "spark.sql.parser.parserDfaCacheFlushRatio": "25",
     # A Hive on the class path would create a database in the current folder.
     "spark.sql.catalogImplementation": "in-memory",
 }
@@ -73,8 +76,9 @@ _SMALL_SETTINGS: Mapping[str, str] = {
     # Planning anew after every exchange takes longer than the work itself.
     "spark.sql.adaptive.enabled": "false",
 }
-# The second compiler of the JVM pays off after seconds of work; until then it takes the time of the first.
-_QUICK_START = "-XX:TieredStopAtLevel=1"
+# The second compiler of the JVM pays off after seconds of work; until then it takes the time of the first. Without it
+# the JVM sets 48 MB aside for compiled code, which a long life of generated code fills.
+_QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 
 class SparkMissing(Exception):

@@ -1,0 +1,58 @@
+"""`python -m benchmarks quick` or `full`: measure everything and write the report. `part` is one measurement in a process."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks.data import make_data
+from benchmarks.report import write_report
+from benchmarks.suite import PARTS, growth
+
+
+def main(arguments: list[str]) -> int:
+    """Run what is asked for."""
+    if arguments[:1] == ["part"]:
+        name, *rest = arguments[1:]
+        sys.stdout.write(json.dumps(PARTS[name](*rest)))
+        return 0
+    full = arguments[:1] == ["full"]
+    scales = [1.0, 10.0] if full else [1.0]
+    for scale in scales:
+        _say(f"data at scale {scale:g}")
+        make_data(scale)
+    results: dict[str, Any] = {"command": "bench-full" if full else "bench"}
+    results["pipeline"] = [
+        _part("pipeline", scale, (7 if full else 5) if scale == 1 else 3, "yes" if scale == 1 else "no")
+        for scale in scales
+    ]
+    results["operations"] = _part("operations")
+    results["planning"] = _part("planning")
+    if full:
+        results["memory"] = {who: _part("memory", 1.0, who) for who in ("expert", "dobo")}
+        results["chains"] = _part("chains")
+        results["csv"] = _part("csv")
+        results["growth"] = growth([0.1, 1, 4, 10, 40])
+    results["startup"] = _part("startup")
+    write_report(results)
+    _say("benchmarks/RESULTS.md is written")
+    return 0
+
+
+def _part(name: str, *arguments: object) -> Any:
+    _say(f"{name} {' '.join(map(str, arguments))}")
+    command = [sys.executable, "-m", "benchmarks", "part", name, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{name} failed:\n{done.stderr[-3000:]}")
+    return json.loads(done.stdout)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"benchmark: {text}\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

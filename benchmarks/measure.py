@@ -1,0 +1,102 @@
+"""Measuring: alternating runs in one process, medians of the warm ones, processor time and peak memory of the whole process tree."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What one contestant took, over some warm runs."""
+
+    seconds: float
+    """The median of the wall clock."""
+    least: float
+    most: float
+    cpu: float
+    """The median of the processor time, which other work on the machine disturbs less."""
+    runs: int
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {name: round(value, 4) if isinstance(value, float) else value for name, value in asdict(self).items()}
+
+
+def measure(
+    contestants: Mapping[str, Callable[[], object]], *, warm: int, cold: int = 1
+) -> tuple[dict[str, Measured], dict[str, float]]:
+    """Run the contestants in turns, so that noise meets all of them; gives warm figures, and the first time of each."""
+    walls: dict[str, list[float]] = {name: [] for name in contestants}
+    cpus: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(cold + warm):
+        for name, contestant in contestants.items():
+            before, started = cpu_seconds(), time.perf_counter()
+            contestant()
+            walls[name].append(time.perf_counter() - started)
+            cpus[name].append(cpu_seconds() - before)
+    first = {name: values[0] for name, values in walls.items()}
+    return {name: _summarise(walls[name][cold:], cpus[name][cold:]) for name in contestants}, first
+
+
+def _summarise(walls: list[float], cpus: list[float]) -> Measured:
+    return Measured(statistics.median(walls), min(walls), max(walls), statistics.median(cpus), len(walls))
+
+
+def cpu_seconds() -> float:
+    """Processor time of this process and all below it, so far."""
+    tick = os.sysconf("SC_CLK_TCK")
+    total = 0.0
+    for number in process_tree(os.getpid()):
+        try:
+            fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += (int(fields[11]) + int(fields[12])) / tick
+    return total
+
+
+def peak_megabytes() -> float:
+    """The largest memory that this process and those below it have had, each by itself, added up."""
+    total = 0
+    for number in process_tree(os.getpid()):
+        try:
+            lines = Path(f"/proc/{number}/status").read_text().splitlines()
+        except OSError:
+            continue
+        total += next((int(line.split()[1]) for line in lines if line.startswith("VmHWM")), 0)
+    return total / 1024
+
+
+def process_tree(root: int) -> list[int]:
+    """A process and its descendants."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            continue
+        children.setdefault(parent, []).append(int(entry.name))
+    found, pending = [], [root]
+    while pending:
+        current = pending.pop()
+        found.append(current)
+        pending.extend(children.get(current, ()))
+    return found
+
+
+def ratio(one: Measured, other: Measured) -> float:
+    """How many times as long one takes."""
+    return one.seconds / other.seconds
+
+
+def ratio_of_cpu(one: Measured, other: Measured) -> float:
+    """The same by processor time."""
+    return one.cpu / other.cpu

@@ -1,0 +1,223 @@
+"""From measurements to RESULTS.md, results.json and a chart. Nothing in them is written by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+HOME = Path(__file__).parent
+
+
+def write_report(results: Mapping[str, Any]) -> None:
+    """All three files."""
+    described = {"machine": describe_machine(), **results}
+    (HOME / "results.json").write_text(json.dumps(described, indent=2) + "\n")
+    (HOME / "chart.svg").write_text(_chart(results))
+    (HOME / "RESULTS.md").write_text(_text(described))
+
+
+def describe_machine() -> dict[str, Any]:
+    """What the figures were taken on."""
+    names = ("dobonomodo", "pyspark", "pyarrow", "duckdb", "polars")
+    versions = {}
+    for name in names:
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return {
+        "cores": os.cpu_count(),
+        "memory_gb": round(memory, 1),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "versions": versions,
+        "load_at_start": round(os.getloadavg()[0], 2),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+    }
+
+
+def _text(results: Mapping[str, Any]) -> str:
+    machine = results["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    parts = [
+        "# Benchmark results",
+        "",
+        f"Made by `make {results['command']}` on {machine['date']}: {machine['cores']} cores, {machine['memory_gb']} GB, "
+        f"{machine['system']}, Python {machine['python']}, {versions}; load before the start {machine['load_at_start']}.",
+        "Times are medians of warm runs; contestants of one table take turns in one process. Trust ratios, not seconds.",
+        "",
+        "![The pipeline](chart.svg)",
+        "",
+        "## The figures to reach",
+        "",
+        *_figures(results),
+        "",
+    ]
+    for each in results.get("pipeline", ()):
+        parts += _pipeline_table(each)
+    if "memory" in results:
+        rows = [[name, f"{each['megabytes']:,} MB"] for name, each in results["memory"].items()]
+        parts += ["## Peak memory, scale 1", "", *_table(["", "peak"], rows), ""]
+    if "operations" in results:
+        rows = [
+            [name, f"{each['applied_ms']} ms", f"{each['job_ms']} ms"] for name, each in results["operations"].items()
+        ]
+        parts += [
+            "## One operation",
+            "",
+            "Applying builds the plan; the job computes every row. An empty Spark job alone takes about 20 ms.",
+            "",
+            *_table(["operation and rows", "applied", "job"], rows),
+            "",
+        ]
+    if "planning" in results:
+        rows = [[f"{number} operations", f"{each} ms"] for number, each in results["planning"]["operations"].items()]
+        rows += [
+            [f"20 operations, {number} columns more", f"{each} ms"]
+            for number, each in results["planning"]["columns"].items()
+        ]
+        parts += ["## Loading, checking and planning, without Spark", "", *_table(["project", "time"], rows), ""]
+    if "chains" in results:
+        chains = results["chains"]
+        rows = [
+            [f"{number} {kind} in a row", f"{each} s"]
+            for kind in ("updates", "aggregates", "joins")
+            for number, each in chains[kind].items()
+        ]
+        rows += [[f"2 M rows, {kind} `_row_id`", f"{each} s"] for kind, each in chains["ids"].items()]
+        parts += ["## Whole runs, 100 k rows", "", *_table(["", "run"], rows), ""]
+    if "growth" in results:
+        rows = [
+            [
+                f"{each['rows']:,}",
+                f"{each['seconds']} s",
+                f"{each['microseconds_per_row']} µs",
+                f"{each['megabytes']:,} MB",
+            ]
+            for each in results["growth"].values()
+        ]
+        parts += ["## Growth", "", *_table(["orders", "run", "per row", "peak memory"], rows), ""]
+    if "csv" in results:
+        each = results["csv"]
+        rows = [[name, f"{each[name]['seconds']:.2f} s"] for name in ("dobo", "spark")]
+        parts += [f"## Reading {each['rows']:,} CSV rows", "", *_table(["", "time"], rows), ""]
+    if "startup" in results:
+        rows = [[name, f"{each} s"] for name, each in results["startup"].items()]
+        parts += ["## Whole commands", "", *_table(["command", "wall clock"], rows), ""]
+    return "\n".join(parts)
+
+
+def _figures(results: Mapping[str, Any]) -> list[str]:
+    rows: list[list[str]] = []
+    for each in results.get("pipeline", ()):
+        scale = f"scale {each['scale']:g}"
+        rows.append(
+            [
+                f"1. against an expert's PySpark, {scale}",
+                "≤ 1.05",
+                f"{each['ratio']} (processor time {each['ratio_cpu']})",
+                _met(each["ratio"] <= 1.05),
+            ]
+        )
+        if each["against_beginner"]:
+            rows.append(
+                [
+                    f"1. faster than a beginner's, {scale}",
+                    "≥ 4",
+                    f"{each['against_beginner']}",
+                    _met(each["against_beginner"] >= 4),
+                ]
+            )
+    if "memory" in results:
+        share = results["memory"]["dobo"]["megabytes"] / results["memory"]["expert"]["megabytes"]
+        rows.append(["1. peak memory against an expert's", "≤ 1.1", f"{share:.2f}", _met(share <= 1.1)])
+    if "operations" in results:
+        limits = {
+            "appended 10000": 10,
+            "appended 100000": 10,
+            "filtered 10000": 15,
+            "filtered 100000": 20,
+            "aggregated 10000": 30,
+            "aggregated 100000": 50,
+        }
+        for name, limit in limits.items():
+            found = results["operations"][name]["applied_ms"]
+            rows.append([f"2. applying: {name} rows", f"< {limit} ms", f"{found} ms", _met(found < limit)])
+    if "planning" in results:
+        known = results["planning"]["operations"]
+        for number, limit in ((20, 50), (200, 500)):
+            found = known.get(number, known.get(str(number)))
+            rows.append([f"3. checking {number} operations", f"< {limit} ms", f"{found} ms", _met(found < limit)])
+    if "startup" in results:
+        found = results["startup"]["dobo validate"]
+        rows.append(["3. dobo validate", "< 1 s", f"{found} s", _met(found < 1)])
+    if "growth" in results and len(results["growth"]) > 1:
+        large = [each["microseconds_per_row"] for each in results["growth"].values() if each["rows"] >= 1_000_000]
+        if len(large) > 1:
+            share = large[-1] / large[0]
+            rows.append(["4. time per row, largest against 1.5 M", "flat", f"{share:.2f} x", _met(share <= 1.1)])
+    if "chains" in results:
+        chains = results["chains"]
+        share = _at(chains["aggregates"], 6) / _at(chains["aggregates"], 1)
+        rows.append(["4. six aggregates against one", "≤ 4", f"{share:.2f}", _met(share <= 4)])
+        ids = chains["ids"]["with"] / chains["ids"]["without"]
+        rows.append(["5. row ids, share of the run", "≤ 1.15", f"{ids:.2f}", _met(ids <= 1.15)])
+    if "planning" in results:
+        share = _at(results["planning"]["operations"], 200) / _at(results["planning"]["operations"], 20)
+        rows.append(["4. planning 200 operations against 20", "≤ 12", f"{share:.1f}", _met(share <= 12)])
+    return _table(["figure", "wanted", "found", ""], sorted(rows))
+
+
+def _at(values: Mapping[Any, float], key: int) -> float:
+    return values[key] if key in values else values[str(key)]
+
+
+def _met(fine: object) -> str:
+    return "met" if fine else "**not met**"
+
+
+def _pipeline_table(each: Mapping[str, Any]) -> list[str]:
+    rows = []
+    for name, found in sorted(each["measured"].items(), key=lambda item: item[1]["seconds"]):
+        spread = f"{found['least']:.2f} to {found['most']:.2f} s"
+        same = "same rows" if each["digests"].get(name) == each["digests"]["dobo"] else "other rows"
+        rows.append(
+            [name, f"{found['seconds']:.2f} s", spread, f"{found['cpu']:.2f} s", f"{each['first'][name]:.1f} s", same]
+        )
+    head = ["", "median", "spread", "processor time", "first time", ""]
+    title = f"## The pipeline at scale {each['scale']:g}: {each['rows']['everything']:,} rows out"
+    return [title, "", *_table(head, rows), ""]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}", *(f"| {' | '.join(row)} |" for row in rows)]
+
+
+def _chart(results: Mapping[str, Any]) -> str:
+    """Bars of the pipeline, one group for each scale."""
+    groups = results.get("pipeline", ())
+    bars = [
+        (f"{name}, scale {each['scale']:g}", found["seconds"], name)
+        for each in groups
+        for name, found in sorted(each["measured"].items(), key=lambda item: item[1]["seconds"])
+    ]
+    most = max((seconds for _, seconds, _ in bars), default=1)
+    lines = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="720" height="{40 + 26 * len(bars)}" font-family="sans-serif" font-size="13">',
+        '<rect width="100%" height="100%" fill="#fff"/><text x="12" y="22" font-weight="bold">Seconds for the pipeline, warm median</text>',
+    ]
+    for at, (label, seconds, name) in enumerate(bars):
+        y = 36 + 26 * at
+        color = "#2f6feb" if name == "dobo" else "#b8c0cc"
+        width = max(2, 430 * seconds / most)
+        lines.append(f'<text x="190" y="{y + 14}" text-anchor="end">{label}</text>')
+        lines.append(f'<rect x="200" y="{y}" width="{width:.0f}" height="18" rx="3" fill="{color}"/>')
+        lines.append(f'<text x="{206 + width:.0f}" y="{y + 14}">{seconds:.2f}</text>')
+    return "\n".join([*lines, "</svg>", ""])

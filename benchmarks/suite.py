@@ -1,0 +1,402 @@
+"""What is measured. Each part runs in a process of its own and gives plain data."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks import contestants
+from benchmarks.data import WORK, make_data, make_workspace
+from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def open_spark(**conf: str) -> SparkSession:
+    """The session that all contestants share."""
+    from dobonomodo.engine import open_session
+
+    return open_session(conf=conf)
+
+
+# --- figure 1: the whole pipeline
+
+
+def pipeline(scale: float, warm: int, *, beginner: bool) -> dict[str, Any]:
+    """DobONoMoDo against hand-written code, in turns, with the digests of what all of them wrote."""
+    data = make_data(scale)
+    root = WORK / "pipeline"
+    workspace = make_workspace(root / "workspace", data)
+    spark = open_spark()
+    runs: list[Any] = []
+    chosen: dict[str, Callable[[], object]] = {
+        "expert": partial(contestants.run_expert, spark, data, root / "expert"),
+        "dobo": lambda: runs.append(contestants.run_dobo(spark, workspace)),
+    }
+    measured, first = measure(chosen, warm=warm, cold=2)
+    others: dict[str, Callable[[], object]] = {}
+    if beginner:
+        others["beginner"] = partial(contestants.run_beginner, spark, data, root / "beginner")
+    others["duckdb"] = partial(contestants.run_duckdb, data, root / "duckdb")
+    others["polars"] = partial(contestants.run_polars, data, root / "polars")
+    more, first_of_others = measure(others, warm=max(2, warm // 2))
+    measured |= more
+    run = runs[-1]
+    rows = {name: output.rows for name, output in run.outputs.items()}
+    shutil.rmtree(workspace / ".dobo", ignore_errors=True)
+    return {
+        "scale": scale,
+        "rows": rows,
+        "measured": {name: each.document() for name, each in measured.items()},
+        "first": {name: round(each, 3) for name, each in (first | first_of_others).items()},
+        "ratio": round(ratio(measured["dobo"], measured["expert"]), 3),
+        "ratio_cpu": round(ratio_of_cpu(measured["dobo"], measured["expert"]), 3),
+        "against_beginner": round(ratio(measured["beginner"], measured["dobo"]), 2) if beginner else None,
+        "digests": _digests(spark, run, root),
+    }
+
+
+def _digests(spark: SparkSession, run: Any, root: Path) -> dict[str, str]:
+    """By contestant, whether it wrote the very same rows."""
+    from dobonomodo.engine.engine import SparkEngine
+
+    engine = SparkEngine(spark)
+    types = {"o_orderkey": "bigint", "o_custkey": "bigint", "o_totalprice": "decimal(15,2)", "number": "bigint"}
+    types |= {"discounted": "decimal(18,2)", "total": "decimal(38,2)", "o_orderdate": "date", "_deleted": "boolean"}
+    select = [f"CAST(`{name}` AS {types.get(name, 'string')}) AS `{name}`" for name in contestants.COLUMNS]
+    found = {}
+    for name in ("dobo", "expert", "beginner", "duckdb", "polars"):
+        parts = []
+        for table, output in run.outputs.items():
+            path = root / name / table if name in ("expert", "beginner") else root / name / f"{table}.parquet"
+            if name == "dobo":
+                path = root / "workspace" / output.location["data"]
+            if not path.exists():
+                break
+            frame = spark.read.parquet(str(path)).selectExpr(*select)
+            parts.append(engine.digest(frame, list(contestants.COLUMNS)))
+        if parts:
+            found[name] = " ".join(parts)
+    return found
+
+
+def memory(scale: float, who: str) -> dict[str, Any]:
+    """The peak memory of one contestant after three runs, in a process where nothing else ran."""
+    data = make_data(scale)
+    root = WORK / "memory"
+    workspace = make_workspace(root / "workspace", data)
+    spark = open_spark()
+    for _ in range(3):
+        if who == "dobo":
+            contestants.run_dobo(spark, workspace)
+        else:
+            contestants.run_expert(spark, data, root / "expert")
+    return {"megabytes": round(peak_megabytes())}
+
+
+# --- figure 2: applying and materialising one operation
+
+
+OPERATIONS = {
+    "filtered": "{seq: 1, type: delete, selector: amount > 50}",
+    "updated": "{seq: 1, type: update, selector: amount > 50, arguments: {assignments: [{column: net, expression: amount * 2}]}}",
+    "aggregated": "{seq: 1, type: aggregate, arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(amount)}]}}",
+    "appended": "{seq: 1, type: append, arguments: {source: {dataset_id: lines}}}",
+}
+
+
+def operations() -> dict[str, Any]:
+    """The seeds' table: applying an operation, which builds the plan, and materialising it, which is a Spark job."""
+    spark = open_spark(**{"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"})
+    found: dict[str, Any] = {}
+    for rows in (10_000, 100_000):
+        with _lines(rows) as root:
+            for name, operation in OPERATIONS.items():
+                found[f"{name} {rows}"] = _apply(spark, root, operation)
+    return found
+
+
+def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
+    from dobonomodo.engine.engine import seed_of
+    from dobonomodo.engine.frames import Frames, RunContext
+    from dobonomodo.runs import Restored
+    from dobonomodo.workspace.running import RunData
+
+    _write_project(root, [operation])
+    import dobonomodo as dobo
+
+    planned = dobo.open(root).plan("lines", period="2026-01")
+    plan, facts = planned.plan, planned.facts
+    restored = Restored(plan, facts, facts.period_start, planned.definitions.datasources, "active", None)
+    data = RunData(root=root, run="bench", planned=restored, registry=lambda: None, sandbox=None)  # type: ignore[arg-type,return-value]
+    data.pin()
+    reader = data.reader(spark)
+    context = RunContext(facts, seed_of("bench", "", facts), facts.period_start, ids=False)
+    applied, materialised = [], []
+    for _ in range(8):
+        frames = Frames(spark, reader, context)
+        frames.make(plan.start.node).schema  # noqa: B018  what comes before is not what is measured
+        started = time.perf_counter()
+        frame = frames.make(plan.steps[0].after.node)
+        applied.append(time.perf_counter() - started)
+        started = time.perf_counter()
+        frame.write.format("noop").mode("overwrite").save()
+        materialised.append(time.perf_counter() - started)
+    return {
+        "applied_ms": round(1000 * sorted(applied[2:])[3], 1),
+        "job_ms": round(1000 * sorted(materialised[2:])[3], 1),
+    }
+
+
+class _lines:  # noqa: N801  reads as a function where it is used
+    """A workspace with so many lines."""
+
+    def __init__(self, rows: int, columns: int = 0) -> None:
+        self._rows, self._columns = rows, columns
+
+    def __enter__(self) -> Path:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        self._folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
+        regions = ["EMEA", "AMER", "APAC"]
+        amounts = pa.array([number % 100 for number in range(self._rows)]).cast(pa.decimal128(21, 2)).cast(pa.decimal128(15, 2))
+        table = {
+            "id": list(range(self._rows)),
+            "region": [regions[n % 3] for n in range(self._rows)],
+            "amount": amounts,
+        }
+        extra = {f"c{number}": pa.nulls(self._rows, pa.int64()) for number in range(self._columns)}
+        pq.write_table(pa.table({**table, **extra}), self._folder / "lines.parquet")
+        return self._folder
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _write_project(root: Path, operations: list[str], columns: int = 0) -> None:
+    more = "".join(f"\n      - {{name: c{number}, type: integer}}" for number in range(columns))
+    listed = "".join(f"\n    - {operation}" for operation in operations)
+    (root / "dobo.yaml").write_text(
+        f"""workspace: {{name: bench}}
+---
+datasource: {{id: files, type: parquet, options: {{path_prefix: .}}}}
+---
+resolver: {{id: files, is_default: true, rules: [{{strategy: {{type: path, datasource_id: files, path: "{{{{table_name}}}}.parquet"}}}}]}}
+---
+calendar:
+  id: months
+  levels: [{{name: month, identifier_pattern: "{{year}}-{{sequence:02}}"}}]
+  generate: {{from: 2026-01-01, to: 2026-12-31}}
+---
+dataset:
+  id: lines
+  main_table:
+    name: lines
+    columns:
+      - {{name: id, type: integer}}
+      - {{name: region, type: string}}
+      - {{name: amount, type: "decimal(15,2)"}}{more}
+---
+project:
+  id: lines
+  input_dataset_id: lines
+  operations:{listed}
+"""
+    )
+
+
+# --- figures 3 and 4: planning, and how things grow
+
+
+UPDATE = (
+    "{{seq: {seq}, type: update, selector: amount > {seq}, arguments: {{assignments: ["
+    "{{column: amount, expression: 'IF(id > {seq}, amount, amount)'}}, {{column: n{name}, expression: id + {seq}}}]}}}}"
+)
+TOTAL = "{{seq: {seq}, type: aggregate, arguments: {{group_by: [region], aggregations: [{{column: t{seq}, expression: SUM(amount)}}]}}}}"
+OUTPUT = (
+    "{{seq: {seq}, type: output, arguments: {{destination: {{datasource_id: files, table: out}}, columns: {columns}}}}}"
+)
+
+
+def planning() -> dict[str, Any]:
+    """Loading, checking and planning without Spark, against the number of operations and of columns."""
+    found: dict[str, Any] = {"operations": {}, "columns": {}}
+    with _lines(1) as root:
+        for number in (10, 20, 50, 100, 200, 400):
+            _write_project(root, [UPDATE.format(seq=seq, name=seq % 10) for seq in range(1, number + 1)])
+            found["operations"][number] = _time_planning(root)
+        for number in (10, 100, 1000):
+            _write_project(root, [UPDATE.format(seq=seq, name=seq % 10) for seq in range(1, 21)], columns=number)
+            found["columns"][number] = _time_planning(root)
+    return found
+
+
+def _time_planning(root: Path) -> float:
+    import dobonomodo as dobo
+
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        workspace = dobo.open(root)
+        problems = workspace.problems()
+        times.append(time.perf_counter() - started)
+        if any(problem.severity == "error" for problem in problems):
+            raise RuntimeError(str(problems))
+    return round(1000 * sorted(times)[2], 1)
+
+
+def chains() -> dict[str, Any]:
+    """Whole runs of 100 k rows against the number of updates and of aggregates in a row, and with and without row ids."""
+    import dobonomodo as dobo
+
+    spark = open_spark()
+    found: dict[str, Any] = {"updates": {}, "aggregates": {}, "joins": {}, "ids": {}}
+    clock = datetime(2026, 2, 3, tzinfo=UTC)
+
+    def timed(root: Path, operations: list[str], columns: str = "[id, region, amount]") -> float:
+        _write_project(root, [*operations, OUTPUT.format(seq=9999, columns=columns)])
+        times = []
+        for _ in range(4):
+            started = time.perf_counter()
+            run = dobo.open(root).run("lines", period="2026-01", started_at=clock, spark=spark, draft=True)
+            times.append(time.perf_counter() - started)
+            if run.status != "completed":
+                raise RuntimeError(str(run.problems))
+        return round(sorted(times[1:])[1], 3)
+
+    with _lines(100_000) as root:
+        for number in (1, 20, 100, 200):
+            found["updates"][number] = timed(
+                root, [UPDATE.format(seq=seq, name=seq % 10) for seq in range(1, number + 1)]
+            )
+        for number in (1, 2, 4, 6, 8):
+            found["aggregates"][number] = timed(root, [TOTAL.format(seq=seq) for seq in range(1, number + 1)])
+        for number in (1, 2, 4):
+            joins = ", ".join(f"{{alias: j{at}, dataset_id: lines, on: lines.id = j{at}.id}}" for at in range(number))
+            update = f"{{seq: 1, type: update, arguments: {{joins: [{joins}], assignments: [{{column: amount, expression: j0.amount}}]}}}}"
+            found["joins"][number] = timed(root, [update])
+    with _lines(2_000_000) as root:
+        found["ids"]["without"] = timed(root, [UPDATE.format(seq=1, name=1)])
+        found["ids"]["with"] = timed(root, [UPDATE.format(seq=1, name=1)], columns="[id, region, amount, _row_id]")
+    return found
+
+
+def growth(scales: list[float]) -> dict[str, Any]:
+    """Time and memory per row of the whole pipeline as the data grow."""
+    found = {}
+    for scale in scales:
+        done = subprocess.run(
+            [sys.executable, "-m", "benchmarks", "part", "grown", str(scale)],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        found[f"{scale:g}"] = json.loads(done.stdout)
+    return found
+
+
+def grown(scale: float) -> dict[str, Any]:
+    """One point of that curve."""
+    data = make_data(scale)
+    workspace = make_workspace(WORK / "growth" / "workspace", data)
+    spark = open_spark()
+    measured, _ = measure({"dobo": lambda: contestants.run_dobo(spark, workspace)}, warm=2, cold=1)
+    import pyarrow.parquet as pq
+
+    rows = pq.read_metadata(data / "orders.parquet").num_rows
+    shutil.rmtree(workspace, ignore_errors=True)
+    seconds = measured["dobo"].seconds
+    return {
+        "rows": rows,
+        "seconds": round(seconds, 2),
+        "microseconds_per_row": round(1e6 * seconds / rows, 2),
+        "megabytes": round(peak_megabytes()),
+    }
+
+
+# --- reading CSV, starting
+
+
+def csv_reading() -> dict[str, Any]:
+    """Our strict reading of a million CSV rows against Spark's own, each until Spark has seen every value."""
+    from dobonomodo.formula import Columns
+    from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
+    from dobonomodo.plan import DatasetUse
+    from dobonomodo.storage.csv import extract_csv
+
+    rows = 1_000_000
+    folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
+    path = folder / "lines.csv"
+    with path.open("w") as file:
+        file.write("id,customer,amount,day,note\n")
+        for n in range(rows):
+            file.write(f'{n},C{n % 1000},{n / 100:.2f},2026-01-{n % 28 + 1:02d},"hello, {n}"\n')
+    columns = {"id": INTEGER, "customer": TEXT, "amount": DecimalType(15, 2), "day": DATE, "note": TEXT}
+    use = DatasetUse("input", "lines", 1, "lines", None, Columns(columns), nullable=frozenset(columns))
+    spark = open_spark()
+    schema = "id BIGINT, customer STRING, amount DECIMAL(15,2), day DATE, note STRING"
+
+    def ours() -> None:
+        extract_csv(path, folder / "lines.parquet", use, delimiter=",", has_header=True)
+        spark.read.schema(schema).parquet(str(folder / "lines.parquet")).write.format("noop").mode("overwrite").save()
+
+    def theirs() -> None:
+        frame = spark.read.csv(str(path), header=True, schema=schema, mode="FAILFAST", multiLine=True)
+        frame.write.format("noop").mode("overwrite").save()
+
+    measured, _ = measure({"dobo": ours, "spark": theirs}, warm=3, cold=2)
+    shutil.rmtree(folder)
+    return {"rows": rows, **{name: each.document() for name, each in measured.items()}}
+
+
+def startup() -> dict[str, Any]:
+    """Whole commands, as a user waits for them, on the sales workspace with ten thousand orders."""
+    folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
+    with _lines(10_000) as root:
+        _write_project(
+            root, [UPDATE.format(seq=1, name=1), TOTAL.format(seq=2), OUTPUT.format(seq=3, columns="[id, amount]")]
+        )
+        commands = {
+            "dobo --help": ["--help"],
+            "dobo validate": ["-C", str(root), "validate"],
+            "dobo run, 10 k rows": ["-C", str(root), "-q", "run", "lines", "-p", "2026-01"],
+        }
+        found = {}
+        for name, arguments in commands.items():
+            found[name] = _time_command([sys.executable, "-m", "dobonomodo.cli", *arguments])
+        script = "from dobonomodo.engine import open_session as o; o(input_bytes=1).range(10).collect()"
+        found["Spark alone: session and first query"] = _time_command([sys.executable, "-c", script])
+    shutil.rmtree(folder)
+    return found
+
+
+def _time_command(command: list[str]) -> float:
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append(time.perf_counter() - started)
+    return round(sorted(times)[1], 2)
+
+
+PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "pipeline": lambda scale, warm, beginner: pipeline(float(scale), int(warm), beginner=beginner == "yes"),
+    "memory": lambda scale, who: memory(float(scale), who),
+    "operations": operations,
+    "planning": planning,
+    "chains": chains,
+    "grown": lambda scale: grown(float(scale)),
+    "csv": csv_reading,
+    "startup": startup,
+}
