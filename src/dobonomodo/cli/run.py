@@ -196,6 +196,9 @@ def _show_end(view: RunView) -> None:
 
 
 def _leave(views: list[RunView], *, as_json: bool, thing: str) -> None:
+    from dobonomodo.engine import make_archive_later
+
+    make_archive_later()
     last = views[-1]
     failed = last.status != "completed"
     if as_json:

@@ -1,5 +1,6 @@
 """Spark: where it runs and how it is set up. With storage, the only package that knows pyspark."""
 
+from dobonomodo.engine.archive import make_archive, make_archive_later
 from dobonomodo.engine.java import Java, JavaMissing, find_java, require_java
 from dobonomodo.engine.session import (
     RESULT_SETTINGS,
@@ -19,6 +20,8 @@ __all__ = [
     "SparkMissing",
     "adapt_session",
     "find_java",
+    "make_archive",
+    "make_archive_later",
     "open_session",
     "require_java",
 ]

@@ -14,7 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from dobonomodo.engine.java import launch_environment, require_java
+from dobonomodo.engine.archive import archive_options
+from dobonomodo.engine.java import Java, launch_environment, require_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -153,8 +154,9 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
         _set_all(session, {**local, **conf, **RESULT_SETTINGS})
         return session
 
-    settings = _settings_of_launch(master or LOCAL, app_name=app_name, conf=conf, small=small)
-    with _environment(_variables_of_launch(master or LOCAL)):
+    java = require_java()
+    settings = _settings_of_launch(master or LOCAL, java, app_name=app_name, conf=conf, small=small)
+    with _environment(_variables_of_launch(master or LOCAL, java)):
         return SparkSession(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
 
 
@@ -187,7 +189,9 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
             raise SettingRefused(f"`{name}` cannot be set in a Spark that runs already") from fault
 
 
-def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str], small: bool) -> dict[str, str]:
+def _settings_of_launch(
+    master: str, java: Java, *, app_name: str, conf: Mapping[str, str], small: bool
+) -> dict[str, str]:
     settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
     if _is_local(master):
         settings |= {
@@ -202,6 +206,8 @@ def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str], 
     if small and _is_local(master):
         settings |= _SMALL_SETTINGS
         java_options.append(_QUICK_START)
+    if _is_local(master) and "-XX:ArchiveClassesAtExit" not in conf.get(_JAVA_OPTIONS_SETTING, ""):
+        java_options += archive_options(java)
     if _JAVA_OPTIONS_SETTING in conf:
         java_options.append(conf[_JAVA_OPTIONS_SETTING])
     return {
@@ -213,7 +219,7 @@ def _settings_of_launch(master: str, *, app_name: str, conf: Mapping[str, str], 
     }
 
 
-def _variables_of_launch(master: str) -> dict[str, str]:
+def _variables_of_launch(master: str, java: Java) -> dict[str, str]:
     # Spark starts `python3` from the PATH for its Python workers, which need not be the one we are installed in.
     variables = {"PYSPARK_PYTHON": sys.executable} if "PYSPARK_PYTHON" not in os.environ else {}
     if _is_local(master):
@@ -221,7 +227,7 @@ def _variables_of_launch(master: str) -> dict[str, str]:
     # In the plain C locale Java cannot open a file whose name is not ASCII.
     if os.environ.get("LC_ALL") in {"C", "POSIX"}:
         variables["LC_ALL"] = "C.UTF-8"
-    return {**variables, **launch_environment(require_java())}
+    return {**variables, **launch_environment(java)}
 
 
 def _heap_megabytes() -> int:
