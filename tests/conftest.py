@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,9 @@ import pytest
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+# Commands that tests start must not go on working behind their backs.
+os.environ.setdefault("DOBO_CLASS_ARCHIVE", "off")
 
 # `ci` finds the same on every machine and in every run; `--hypothesis-profile=long` searches on.
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None)
@@ -35,7 +39,7 @@ def update_golden(pytestconfig: pytest.Config) -> bool:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One session for all tests, set up for many small queries; it is also a Spark Connect server."""
+    """One session for all tests of a process, set up for many small queries; it is also a Spark Connect server."""
     from dobonomodo.engine import open_session
 
     session = open_session(
@@ -43,7 +47,12 @@ def spark() -> Iterator[SparkSession]:
         conf={
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
-            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+            # Of the 48 MB for compiled code that go with this level, generated code fills nearly all.
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m",
+            # What the parser learns from a statement it keeps for ever, until the heap is full, unless it is told to
+            # forget it beyond a percentage of the heap (Spark 4.1).
+            "spark.sql.parser.manageParserCaches": "true",
+            "spark.sql.parser.parserDfaCacheFlushRatio": "25",
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": "0",

@@ -29,7 +29,7 @@ def test_an_archive_that_is_none(tmp_path: Path) -> None:
     assert path is not None
     path.parent.mkdir()
     path.write_bytes(b"not an archive" * 1000)
-    done = start(XDG_CACHE_HOME=str(tmp_path))
+    done = start(XDG_CACHE_HOME=str(tmp_path), **{SWITCH: "on"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
 
 
@@ -42,5 +42,6 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     occupied = tmp_path / "file"
     occupied.touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(occupied))
+    monkeypatch.setenv(SWITCH, "on")
     make_archive_later()
     assert archive_options(require_java()) == []

@@ -49,7 +49,9 @@ def make_workspace(directory: Path, template: str) -> int:
     if (directory / "dobo.yaml").exists():
         usage_error(f"there is a workspace in {directory} already")
     contents = _read_template(template)
-    wanted = {name: content for name, content in contents.items() if name not in KEPT or not (directory / name).exists()}
+    wanted = {
+        name: content for name, content in contents.items() if name not in KEPT or not (directory / name).exists()
+    }
     for place in (directory, *directory.parents):
         if place.exists() and not place.is_dir():
             usage_error(f"{place} is a file, not a folder")

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
 from dobonomodo.cli.console import Exit, Settings, complain, show_json, show_problems
+from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
@@ -57,6 +58,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("functions", functions),
     ("explain", explain),
     ("schema", schema),
+    ("doctor", doctor),
 )
 
 for _name, _command in _COMMANDS:

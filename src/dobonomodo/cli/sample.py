@@ -9,9 +9,6 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-Files = Mapping[str, bytes]
-"""Contents by path below the workspace."""
-
 MONTHS = {"2026-01": (date(2026, 1, 1), 31), "2026-02": (date(2026, 2, 1), 28)}
 
 ORDERS = {"2026-01": 48_731, "2026-02": 51_269}
@@ -21,12 +18,13 @@ TIERS = ("gold",) * 2 + ("silver",) * 5 + ("bronze",) * 13
 PRICES = (1990, 1990, 4900, 4900, 12900, 12900, 34900, 89900)
 """In cents."""
 SALES_BUDGET = {
-    "2026-01": {"EMEA": ("Field", 12_400_000), "AMER": ("Field", 9_700_000), "APAC": ("Field", 5_500_000)},
-    "2026-02": {"EMEA": ("Field", 13_000_000), "AMER": ("Field", 10_300_000), "APAC": ("Field", 5_600_000)},
+    "2026-01": {"EMEA": 21_000_000, "AMER": 16_500_000, "APAC": 9_200_000},
+    "2026-02": {"EMEA": 22_000_000, "AMER": 16_800_000, "APAC": 9_400_000},
 }
 
 LINES = {"2026-01": 2_480, "2026-02": 2_315}
 ENTITIES = {"DE01": "EUR", "UK01": "GBP", "US01": "USD", "CH01": "CHF"}
+PLANNED_PERCENT = {"DE01": 99, "UK01": 117, "US01": 92, "CH01": 105}
 ACCOUNTS: Mapping[str, tuple[str, int, int]] = {
     "4000": ("Invoice", 1, 1_840_000),
     "4100": ("Service contract", 1, 620_000),
@@ -80,7 +78,7 @@ def make_sales() -> Iterator[tuple[str, bytes]]:
         )
         budget = [
             {"region": region, "team": team, "budget_type": kind, "amount": _money(amount * share)}
-            for region, (_, amount) in SALES_BUDGET[period].items()
+            for region, amount in SALES_BUDGET[period].items()
             for team, part in (("Field", 70), ("Web", 30))
             for kind, share in (("original", part), ("revised", part + 2))
         ]
@@ -109,8 +107,8 @@ def make_fx() -> Iterator[tuple[str, bytes]]:
         names = ("line_id", "booking_date", "entity", "account", "text", "currency", "amount")
         yield f"data/lines-{period}.csv", _csv(names, lines)
         budget = [
-            (entity, account, _money(sign * usual * LINES[period] * (97 + 3 * place) // (2_800 * len(ENTITIES))))
-            for place, entity in enumerate(ENTITIES)
+            (entity, account, _money(sign * (usual * LINES[period] * percent // 28 // 1_000_000 * 10_000)))
+            for entity, percent in PLANNED_PERCENT.items()
             for account, (_, sign, usual) in ACCOUNTS.items()
         ]
         yield f"data/budget-{period}.csv", _csv(("entity", "account", "budget_eur"), budget)

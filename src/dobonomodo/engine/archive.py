@@ -42,7 +42,9 @@ def archive_options(java: Java) -> list[str]:
 
 
 def make_archive_later() -> None:
-    """Have a process of its own make the archive, after this one and behind everything else, if there is none."""
+    """Have a process of its own make the archive, behind everything else, if there is none and Spark was started here."""
+    if not _has_started_spark():
+        return
     with suppress(OSError, JavaMissing):
         java = require_java()
         path = _path(java)
@@ -56,6 +58,14 @@ def make_archive_later() -> None:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
+
+
+def _has_started_spark() -> bool:
+    if "pyspark" not in sys.modules:
+        return False
+    from pyspark import SparkContext
+
+    return SparkContext._active_spark_context is not None  # noqa: SLF001  (the only way to look without starting)
 
 
 def make_archive() -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dobonomodo.formula import Type
-from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
@@ -31,7 +32,6 @@ LARGEST_BLOCK = 1 << 30
 
 _FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _TOO_LARGE = "straddling"
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SHOWN = 60
 
 _INTEGER = r"^-?[0-9]+$"
@@ -128,6 +128,8 @@ def _records(
     # An open quote takes in all that follows, and nobody would miss it: so a record of ours follows last.
     mark = "1" if delimiter != "1" else "0"
     with source.open("rb") as file:
+        if file.read(len(BOM_UTF8)) != BOM_UTF8:
+            file.seek(0)
         reader = pc.open_csv(
             _Marked(file, (mark + delimiter * (width - 1) + "\n").encode()),
             # Records are numbered only where one thread reads them.
@@ -155,9 +157,7 @@ def _records(
     yield from _without_header(first, held.slice(0, last), skip=skip)
 
 
-def _without_header(
-    first: int, batch: pyarrow.RecordBatch, *, skip: bool
-) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+def _without_header(first: int, batch: pyarrow.RecordBatch, *, skip: bool) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
     if skip and first == 1:
         first, batch = 2, batch.slice(1)
     if batch.num_rows:
@@ -176,11 +176,10 @@ class _Marked(io.RawIOBase):
     def read(self, size: int = -1) -> bytes:
         content = self._file.read(size)
         if content:
-            self._last = content[-3:]
+            self._last = content[-1:]
             return content
         more, self._more = self._more, b""
-        ends = self._last in (b"", _BYTE_ORDER_MARK) or self._last.endswith((b"\n", b"\r"))
-        return more if ends or not more else b"\n" + more
+        return more if self._last in (b"", b"\n", b"\r") or not more else b"\n" + more
 
 
 def _parse(column: pyarrow.Array, kind: Type, name: str, first: int) -> pyarrow.Array:
@@ -333,12 +332,16 @@ def write_csv(
         raise writing_failed(to, next(iter(str(fault).splitlines()), "")) from fault
 
 
-def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], delimiter: str) -> bytes:
+def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], delimiter: str) -> memoryview:
+    """The lines of some rows; in Arrow, texts that follow each other are one piece of memory."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     fields = [_render_column(batch.column(name), kind) for name, kind in columns.items()]
-    lines: list[str] = pc.binary_join_element_wise(*fields, delimiter).to_pylist()
-    return "".join(f"{line}\n" for line in lines).encode()
+    fields[-1] = pc.binary_join_element_wise(fields[-1], *(pa.scalar(each, pa.large_string()) for each in ("", "\n")))
+    lines = pc.binary_join_element_wise(*fields, pa.scalar(delimiter, pa.large_string()))
+    size = pc.sum(pc.binary_length(lines)).as_py() or 0
+    return memoryview(lines.buffers()[2] or b"")[:size]
 
 
 def _render_column(column: pyarrow.Array, kind: Type) -> pyarrow.Array:
@@ -347,8 +350,8 @@ def _render_column(column: pyarrow.Array, kind: Type) -> pyarrow.Array:
 
     text = column.cast(arrow_type(kind)).cast(pa.large_string())
     if kind == TEXT:
-        quote = pa.scalar('"', pa.large_string())
-        text = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, "")
+        quote, nothing = pa.scalar('"', pa.large_string()), pa.scalar("", pa.large_string())
+        text = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, nothing)
     elif isinstance(kind, DecimalType):
         text = _render_plainly(text)
     return text.fill_null("")

@@ -377,21 +377,22 @@ class TableTarget:
 
         with self._explaining():
             with self.database.connect() as connection:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
+                self._drop_stage(connection)
                 fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self.columns.items())
                 connection.execute(
                     sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(_named(self.schema, self._stage), fields)
                 )
             schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.columns.items()])
-            for path in files:
-                with pq.ParquetFile(path) as file, self.database.stream() as cursor:
-                    batches = (
-                        pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema)
-                        for batch in file.iter_batches()
-                    )
-                    rows = (batch for table in batches for batch in table.to_batches())
-                    reader = pa.RecordBatchReader.from_batches(schema, rows)
-                    cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=self.schema)
+            with self.database.stream() as cursor:
+                for path in files:
+                    with pq.ParquetFile(path) as file:
+                        batches = (
+                            pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema)
+                            for batch in file.iter_batches()
+                        )
+                        rows = (batch for table in batches for batch in table.to_batches())
+                        reader = pa.RecordBatchReader.from_batches(schema, rows)
+                        cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=self.schema)
 
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
@@ -404,10 +405,9 @@ class TableTarget:
         if _describe(connection, self.schema, COMMITS) is None:
             return None
         row = connection.execute(
-            sql.SQL("SELECT rows, digest FROM {} WHERE destination = %s AND run = %s AND seq = %s").format(
-                _named(self.schema, COMMITS)
-            ),
-            [self.table, self.run, self.seq],
+            sql.SQL("SELECT rows, digest FROM {} WHERE destination = {} AND run = {} AND seq = {}").format(
+                _named(self.schema, COMMITS), self.table, self.run, self.seq
+            )
         ).fetchone()
         return Commit(self.run, self.seq, int(row[0]), row[1]) if row else None
 
@@ -420,9 +420,8 @@ class TableTarget:
                 return None
             row = connection.execute(
                 sql.SQL(
-                    "SELECT run, seq FROM {} WHERE destination = %s AND run_period = %s ORDER BY number DESC LIMIT 1"
-                ).format(_named(self.schema, COMMITS)),
-                [self.table, self.period],
+                    "SELECT run, seq FROM {} WHERE destination = {} AND run_period = {} ORDER BY number DESC LIMIT 1"
+                ).format(_named(self.schema, COMMITS), self.table, self.period)
             ).fetchone()
             return (row[0], int(row[1])) if row else None
 
@@ -447,38 +446,42 @@ class TableTarget:
     def _publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
         from psycopg import sql
 
+        # Values are put into the text, quoted: psycopg would look for its `%s` in the names of columns too.
         target, stage = _named(self.schema, self.table), _named(self.schema, self._stage)
         with self.database.connect() as connection:
             _lock(connection, f"dobo/{self.name}")
             self._prepare_commits(connection)
             if self._find_commit(connection) is not None:
+                self._drop_stage(connection)
                 return
-            spelled = self._check_table(connection)
             fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
             connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
-            for name in [name for name, spelling in self._check_table(connection).items() if spelling is None]:
+            spelled = self._check_table(connection)
+            for name in [name for name, spelling in spelled.items() if spelling is None]:
                 added = _declaration(name, self._written[name])
                 connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
             period = sql.Identifier(RUN_PERIOD)
             if mode == "replace":
-                connection.execute(sql.SQL("DELETE FROM {} WHERE {} = %s").format(target, period), [self.period])
+                connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
             names = [name for name in self._written if name != RUN_PERIOD]
             staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
             listed = sql.SQL(", ").join(sql.Identifier(spelled[name] or name) for name in names)
             done = connection.execute(
-                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, %s FROM {}").format(target, listed, period, staged, stage),
-                [self.period],
+                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, {} FROM {}").format(
+                    target, listed, period, staged, self.period, stage
+                )
             )
             if done.rowcount != commit.rows:
                 self._refuse(f"{done.rowcount} rows were staged instead of {commit.rows}")
             connection.execute(
-                sql.SQL(
-                    "INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES (%s, %s, %s, %s, %s, %s)"
-                ).format(_named(self.schema, COMMITS)),
-                [self.table, self.run, self.seq, self.period, commit.rows, commit.digest],
+                sql.SQL("INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES ({})").format(
+                    _named(self.schema, COMMITS),
+                    sql.SQL(", ").join([self.table, self.run, self.seq, self.period, commit.rows, commit.digest]),
+                )
             )
             if keep_as is not None:
                 connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
+            self._drop_stage(connection)
             reach("publish.during")
 
     def _prepare_commits(self, connection: psycopg.Connection[Any]) -> None:
@@ -497,14 +500,17 @@ class TableTarget:
         )
 
     def clear(self) -> None:
-        """Take the staging table away; if that fails, the next attempt does it."""
-        from psycopg import sql
-
+        """Take the staging table away after a failure; if that fails too, the next attempt does it."""
         try:
             with self.database.connect() as connection:
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
+                self._drop_stage(connection)
         except _faults():
             return
+
+    def _drop_stage(self, connection: psycopg.Connection[Any]) -> None:
+        from psycopg import sql
+
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -37,8 +37,11 @@ def is_passing(fault: BaseException) -> bool:
     return isinstance(fault, OSError) and fault.errno in _PASSING
 
 
-def find_lack_of_room(report: str) -> str | None:
-    """What a report of Spark says about a disk that has no room, where it says so."""
+def find_lack_of_room(fault: Exception) -> str | None:
+    """What Spark says of a disk that has no room, if that is what it says."""
+    if type(fault).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+        return None
+    report = str(fault)
     return next((text for text in map(os.strerror, _NO_ROOM) if text in report), None)
 
 

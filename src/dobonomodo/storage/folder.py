@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, writing_failed
 
 HIDDEN = ".dobo-data"
+KEY = "run_period"
 MANIFEST = "manifest.json"
 KEPT = "kept"
 GRACE_SECONDS = 3600
@@ -72,12 +74,21 @@ class FolderTarget:
         """Where this output's files are, before and after they are published."""
         return self._version / "data"
 
+    def _find_key(self) -> str:
+        """The name of the column that tools make of the folders of periods: one that is not among the data's own.
+
+        A folder keeps the one that it has, so that a period is never there twice.
+        """
+        taken = {name.casefold() for name in self.columns}
+        used = next((path.name.partition("=")[0] for path in _entries(self.folder) if path.is_symlink()), None)
+        if used is not None and used in taken:
+            detail = f"its folders are named by `{used}`, which is now a column too; choose another table"
+            raise writing_failed(str(self.folder), detail)
+        return used or next(key for key in ("dobo_" * times + KEY for times in count()) if key not in taken)
+
     @property
     def _link(self) -> Path:
-        # The name of the column that tools make of the folder must not be one of the data's own.
-        taken = {name.casefold() for name in self.columns}
-        key = "run_period" if "run_period" not in taken else "dobo_run_period"
-        return self.folder / f"{key}={self.period}"
+        return self.folder / f"{self._find_key()}={self.period}"
 
     def check(self) -> None:
         """Refuse a folder that holds what somebody else put there, before anything is computed."""
@@ -89,29 +100,36 @@ class FolderTarget:
                 raise writing_failed(
                     str(self.folder), f"the folder holds `{foreign[0]}`, which no run wrote; choose another table"
                 )
+            self._find_key()
             self._store.mkdir(parents=True, exist_ok=True)
-            probe = self._store / f".probe-{os.getpid()}"
-            probe.touch()
-            probe.unlink()
+            for place in (self._store, self.folder):
+                if place.is_dir():
+                    probe = place / f".probe-{os.getpid()}"
+                    probe.touch()
+                    probe.unlink()
 
     def start(self) -> Path:
-        """An empty folder to put data into; what a killed attempt left there goes."""
+        """An empty folder to put data into, for an output that is not published; what a killed attempt left there goes."""
         with self._explaining():
-            if self.find_commit() is None and self._version.exists():
+            if self._version.exists():
                 shutil.rmtree(self._version)
             self._version.mkdir(parents=True, exist_ok=True)
         return self.data
 
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
-        return next(
-            (each for each in self._commits(self._current()) if (each.run, each.seq) == (self.run, self.seq)), None
-        )
+        with self._explaining():
+            return self._own_commit(self._current())
+
+    def _own_commit(self, version: Path | None) -> Commit | None:
+        return next((each for each in self._commits(version) if (each.run, each.seq) == (self.run, self.seq)), None)
 
     def publish(self, commit: Commit, *, mode: str, since: float) -> None:
         """Make the data the period's, in one act; ``since`` is when the run started, whose inputs are left alone."""
         with self._explaining(), self._locked():
             before = self._current()
+            if self._own_commit(before) is not None:
+                return
             own = sorted(path.name for path in self.data.iterdir())
             commits = [commit]
             if mode == "append" and before is not None:
@@ -128,6 +146,7 @@ class FolderTarget:
                 _sync(path)
             _sync(self.data)
             _sync(self._version)
+            _sync(self._store)
             self.folder.mkdir(parents=True, exist_ok=True)
             fresh = self._store / f".link-{self.period}"
             fresh.unlink(missing_ok=True)
@@ -201,7 +220,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    return path.name.startswith(".") or (path.is_symlink() and "run_period=" in path.name)
+    return path.name.startswith(".") or (path.is_symlink() and f"{KEY}=" in path.name)
 
 
 def _link_files(source: Path, target: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +16,13 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import write_csv
 from dobonomodo.storage.database import TableTarget, kept_name
-from dobonomodo.storage.faults import is_passing, writing_failed
+from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.parquet import count_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,7 +91,8 @@ class Outputs:
         return Place(self._folder_target(prefix / table, kind, seq, columns), kind, delimiter, has_header)
 
     def _folder_target(self, folder: Path, kind: str, seq: int, columns: Mapping[str, Type]) -> FolderTarget:
-        path = Path(os.path.normpath(folder))
+        # Links between files are relative, and would lead elsewhere from behind a link.
+        path = Path(os.path.realpath(folder))
         return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns))
 
     def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:
@@ -106,47 +108,67 @@ class Outputs:
     def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Staged:
         """Have Spark compute and write all rows, where nobody reads them yet."""
         place = self.place(seq, write, columns)
-        if isinstance(place.target, FolderTarget) and place.kind == "parquet":
+        own = self._folder / str(seq)
+        if isinstance(place.target, FolderTarget) and place.kind == "parquet" and place.target.find_commit() is None:
             folder = place.target.start()
         else:
-            folder = self._folder / str(seq)
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.parent.mkdir(parents=True, exist_ok=True)
+            folder = own
         reach("output.staging")
-        frame.write.mode("overwrite").parquet(str(folder))
-        remove_marks(folder)
+        with self._explaining(write), removing_on_failure(folder):
+            shutil.rmtree(own, ignore_errors=True)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with _exact_times(frame.sparkSession):
+                frame.write.mode("overwrite").parquet(str(folder))
+            remove_marks(folder)
         reach("output.staged")
         return Staged(seq, write, columns, folder)
 
     def publish(self, staged: Staged, *, rows: int, digest: str) -> dict[str, Any]:
-        """Verify what was staged, then make it what readers find; gives where it is."""
+        """Verify what was staged, then make it what readers find; gives where it is. What is published stays as it is."""
         place = self.place(staged.seq, staged.write, staged.columns)
-        written = count_rows(staged.folder)
-        if written != rows:
-            raise writing_failed(str(staged.write.destination), f"{written} rows were staged instead of {rows}")
-        commit = Commit(self._run, staged.seq, rows, digest)
+        if place.target.find_commit() is None:
+            self._publish(place, staged, Commit(self._run, staged.seq, rows, digest))
+        return self.location(staged.seq, staged.write, staged.columns)
+
+    def _publish(self, place: Place, staged: Staged, commit: Commit) -> None:
+        with self._explaining(staged.write):
+            written = count_rows(staged.folder)
+        if written != commit.rows:
+            detail = f"{written} rows were staged instead of {commit.rows}"
+            raise writing_failed(str(staged.write.destination), detail)
         if isinstance(place.target, TableTarget):
             self._publish_table(place.target, staged, commit)
         else:
             self._publish_folder(place.target, place, staged, commit)
-        return self.location(staged.seq, staged.write, staged.columns)
+
+    @contextmanager
+    def _explaining(self, write: Write) -> Iterator[None]:
+        """What Spark or the disk says, as a fault of the output; what else Spark says is for the engine to explain."""
+        from pyarrow import ArrowException
+
+        try:
+            yield
+        except (OSError, ArrowException) as fault:
+            detail = getattr(fault, "strerror", None) or next(iter(str(fault).splitlines()), "")
+            raise writing_failed(str(write.destination), detail, retry_helps=is_passing(fault)) from fault
+        except Exception as fault:
+            if lack := find_lack_of_room(fault):
+                raise writing_failed(str(write.destination), lack, retry_helps=True) from fault
+            raise
 
     def _publish_folder(self, target: FolderTarget, place: Place, staged: Staged, commit: Commit) -> None:
         if place.kind == "csv":
             data = target.start()
-            try:
+            with self._explaining(staged.write), removing_on_failure(data):
                 data.mkdir()
-            except OSError as fault:
-                detail = fault.strerror or str(fault)
-                raise writing_failed(str(target.folder), detail, retry_helps=is_passing(fault)) from fault
-            write_csv(
-                sorted(staged.folder.glob("*.parquet")),
-                data,
-                columns=staged.columns,
-                delimiter=place.delimiter,
-                has_header=place.has_header,
-                to=str(target.folder),
-            )
+                write_csv(
+                    sorted(staged.folder.glob("*.parquet")),
+                    data,
+                    columns=staged.columns,
+                    delimiter=place.delimiter,
+                    has_header=place.has_header,
+                    to=str(target.folder),
+                )
         reach("output.converted")
         reach("publish.before")
         target.publish(commit, mode=staged.write.mode, since=self._started)
@@ -155,13 +177,16 @@ class Outputs:
             shutil.rmtree(staged.folder, ignore_errors=True)
 
     def _publish_table(self, target: TableTarget, staged: Staged, commit: Commit) -> None:
-        target.stage(sorted(staged.folder.glob("*.parquet")))
-        reach("output.converted")
         kept = kept_name(target.table, self._run, staged.seq) if staged.write.register_as else None
-        reach("publish.before")
-        target.publish(commit, mode=staged.write.mode, keep_as=kept)
-        reach("publish.after")
-        target.clear()
+        try:
+            target.stage(sorted(staged.folder.glob("*.parquet")))
+            reach("output.converted")
+            reach("publish.before")
+            target.publish(commit, mode=staged.write.mode, keep_as=kept)
+            reach("publish.after")
+        except BaseException:
+            target.clear()
+            raise
         shutil.rmtree(staged.folder, ignore_errors=True)
 
     # --- afterwards
@@ -212,3 +237,18 @@ class Outputs:
             return path.resolve().relative_to(self._root.resolve()).as_posix()
         except ValueError:
             return str(path)
+
+
+@contextmanager
+def _exact_times(spark: SparkSession) -> Iterator[None]:
+    """Have times written as such. As Spark writes them otherwise (INT96), most tools mistake years before 1678 and after 2261."""
+    name = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(name, None)
+    spark.conf.set(name, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        if before is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, before)

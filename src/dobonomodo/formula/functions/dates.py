@@ -27,7 +27,19 @@ def _date_of_text(arguments: Sequence[Argument], run: RunFacts) -> str:
     (argument,) = arguments
     if argument.is_literal:
         return literal(date.fromisoformat(str(argument.value)), DATE)
-    return f"to_date({argument.sql}, 'yyyy-MM-dd')"
+    return f"to_date({_four_digit_year(argument.sql)}, 'yyyy-MM-dd')"
+
+
+def _try_date(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return f"try_to_date({_four_digit_year(arguments[0].sql)}, 'yyyy-MM-dd')"
+
+
+def _four_digit_year(sql: str) -> str:
+    """A text that is no date any more if it begins with a sign or the year 0.
+
+    For ``yyyy`` Spark reads -2026-01-31 as a day before our era, and +12026-01-31 and 0000-01-01 too (4.3).
+    """
+    return f"regexp_replace({sql}, '^([+-]|0000)', '?$1')"
 
 
 def days(sql: str) -> str:
@@ -82,7 +94,7 @@ DATES: tuple[Function, ...] = (
        "A date from a text year-month-day, from a time, or from year, month and day. What is no date stops the run.",
        'DATE("2026-01-31") = DATE(2026, 1, 31)', 'DATE("2024-02-29") < "2024-03-01"', "ISNULL(DATE(2026, NULL, 1))",
        "DATE(NOW()) = TODAY()"),
-    fn("TRY_DATE", sig(text, to=DATE), "try_to_date({0}, 'yyyy-MM-dd')",
+    fn("TRY_DATE", sig(text, to=DATE), _try_date,
        "A date from a text, or NULL where it is none.",
        'TRY_DATE("2026-01-31") = "2026-01-31"', 'ISNULL(TRY_DATE("2026-02-30"))', 'ISNULL(TRY_DATE("soon"))'),
     fn("TODAY", sig(to=DATE), _today, "The date on which the run started, in UTC.", "TODAY() = DATE(NOW())", "YEAR(TODAY()) >= 2000"),

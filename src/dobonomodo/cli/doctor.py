@@ -1,0 +1,273 @@
+"""`dobo doctor`: is everything there that a run needs? Works without a workspace, without PySpark and without Java."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sqlite3
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from dobonomodo.cli.console import Exit, Json, Settings, colored, open_workspace, show, show_json, stop
+
+if TYPE_CHECKING:
+    from dobonomodo.model import DataSource
+    from dobonomodo.workspace import Workspace
+
+Status = Literal["ok", "warning", "failed"]
+
+OLDEST_PYTHON = (3, 11)
+OLDEST_SQLITE = (3, 35)
+ROOM_TO_WORK = 5 * 2**30
+ROOM_AT_LEAST = 2**30
+DRIVERS = {"psycopg": "psycopg", "adbc-driver-postgresql": "adbc_driver_postgresql"}
+"""The packages that PostgreSQL needs, with the modules that they bring."""
+COLORS = {"ok": "32", "warning": "33", "failed": "31"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check came to. A remedy is what to do about it; where all is well there is none."""
+
+    check: str
+    status: Status
+    detail: str
+    remedy: str | None = None
+
+
+def doctor(as_json: Json = False) -> None:
+    """Check Python, Java, Spark, disk, store, drivers and secrets; say what to do about each that is not well."""
+    findings = []
+    for finding in examine():
+        findings.append(finding)
+        if not as_json:
+            _show(finding)
+    failed = [finding for finding in findings if finding.status == "failed"]
+    if as_json:
+        show_json("doctor", [asdict(finding) for finding in findings], ok=not failed)
+    elif failed:
+        show(f"\n{len(failed)} of {len(findings)} checks failed")
+    else:
+        show("\nready to run")
+    if failed:
+        stop(Exit.ENVIRONMENT)
+
+
+def examine() -> Iterator[Finding]:
+    """All checks, one after the other."""
+    yield _check_python()
+    workspace, around = _find_workspace()
+    remote = workspace.settings.spark.remote if workspace is not None else None
+    yield _check_java(remote)
+    yield _check_package("PySpark", "pyspark", extra="connect" if remote else "spark")
+    yield _check_package("PyArrow", "pyarrow", extra="spark")
+    yield _check_sqlite()
+    yield _check_room("temporary files", Path(tempfile.gettempdir()))
+    yield around
+    if workspace is not None:
+        yield from _check_workspace(workspace)
+
+
+# --- the machine
+
+
+def _check_python() -> Finding:
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    if sys.version_info[:2] < OLDEST_PYTHON:
+        needed = ".".join(str(part) for part in OLDEST_PYTHON)
+        return Finding("Python", "failed", version, f"install Python {needed} or newer")
+    return Finding("Python", "ok", f"{version} at {sys.executable}")
+
+
+def _check_java(remote: str | None) -> Finding:
+    from dobonomodo.engine import JavaMissing, require_java
+
+    try:
+        java = require_java()
+    except JavaMissing as missing:
+        if remote is not None:
+            return Finding("Java", "ok", "none, and none is needed: Spark runs on a server")
+        found, _, remedy = str(missing).partition("\nTo get one:\n")
+        looked = "; ".join(" ".join(line.split()) for line in found.splitlines()[1:])
+        return Finding("Java", "failed", f"no Java 17 or newer ({looked})", remedy)
+    return Finding("Java", "ok", f"{java.version}, found by {java.origin}")
+
+
+def _check_package(check: str, package: str, *, extra: str) -> Finding:
+    wanted = _wanted_version(package)
+    remedy = f"pip install 'dobonomodo[{extra}]'"
+    try:
+        version = metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return Finding(check, "failed", "not installed", remedy)
+    if not _fits(version, wanted):
+        return Finding(check, "failed", f"{version}, needed is {wanted}", remedy)
+    return Finding(check, "ok", version)
+
+
+def _wanted_version(package: str) -> str:
+    """The range of versions that our own package asks for, such as ``<4.4,>=4.1``."""
+    try:
+        requirements = metadata.requires("dobonomodo") or ()
+    except metadata.PackageNotFoundError:
+        return ""
+    for requirement in requirements:
+        name, wanted = re.fullmatch(r"([\w.-]+)(?:\[[^]]*\])?([^;]*).*", requirement, re.DOTALL).groups()  # type: ignore[union-attr]
+        if name.lower() == package:
+            return str(wanted).strip()
+    return ""
+
+
+def _fits(version: str, wanted: str) -> bool:
+    """Whether a version lies between the bounds; numbers only, which is all that our bounds have."""
+    found = _numbers(version)
+    bounds = re.findall(r"(>=|<)\s*([\d.]+)", wanted)
+    return all(found >= _numbers(bound) if sign == ">=" else found < _numbers(bound) for sign, bound in bounds)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", re.split(r"[^\d.]", version)[0]))
+
+
+def _check_sqlite() -> Finding:
+    version = sqlite3.sqlite_version
+    if sqlite3.sqlite_version_info < OLDEST_SQLITE:
+        needed = ".".join(str(part) for part in OLDEST_SQLITE)
+        return Finding(
+            "SQLite", "warning", version, f"use a Python with SQLite {needed} or newer, or a PostgreSQL store"
+        )
+    return Finding("SQLite", "ok", version)
+
+
+def _check_room(what: str, folder: Path) -> Finding:
+    check = f"disk, {what}"
+    free = shutil.disk_usage(folder).free
+    detail = f"{free / 2**30:.1f} GB free at {folder}"
+    if free >= ROOM_TO_WORK:
+        return Finding(check, "ok", detail)
+    remedy = f"make room; a run needs about three times the size of its inputs, and {ROOM_TO_WORK >> 30} GB are safe"
+    return Finding(check, "warning" if free >= ROOM_AT_LEAST else "failed", detail, remedy)
+
+
+# --- the workspace
+
+
+def _find_workspace() -> tuple[Workspace | None, Finding]:
+    from dobonomodo.problems import Rejected
+
+    check = "workspace"
+    try:
+        workspace = open_workspace()
+    except Rejected as rejected:
+        problem = rejected.problems[0]
+        if problem.code == "WORKSPACE_NOT_FOUND":
+            return None, Finding(check, "ok", f"none at or above {Path(Settings.folder or '.').resolve()}")
+        return None, Finding(check, "failed", problem.message(), problem.hint() or "dobo validate")
+    errors = [problem for problem in workspace.problems() if problem.severity == "error"]
+    if errors:
+        detail = f"{workspace.root} has {len(errors)} error{'' if len(errors) == 1 else 's'}"
+        return workspace, Finding(check, "warning", detail, "dobo validate")
+    return workspace, Finding(check, "ok", str(workspace.root))
+
+
+def _check_workspace(workspace: Workspace) -> Iterator[Finding]:
+    yield _check_room("workspace", workspace.root)
+    yield _check_writing(workspace.root)
+    yield _guarded("store", lambda: _check_store(workspace))
+    used = [source for source in workspace.definitions.datasources.values() if source.status == "active"]
+    databases = [source for source in used if source.type == "database"]
+    missing = False
+    if databases or workspace.settings.store.startswith("postgresql"):
+        for package in DRIVERS:
+            finding = _check_package(f"driver {package}", package, extra="postgresql")
+            missing = missing or finding.status == "failed"
+            yield finding
+    for source in used:
+        found = True
+        if source.credential_ref is not None:
+            secret = _check_secret(source, workspace.root)
+            found = secret.status == "ok"
+            yield secret
+        if source.type == "database" and found and not missing:
+            yield _guarded(f"database {source.id}", lambda source=source: _check_server(source, workspace.root))  # type: ignore[misc]
+
+
+def _check_writing(root: Path) -> Finding:
+    own = root / ".dobo"
+    folder = own if own.is_dir() else root
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            return Finding("permission", "ok", f"{folder} can be written to")
+    except OSError as fault:
+        detail = f"{folder} cannot be written to: {fault.strerror}"
+        return Finding("permission", "failed", detail, f"let this user write to {folder}, or work in another folder")
+
+
+def _check_store(workspace: Workspace) -> Finding:
+    url = workspace.settings.store
+    path = url.removeprefix("sqlite:///")
+    if path != url and not (workspace.root / path).exists():
+        return Finding("store", "ok", f"{path} is made by the first run")
+    store = workspace.store
+    count = len(store.list_definitions("project"))
+    return Finding(
+        "store", "ok", f"{path if path != url else 'PostgreSQL'}, {count} project{'' if count == 1 else 's'}"
+    )
+
+
+def _check_secret(source: DataSource, root: Path) -> Finding:
+    from dobonomodo.problems import Rejected
+    from dobonomodo.storage.secret import find_secret
+
+    check = f"secret of {source.id}"
+    try:
+        find_secret(source.credential_ref, root=root, datasource=source.id)
+    except Rejected as rejected:
+        problem = rejected.problems[0]
+        return Finding(check, "failed", problem.message(), problem.hint())
+    return Finding(check, "ok", f"{source.credential_ref} is set")
+
+
+def _check_server(source: DataSource, root: Path) -> Finding:
+    import psycopg
+
+    from dobonomodo.storage.inputs import open_database
+
+    check = f"database {source.id}"
+    database = open_database(source, root=root)
+    try:
+        with database.connect() as connection:
+            version = connection.info.server_version
+    except psycopg.Error as fault:
+        remedy = "see that the server runs, that its address is right and that the user may connect"
+        return Finding(check, "failed", database.explain(fault), remedy)
+    return Finding(check, "ok", f"PostgreSQL {version // 10_000}.{version % 10_000} answers")
+
+
+def _guarded(check: str, look: Callable[[], Finding]) -> Finding:
+    """A check that a fault of the surroundings makes fail, and does not end."""
+    from dobonomodo.problems import Rejected, RunFailed
+
+    try:
+        return look()
+    except RunFailed as failed:
+        return Finding(check, "failed", failed.problem.message(), failed.problem.hint())
+    except Rejected as rejected:
+        return Finding(check, "failed", rejected.problems[0].message(), rejected.problems[0].hint())
+
+
+def _show(finding: Finding) -> None:
+    mark = f"{finding.status:<7}"
+    if colored(sys.stdout):
+        mark = f"\x1b[{COLORS[finding.status]}m{mark}\x1b[0m"
+    show(f"{mark}  {finding.check:<22} {finding.detail}")
+    if finding.remedy is not None:
+        first, *rest = finding.remedy.strip().splitlines()
+        show(f"{'':9}to do: {first}")
+        for line in rest:
+            show(f"{'':16}{line.strip()}")
