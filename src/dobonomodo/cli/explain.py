@@ -51,7 +51,7 @@ def explain(
 
 def cause(kind: type[Problem]) -> str:
     """What leads to a problem, in one paragraph."""
-    return " ".join((inspect.getdoc(kind) or "").split())
+    return " ".join((inspect.getdoc(kind) or "").replace("``", "`").split())
 
 
 def indent(text: str) -> str:

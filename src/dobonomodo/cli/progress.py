@@ -29,10 +29,12 @@ class PlainProgress:
     def __init__(self) -> None:
         self._began = time.monotonic()
         self._shown: set[int] = set()
+        self.run_id: str | None = None
 
     def started(self, run: RunView, plan: Plan) -> None:
         """The run has its record."""
         del plan
+        self.run_id = run.id
         which = "draft, into the sandbox" if run.draft else f"version {run.version}"
         self._line(f"run {run.id}: {run.project} ({which}), period {run.period}")
 
@@ -55,6 +57,9 @@ class PlainProgress:
         """The run is over."""
         del run
 
+    def stop(self) -> None:
+        """Nothing to give back."""
+
     def _line(self, text: str) -> None:
         say(f"[{time.monotonic() - self._began:6.1f} s] {text}")
 
@@ -69,6 +74,7 @@ class LiveProgress:
         self._console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
         self._began = time.monotonic()
         self._what = "starting"
+        self.run_id: str | None = None
         self._operations: Sequence[Operation] = ()
         self._active: int | None = None
         self._live = Live(
@@ -82,6 +88,7 @@ class LiveProgress:
     def started(self, run: RunView, plan: Plan) -> None:
         """The run has its record."""
         del plan
+        self.run_id = run.id
         which = "draft, into the sandbox" if run.draft else f"version {run.version}"
         self._live.stop()
         self._console.print(f"run [bold]{run.id}[/]: {run.project} ({which}), period [bold]{run.period}[/]")
@@ -168,7 +175,8 @@ def show_summary(run: RunView) -> None:
         table.add_row(
             str(each.seq), f"{each.name} [dim]({each.type})[/]", *("" if n is None else f"{n:,}" for n in numbers)
         )
-    console.print(table)
+    if any(each.rows_in is not None or each.selected is not None for each in run.operations):
+        console.print(table)
     for output in run.outputs.values():
         where = output.location.get("folder") or output.destination
         kept = f", dataset {output.dataset_id} v{output.dataset_version}" if output.dataset_version else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,19 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop, usage_error
+from dobonomodo.cli.console import (
+    Exit,
+    Json,
+    Settings,
+    complain,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    show_problems,
+    stop,
+    usage_error,
+)
 from dobonomodo.cli.plan import moment, plan
 
 if TYPE_CHECKING:
@@ -57,6 +70,8 @@ def run(
         {each: workspace.find_period(each) for each in period}.items(), key=lambda item: item[1].start_date
     )
     finished: list[RunView] = []
+    if not draft and workspace.has_newer_files(project):
+        say("the files have changed since this version was activated; `--draft` runs them into the sandbox")
     with _ending_cleanly():
         for identifier, _ in periods:
             from dobonomodo.cli.progress import make_progress
@@ -176,6 +191,10 @@ def _ending_cleanly() -> Iterator[None]:
         del number, frame
         raise SystemExit(143)
 
+    # The bridge to Java reports an interruption to whoever listens to the root logger, as a traceback.
+    if not Settings.debug:
+        logging.getLogger().addHandler(logging.NullHandler())
+
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield
@@ -184,9 +203,10 @@ def _ending_cleanly() -> Iterator[None]:
 
 
 def _release(progress: Any) -> None:
-    release = getattr(progress, "stop", None)
-    if release is not None:
-        release()
+    """Give the terminal back; a run that was interrupted says how to go on."""
+    progress.stop()
+    if isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit) and progress.run_id is not None:
+        complain(f"to go on from here: dobo resume {progress.run_id}")
 
 
 def _show_end(view: RunView) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Mapping
@@ -156,7 +158,7 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
 
     java = require_java()
     settings = _settings_of_launch(master or LOCAL, java, app_name=app_name, conf=conf, small=small)
-    with _environment(_variables_of_launch(master or LOCAL, java)):
+    with _environment(_variables_of_launch(master or LOCAL, java)), _own_interrupts():
         return SparkSession(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
 
 
@@ -260,6 +262,19 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Spark puts a handler for Ctrl-C in place that talks to the JVM in the middle of another talk, and fails (Spark 4.3)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -30,7 +30,10 @@ def make_schema(
         return _wrap(kind, body or {"type": "object"}, {})
     inner, definitions = _schema_of(entity)
     if "OperationSpec" in definitions:
-        definitions["OperationSpec"] = _open_operation(definitions["OperationSpec"], arguments_by_type or {})
+        arguments = {name: _to_draft_07(schema) for name, schema in (arguments_by_type or {}).items()}
+        for schema in arguments.values():
+            definitions |= schema.pop("$defs", {})
+        definitions["OperationSpec"] = _open_operation(definitions["OperationSpec"], arguments)
     return _wrap(kind, inner, definitions)
 
 

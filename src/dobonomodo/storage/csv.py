@@ -332,16 +332,13 @@ def write_csv(
         raise writing_failed(to, next(iter(str(fault).splitlines()), "")) from fault
 
 
-def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], delimiter: str) -> memoryview:
-    """The lines of some rows; in Arrow, texts that follow each other are one piece of memory."""
+def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], delimiter: str) -> bytes:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     fields = [_render_column(batch.column(name), kind) for name, kind in columns.items()]
-    fields[-1] = pc.binary_join_element_wise(fields[-1], *(pa.scalar(each, pa.large_string()) for each in ("", "\n")))
-    lines = pc.binary_join_element_wise(*fields, pa.scalar(delimiter, pa.large_string()))
-    size = pc.sum(pc.binary_length(lines)).as_py() or 0
-    return memoryview(lines.buffers()[2] or b"")[:size]
+    lines: list[str] = pc.binary_join_element_wise(*fields, pa.scalar(delimiter, pa.large_string())).to_pylist()
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def _render_column(column: pyarrow.Array, kind: Type) -> pyarrow.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,9 +60,11 @@ class Outputs:
         run: str,
         started: float,
         sandbox: Path | DataSource | None = None,
+        in_one_file: Callable[[], bool] = lambda: False,
     ) -> None:
         self._root, self._datasources, self._folder = root, datasources, folder / "outputs"
         self._period, self._run, self._started, self._sandbox = period, run, started, sandbox
+        self._in_one_file = in_one_file
 
     # --- where
 
@@ -118,7 +120,8 @@ class Outputs:
             shutil.rmtree(own, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             with _exact_times(frame.sparkSession):
-                frame.write.mode("overwrite").parquet(str(folder))
+                whole = frame.coalesce(1) if self._in_one_file() else frame
+                whole.write.mode("overwrite").parquet(str(folder))
             remove_marks(folder)
         reach("output.staged")
         return Staged(seq, write, columns, folder)

@@ -7,6 +7,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from dobonomodo.store import Store
 
 RUNS = ".dobo/runs"
+SMALL_BYTES = 32 << 20
+"""Inputs below this are computed in one piece and written to one file."""
 
 
 def new_run_id(at: datetime) -> str:
@@ -86,6 +89,8 @@ class RunData:
             run=run,
             started=planned.facts.started_at.timestamp(),
             sandbox=sandbox if planned.status == "draft" else None,
+            # Little data come out as one file, as people expect.
+            in_one_file=lambda: self.size() < SMALL_BYTES,
         )
         self._run = run
         self._pinned: dict[str, tuple[PinnedLocation, ...]] = {
@@ -148,6 +153,8 @@ class RunData:
         """Take away what only an unfinished run needs."""
         shutil.rmtree(self._folder / "inputs", ignore_errors=True)
         shutil.rmtree(self._folder / "outputs", ignore_errors=True)
+        with suppress(OSError):
+            self._folder.rmdir()
 
     def reader(self, spark: SparkSession) -> Any:
         """Gives the inputs to Spark."""

@@ -712,6 +712,11 @@ class Workspace:
             return None
         return next((live for live in store.list_live_projects() if live.id == project_id), None)
 
+    def has_newer_files(self, project_id: str) -> bool:
+        """Whether the files say something else than the version that would run."""
+        live, own = self._live_version(project_id), self._definitions.projects.get(project_id)
+        return live is not None and own is not None and live.fingerprint != own.fingerprint()
+
     def _resting_status(self, project_id: str) -> str | None:
         """The status of a project without an active version, if that keeps it from running."""
         store = self._existing_store()

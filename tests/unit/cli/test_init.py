@@ -52,7 +52,6 @@ def test_what_a_run_reads_is_there(made: dict[str, Path], template: str, period:
     assert all((made[template] / "data" / (location.path or "")).is_file() for location in read)
 
 
-@pytest.mark.xfail(reason="the schema of arguments refers to `#/$defs`, which is not where it is", strict=True)
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_every_definition_names_its_schema_and_fits_it(made: dict[str, Path], template: str) -> None:
     root = made[template]

@@ -19,4 +19,5 @@ OPERATION_BY_TYPE: dict[str, type[Update] | type[Aggregate] | type[Append] | typ
 
 def argument_schemas() -> dict[str, dict[str, Any]]:
     """The JSON Schema of the arguments of each operation type."""
-    return {name: operation.model_json_schema() for name, operation in OPERATION_BY_TYPE.items()}
+    template = "#/definitions/{model}"
+    return {name: operation.model_json_schema(ref_template=template) for name, operation in OPERATION_BY_TYPE.items()}
