@@ -53,7 +53,6 @@ def pipeline(scale: float, warm: int, *, beginner: bool) -> dict[str, Any]:
     measured |= more
     run = runs[-1]
     rows = {name: output.rows for name, output in run.outputs.items()}
-    shutil.rmtree(workspace / ".dobo", ignore_errors=True)
     return {
         "scale": scale,
         "rows": rows,
@@ -170,7 +169,11 @@ class _lines:  # noqa: N801  reads as a function where it is used
 
         self._folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
         regions = ["EMEA", "AMER", "APAC"]
-        amounts = pa.array([number % 100 for number in range(self._rows)]).cast(pa.decimal128(21, 2)).cast(pa.decimal128(15, 2))
+        amounts = (
+            pa.array([number % 100 for number in range(self._rows)])
+            .cast(pa.decimal128(21, 2))
+            .cast(pa.decimal128(15, 2))
+        )
         table = {
             "id": list(range(self._rows)),
             "region": [regions[n % 3] for n in range(self._rows)],

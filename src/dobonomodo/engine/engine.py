@@ -19,6 +19,7 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Rel, Write, inputs_of
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
+from dobonomodo.problems.run import OutputWrite
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -121,6 +122,11 @@ class SparkEngine:
         """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed."""
         try:
             yield
+        except RunFailed as failed:
+            # A destination does not know which operation writes to it (C-67).
+            if isinstance(failed.problem, OutputWrite) and failed.problem.operation is None and until is not None:
+                failed.problem = replace(failed.problem, operation=until.spec.ref)
+            raise
         except Exception as error:
             if not _is_spark_error(error):
                 raise

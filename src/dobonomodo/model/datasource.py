@@ -31,9 +31,11 @@ class CsvOptions(Entity):
     refuses_secrets: ClassVar[bool] = True
 
     path_prefix: Filled = Field(description="The folder; a relative one starts at the workspace.")
-    delimiter: Annotated[str, Field(min_length=1, max_length=1), Expected("one character, as text")] = Field(
-        default=",", description="What stands between two values."
-    )
+    delimiter: Annotated[
+        str,
+        Field(min_length=1, max_length=1, pattern=r"""^[\t -!#-~]$"""),
+        Expected("one ASCII character, as text, not a quote"),
+    ] = Field(default=",", description="What stands between two values.")
     has_header: Flag = Field(default=True, description="Whether the first line of a file names the columns.")
 
 

@@ -22,7 +22,7 @@ from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.parquet import count_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,9 +119,8 @@ class Outputs:
         with self._explaining(write), removing_on_failure(folder):
             shutil.rmtree(own, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with _exact_times(frame.sparkSession):
-                whole = frame.coalesce(1) if self._in_one_file() else frame
-                whole.write.mode("overwrite").parquet(str(folder))
+            whole = frame.coalesce(1) if self._in_one_file() else frame
+            whole.write.mode("overwrite").parquet(str(folder))
             remove_marks(folder)
         reach("output.staged")
         return Staged(seq, write, columns, folder)
@@ -240,18 +239,3 @@ class Outputs:
             return path.resolve().relative_to(self._root.resolve()).as_posix()
         except ValueError:
             return str(path)
-
-
-@contextmanager
-def _exact_times(spark: SparkSession) -> Iterator[None]:
-    """Have times written as such. As Spark writes them otherwise (INT96), most tools mistake years before 1678 and after 2261."""
-    name = "spark.sql.parquet.outputTimestampType"
-    before = spark.conf.get(name, None)
-    spark.conf.set(name, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        if before is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, before)

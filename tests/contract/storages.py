@@ -1,0 +1,429 @@
+"""The three kinds of storage behind one handle, and what other processes do to them."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import os
+import pwd
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, LiteralString, cast
+from uuid import uuid4
+
+import psycopg
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from psycopg import sql
+from pyarrow import dataset
+
+from dobonomodo.formula import Columns, RunFacts, Type
+from dobonomodo.formula.types import TIMESTAMP, DecimalType
+from dobonomodo.model import DataSource
+from dobonomodo.model.datasource import DatabaseOptions
+from dobonomodo.plan import DatasetUse
+from dobonomodo.plan.dataset import Location
+from dobonomodo.plan.destination import Destination
+from dobonomodo.plan.relation import Rel, Write
+from dobonomodo.problems import RunFailed
+from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged, key_of
+from dobonomodo.storage.folder import FolderTarget
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.synchronize import Event
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from dobonomodo.storage.outputs import Place
+
+Row = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
+
+SEQ = 10
+PERIOD = "2026-01"
+FACTS = RunFacts(datetime(2026, 2, 3, tzinfo=UTC), PERIOD, date(2026, 1, 1), date(2026, 1, 31))
+PASSWORD_FILE = "password"
+
+_TYPES = {"string": pa.string(), "integer": pa.int64(), "boolean": pa.bool_(), "date": pa.date32()}
+_DECLARED = {"string": "text", "integer": "bigint"}
+
+
+def arrow_table(columns: Mapping[str, Type], rows: Rows) -> pa.Table:
+    """Rows as Arrow, so that no value passes through the text of a statement."""
+    arrays = [pa.array([row.get(name) for row in rows], _arrow_type(kind)) for name, kind in columns.items()]
+    return pa.Table.from_arrays(arrays, names=list(columns))
+
+
+def _arrow_type(kind: Type) -> pa.DataType:
+    if isinstance(kind, DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    return pa.timestamp("us", "UTC") if kind == TIMESTAMP else _TYPES[kind.name]
+
+
+def use_of(columns: Mapping[str, Type], *, required: Sequence[str] = (), **more: Any) -> DatasetUse:
+    """A reading of a dataset; columns may be without values unless they are required."""
+    nullable = frozenset(name for name in columns if name not in required)
+    values: dict[str, Any] = {"role": "input", "dataset_id": "ds", "version": 1, "table": "t", "temporal_mode": None}
+    return DatasetUse(**{**values, "columns": Columns(columns), "nullable": nullable, **more})
+
+
+def write_to(destination: Destination, columns: Mapping[str, Type], **more: Any) -> Write:
+    """An output; storages look at where rows go, not at how they are made."""
+    values: dict[str, Any] = {"mode": "replace", "register_as": None, "include_deleted": False, **more}
+    return Write(rows=cast(Rel, None), columns=tuple(columns), destination=destination, **values)
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A datasource of one kind in a workspace of its own."""
+
+    root: Path
+    source: DataSource
+    url: str | None = None
+    """Of the database, with its password."""
+
+    @property
+    def kind(self) -> str:
+        return self.source.type
+
+    @property
+    def folder(self) -> Path:
+        """Where its files are."""
+        assert not isinstance(self.source.options, DatabaseOptions)
+        return self.root / self.source.options.path_prefix
+
+    def with_options(self, **options: Any) -> Storage:
+        known = self.source.options.model_dump(by_alias=True, exclude_none=True)
+        return replace(self, source=open_source(self.kind, **{**known, **options}))
+
+    # --- through the doors of the product
+
+    def outputs(self, *, run: str = "run-1", period: str = PERIOD) -> Outputs:
+        return Outputs(
+            root=self.root,
+            datasources={self.source.id: self.source},
+            folder=self.root / ".dobo" / "runs" / run,
+            period=period,
+            run=run,
+            started=time.time(),
+        )
+
+    def inputs(self, name: str = "reading") -> Inputs:
+        folder = self.root / ".dobo" / "runs" / name
+        datasources = {self.source.id: self.source}
+        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=FACTS, as_of=FACTS.period_start)
+
+    def write(self, columns: Mapping[str, Type], *, table: str = "out", **more: Any) -> Write:
+        return write_to(Destination(self.kind, table, self.source.id), columns, **more)
+
+    def place(self, columns: Mapping[str, Type], *, table: str = "out", run: str = "run-1", seq: int = SEQ) -> Place:
+        return self.outputs(run=run).place(seq, self.write(columns, table=table), columns)
+
+    def put(
+        self,
+        rows: Rows,
+        columns: Mapping[str, Type],
+        *,
+        run: str = "run-1",
+        period: str = PERIOD,
+        seq: int = SEQ,
+        spark: SparkSession | None = None,
+        **more: Any,
+    ) -> Mapping[str, Any]:
+        """Write rows as an output does; without Spark, its files are made here."""
+        outputs, write = self.outputs(run=run, period=period), self.write(columns, **more)
+        table = arrow_table(columns, rows)
+        if spark is not None:
+            staged = outputs.stage(spark.createDataFrame(table), write, seq=seq, columns=columns)
+        else:
+            staged = self.stage_by_hand(outputs, table, write, seq=seq, columns=columns)
+        return outputs.publish(staged, rows=len(rows), digest=f"{run}/{seq}")
+
+    def stage_by_hand(
+        self, outputs: Outputs, table: pa.Table, write: Write, *, seq: int, columns: Mapping[str, Type]
+    ) -> Staged:
+        """What ``stage`` leaves, made without Spark: rows in two Parquet files."""
+        target = outputs.place(seq, write, columns).target
+        folder = self.root / ".dobo" / f"staged-{uuid4()}"
+        if isinstance(target, FolderTarget) and self.kind == "parquet" and target.find_commit() is None:
+            folder = target.start()
+        folder.mkdir(parents=True, exist_ok=True)
+        half = -(-table.num_rows // 2)
+        for number, part in enumerate((table.slice(0, half), table.slice(half))):
+            pq.write_table(part, folder / f"part-{number:05}-{uuid4()}.parquet")
+        return Staged(seq, write, columns, folder)
+
+    def location(self, name: str = "out", *, period: str | None = None) -> Location:
+        if self.kind == "database":
+            return Location(self.source.id, "table", table=name, period=period)
+        return Location(self.source.id, "path", path=name, period=period)
+
+    def use(self, columns: Mapping[str, Type], *names: str, required: Sequence[str] = (), **more: Any) -> DatasetUse:
+        locations = tuple(self.location(name) for name in names or ("out",))
+        return use_of(columns, required=required, **{"locations": locations, **more})
+
+    def extract(self, use: DatasetUse, *, inputs: Inputs | None = None) -> tuple[PinnedLocation, ...]:
+        """Find and check the rows, which needs no Spark."""
+        inputs = inputs or self.inputs(f"reading-{uuid4()}")
+        return inputs.extract([use], inputs.pin([use]))[key_of(use)]
+
+    def frames(self, spark: SparkSession, use: DatasetUse) -> list[DataFrame]:
+        """The rows of every location, with their positions."""
+        inputs = self.inputs(f"reading-{uuid4()}")
+        found = inputs.read(spark, use, self.extract(use, inputs=inputs))
+        return [stored.positioned() if stored.positioned is not None else stored.frame for stored in found]
+
+    def get(self, spark: SparkSession, columns: Mapping[str, Type], *names: str, **more: Any) -> list[Row]:
+        """The rows as Spark reads them, in the order of the first column."""
+        use, inputs = self.use(columns, *names, **more), self.inputs(f"reading-{uuid4()}")
+        found = [rows_of(each.frame, columns) for each in inputs.read(spark, use, self.extract(use, inputs=inputs))]
+        return in_order(row for rows in found for row in rows)
+
+    def see(self, columns: Mapping[str, Type], name: str = "out") -> list[Row]:
+        """The rows as another tool finds them at the destination, in the order of the first column."""
+        if self.kind == "database":
+            return in_order(self._select(columns, name))
+        inputs = self.inputs()
+        files = [Path(file.path) for each in inputs.pin([self.use(columns, name)]).values() for file in each[0].files]
+        read = _read_csv if self.kind == "csv" else _read_parquet
+        return in_order(row for path in files for row in read(path, columns))
+
+    # --- behind its back
+
+    def plant(self, columns: Mapping[str, Type], rows: Rows, name: str = "out", **declared: LiteralString) -> Path:
+        """Rows that somebody else stored; ``declared`` are types of a database for some columns."""
+        if self.kind == "database":
+            self._create(columns, rows, name, declared)
+            return Path(name)
+        path = self.folder / name / f"rows.{self.kind}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if self.kind == "parquet":
+            pq.write_table(arrow_table(columns, rows), path)
+        else:
+            lines = [list(columns), *([_shown(row.get(column)) for column in columns] for row in rows)]
+            with path.open("w", newline="") as file:
+                csv.writer(file).writerows(lines)
+        return path
+
+    def plant_text(self, text: str | bytes, name: str = "rows.csv") -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return path
+
+    @contextmanager
+    def connect(self) -> Iterator[psycopg.Connection[Any]]:
+        assert self.url is not None
+        with psycopg.connect(self.url) as connection:
+            yield connection
+
+    @property
+    def schema(self) -> str:
+        """Where its tables are."""
+        assert isinstance(self.source.options, DatabaseOptions)
+        return self.source.options.schema_name or "public"
+
+    def named(self, table: str) -> sql.Identifier:
+        return sql.Identifier(self.schema, table)
+
+    def execute(self, statement: LiteralString, *names: str) -> None:
+        """A statement in which each ``{}`` is a table and ``{schema}`` is their schema."""
+        filled = sql.SQL(statement).format(*map(self.named, names), schema=sql.Identifier(self.schema))
+        with self.connect() as connection:
+            connection.execute(filled)
+
+    def _create(
+        self, columns: Mapping[str, Type], rows: Rows, name: str, declared: Mapping[str, LiteralString]
+    ) -> None:
+        fields = sql.SQL(", ").join(
+            sql.SQL("{} {}").format(sql.Identifier(each), sql.SQL(declared.get(each, declare(kind))))
+            for each, kind in columns.items()
+        )
+        with self.connect() as connection:
+            connection.execute(sql.SQL("CREATE TABLE {} ({})").format(self.named(name), fields))
+            for row in rows:
+                values = sql.SQL(", ").join(row.get(each) for each in columns)
+                connection.execute(sql.SQL("INSERT INTO {} VALUES ({})").format(self.named(name), values))
+
+    def _select(self, columns: Mapping[str, Type], name: str) -> Iterator[Row]:
+        listed = sql.SQL(", ").join(map(sql.Identifier, columns))
+        with self.connect() as connection:
+            found = connection.execute(sql.SQL("SELECT {} FROM {}").format(listed, self.named(name))).fetchall()
+        yield from (dict(zip(columns, values, strict=True)) for values in found)
+
+
+def declare(kind: Type) -> LiteralString:
+    if isinstance(kind, DecimalType):
+        return f"numeric({kind.precision},{kind.scale})"
+    return _DECLARED.get(kind.name, "timestamptz" if kind == TIMESTAMP else kind.name)
+
+
+def open_source(kind: str, *, credential_ref: str | None = None, **options: Any) -> DataSource:
+    credential = credential_ref or (f"file://{PASSWORD_FILE}" if kind == "database" else None)
+    return DataSource.model_validate({"id": "src", "type": kind, "options": options, "credential_ref": credential})
+
+
+def rows_of(frame: DataFrame, columns: Mapping[str, Type]) -> list[Row]:
+    """The declared columns of a frame as Python values."""
+    table = frame.toArrow().select(list(columns))
+    assert [str(field.type) for field in table.schema] == [
+        str(field.type) for field in arrow_table(columns, []).schema
+    ], "types are those that are declared"
+    found: list[Row] = table.to_pylist()
+    return found
+
+
+def in_order(rows: Any) -> list[Row]:
+    def key(row: Row) -> tuple[bool, Any]:
+        first = next(iter(row.values()))
+        return (first is not None, first)
+
+    return sorted(rows, key=key)
+
+
+def failure(call: Callable[[], object]) -> RunFailed:
+    """The fault that a call ends with."""
+    try:
+        call()
+    except RunFailed as failed:
+        return failed
+    raise AssertionError("nothing failed")
+
+
+# --- in other processes
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What a reader saw that looked again and again."""
+
+    looks: int
+    seen: Counter[tuple[tuple[str, int], ...]]
+    """How often it found which values how many times."""
+    missed: int
+    """How often files were gone between finding and opening them."""
+
+
+def watch(storage: Storage, way: str, columns: Mapping[str, Type], over: Event, answer: Connection) -> None:
+    """Read a destination without a pause until told that it is over; says when it has looked for the first time."""
+    look = {"product": _look_by_pins, "folder": _look_at_folder, "table": _look_at_table}[way]
+    seen: Counter[tuple[tuple[str, int], ...]] = Counter()
+    looks = missed = 0
+    while True:
+        last = over.is_set()
+        try:
+            values = look(storage, columns)
+            seen[tuple(sorted(Counter(values).items()))] += 1
+        except FileNotFoundError:
+            missed += 1
+        looks += 1
+        if looks == 1:
+            answer.send("ready")
+        if last:
+            break
+    answer.send(Watch(looks, seen, missed))
+
+
+def _look_by_pins(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
+    return [row["value"] for row in storage.see(columns)]
+
+
+def _look_at_folder(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
+    table = dataset.dataset(storage.folder / "out", format="parquet", partitioning="hive").to_table()
+    # Arrow leaves out what is gone when it comes back to what it has listed.
+    if not set(columns) <= set(table.column_names):
+        raise FileNotFoundError
+    found: list[str] = table["value"].to_pylist()
+    return found
+
+
+def _look_at_table(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
+    return [row["value"] for row in storage.see(columns)]
+
+
+def run_as_nobody(work: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection) -> None:
+    """Do something without the rights of root; the answer is what came of it."""
+    if os.geteuid() == 0:
+        # Afterwards Python itself may be out of reach.
+        codecs.lookup("utf-8-sig")
+        import_module("pyarrow.csv")
+        nobody = pwd.getpwnam("nobody")
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+    answer.send(work(*arguments))
+
+
+def check_forbidden_destination(storage: Storage, columns: Mapping[str, Type]) -> Fault:
+    with pytest.raises(PermissionError):
+        (storage.folder / "probe").touch()
+    return fault_of(lambda: storage.outputs().check(SEQ, storage.write(columns), columns))
+
+
+def publish_into_forbidden(storage: Storage, columns: Mapping[str, Type], old: Rows, new: Rows) -> list[Any]:
+    """The fault, what is there then, and what is there after another try with permission."""
+    storage.put(old, columns, run="run-1")
+    folder = storage.folder / "out"
+    folder.chmod(0o555)
+    with pytest.raises(PermissionError):
+        (folder / "probe").touch()
+    fault = fault_of(lambda: storage.put(new, columns, run="run-2"))
+    kept = storage.see(columns)
+    folder.chmod(0o755)
+    storage.put(new, columns, run="run-2")
+    return [fault, kept, storage.see(columns)]
+
+
+def read_forbidden(storage: Storage, columns: Mapping[str, Type], cases: Sequence[tuple[str, Path]]) -> list[Fault]:
+    """The fault of each location, of which something is blocked."""
+    faults = []
+    for name, blocked in cases:
+        with pytest.raises(PermissionError):
+            os.listdir(blocked) if blocked.is_dir() else blocked.read_bytes()
+        use = storage.use(columns, name)
+        faults.append(fault_of(lambda use=use: storage.extract(use)))  # type: ignore[misc]
+    return faults
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A failure that can travel between processes."""
+
+    code: str
+    retry_helps: bool
+    detail: str
+
+
+def fault_of(call: Callable[[], object]) -> Fault:
+    failed = failure(call)
+    return Fault(failed.problem.code, failed.retry_helps, getattr(failed.problem, "detail", ""))
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:f}" if isinstance(value, Decimal) else str(value)
+
+
+def _read_parquet(path: Path, columns: Mapping[str, Type]) -> list[Row]:
+    found: list[Row] = pq.ParquetFile(path).read(columns=list(columns)).to_pylist()
+    return found
+
+
+def _read_csv(path: Path, columns: Mapping[str, Type]) -> list[Row]:
+    """As text; what is not text is compared as it is written."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [
+            {name: int(row[name]) if name == "id" else row[name] for name in columns} for row in csv.DictReader(file)
+        ]
