@@ -180,7 +180,10 @@ def run_polars(data: Path, out: Path) -> None:
         )
     )
     totals = working.group_by("_period", "segment").agg(
-        pl.col("discounted").sum().cast(pl.Decimal(38, 2)).alias("total"),
+        # A sum of nothing is nothing, not zero.
+        pl.when(pl.col("discounted").count() > 0)
+        .then(pl.col("discounted").sum().cast(pl.Decimal(38, 2)))
+        .alias("total"),
         pl.col("o_orderkey").count().cast(pl.Int64).alias("number"),
     )
     balance = (
