@@ -7,8 +7,12 @@ INSTALL = $(PYTHON) -m pip --disable-pip-version-check --python $(VENV)/bin/pyth
 READY := $(VENV)/ready
 UV := build/uv/bin/uv
 LIGHT := "not spark and not postgresql"
+# How many processes share the tests of `make test`; each has a Java of its own, with 1 GB for its heap.
+PROCESSES ?= 2
+# Which tests `make test` runs, as an expression over the markers of pytest; all if there is none.
+MARKED ?=
 
-.PHONY: help demo test check format golden docs lock clean java
+.PHONY: help demo test check format golden docs bench bench-full lock clean java
 
 help: ## List the commands
 	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +21,7 @@ demo: $(READY) java ## Show what it can do, on data that comes with it
 	@$(RUN) dobonomodo.cli.demo
 
 test: $(READY) java ## Run all tests, those on Spark too
-	$(RUN) pytest
+	$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
 
 check: $(READY) ## Check format, lint, types, layers and generated docs; run the tests that need no server and no Java
 	$(RUN) ruff format --check
@@ -37,10 +41,17 @@ golden: $(READY) ## Rewrite the golden files; the diff is what to review
 docs: $(READY) ## Rewrite the generated docs
 	$(RUN) dobonomodo.cli.docs
 
+bench: $(READY) java build/bench/ready ## Measure side by side with hand-written code, in a few minutes
+	$(RUN) benchmarks quick
+
+bench-full: $(READY) java build/bench/ready ## The same with ten times the data, growth and memory; takes an hour
+	$(RUN) benchmarks full
+
 lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest that pyproject.toml allows
 	$(LOCK) pyproject.toml --extra connect --extra postgresql --group dev --output-file requirements.lock
 	$(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['java'])" \
 		| $(LOCK) - --output-file requirements-java.lock
+	$(LOCK) --group bench --output-file requirements-bench.lock
 
 clean: ## Remove what the commands made, the virtual environment too
 	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -54,6 +65,11 @@ $(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -m venv --without-pip $(VENV)
 	@$(INSTALL) --require-hashes --requirement requirements.lock
 	@$(INSTALL) --no-deps --no-build-isolation --editable .
+	@touch $@
+
+build/bench/ready: $(READY) requirements-bench.lock
+	@$(INSTALL) --require-hashes --requirement requirements-bench.lock
+	@mkdir -p $(@D)
 	@touch $@
 
 java: $(READY)

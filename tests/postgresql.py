@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pwd
 import shutil
@@ -64,9 +65,12 @@ class Server:
 
 
 @pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[Server]:
+def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     try:
-        programs = _find_programs() or _install()
+        # Processes that share the tests share this folder; apt-get gives up where another one is at work.
+        with (tmp_path_factory.getbasetemp().parent / "postgresql.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            programs = _find_programs() or _install()
     except UnavailableError as error:
         if os.environ.get("CI"):
             raise

@@ -25,11 +25,12 @@ def test_every_cell_runs() -> None:
         exec(compile(tree, str(NOTEBOOK), "exec"), names)
         if isinstance(last, ast.Expr):
             shown.append(eval(compile(ast.Expression(last.value), str(NOTEBOOK), "eval"), names))
-    no_problems, plan, run, rows, problems = shown
+    no_problems, plan, run, rows, differences, problems = shown
     assert no_problems._repr_html_() == "<p>no problems</p>"
     assert "monthly-sales" in plan._repr_html_()
     assert (run.status, run.draft) == ("completed", True)
     assert "completed" in run._repr_html_()
     assert all(len(first) == 3 for first in rows.values())
+    assert differences == ()
     assert [problem.code for problem in problems] == ["UNKNOWN_COLUMN"]
     assert "custmer_id" in problems._repr_html_()

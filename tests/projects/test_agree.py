@@ -149,7 +149,7 @@ def test_generated_projects_are_valid() -> None:
     """No project is refused, and there is some of everything."""
     seen: Counter[str] = Counter()
 
-    @many(5, least=200)
+    @many(5, least=100)
     @given(seeds)
     def go(seed: int) -> None:
         case = draw_case(seed)
@@ -168,7 +168,7 @@ def test_generated_projects_are_valid() -> None:
 
 
 def test_rows_ids_counts_and_failures_are_the_same(spark: SparkSession) -> None:
-    @many(10, least=40)
+    @many(10, least=25)
     @given(seeds)
     def go(seed: int) -> None:
         check(seed, spark, partitions=1 + seed % 2)

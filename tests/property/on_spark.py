@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow
 from hypothesis import settings
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from dobonomodo.formula import check_formula, columns_of, flat_name, print_formula, render_formula
 from dobonomodo.formula.typed import Typed, walk
-from dobonomodo.formula.types import DATE, TIMESTAMP, Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, Type
 from dobonomodo.problems import Passage
 from tests.property import reference
 from tests.property.reference import Day, Fault, Moment, Row, Value
@@ -32,6 +33,13 @@ FAILURES = (PySparkException, Py4JJavaError)
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 
 
+CARRIERS: dict[Type, pyarrow.DataType] = {
+    BOOLEAN: pyarrow.bool_(),
+    INTEGER: pyarrow.int64(),
+    TEXT: pyarrow.string(),
+    DATE: pyarrow.int32(),
+    TIMESTAMP: pyarrow.int64(),
+}
 MOST_PARTS = 60
 """How many parts of a formula are tried to find the one that differs."""
 
@@ -72,9 +80,12 @@ def settings_of(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None
 
 def frame(spark: SparkSession, rows: Sequence[Row], types: Mapping[str, Type] = TYPES) -> DataFrame:
     """The rows with their columns in the declared types, and ``_at``, the place of each row."""
-    data = [(at, *(_plain(row[name]) for name in types)) for at, row in enumerate(rows)]
-    fields = ["`_at` INT", *(f"{_quote(name)} {_carrier(kind)}" for name, kind in types.items())]
-    loaded = spark.createDataFrame(data, ", ".join(fields))
+    schema = pyarrow.schema([("_at", pyarrow.int32()), *((name, _carrier(kind)) for name, kind in types.items())])
+    columns = [list(range(len(rows))), *([_plain(row[name]) for row in rows] for name in types)]
+    # Tuples would go through a Python process of Spark's, ten times as slowly; a local relation would be computed while
+    # the query is planned, and no code be generated for it.
+    with settings_of(spark, {"spark.sql.execution.arrow.localRelationThreshold": "0"}):
+        loaded = spark.createDataFrame(pyarrow.table(columns, schema=schema))
     return loaded.selectExpr(
         "`_at`", *(f"{_decode(_quote(name), kind)} AS {_quote(name)}" for name, kind in types.items())
     )
@@ -90,8 +101,10 @@ def _plain(value: object) -> object:
     return found.number if isinstance(found, Day) else found.micros if isinstance(found, Moment) else found
 
 
-def _carrier(kind: Type) -> str:
-    return "INT" if kind == DATE else "BIGINT" if kind == TIMESTAMP else kind.sql
+def _carrier(kind: Type) -> pyarrow.DataType:
+    if isinstance(kind, DecimalType):
+        return pyarrow.decimal128(kind.precision, kind.scale)
+    return CARRIERS[kind]
 
 
 def _decode(sql: str, kind: Type) -> str:

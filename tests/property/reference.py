@@ -192,6 +192,16 @@ def _bounded(value: int, digits: int) -> int:
     return value
 
 
+DIGITS_OF_STEPS = {"ADD DAYS": 7, "SUBTRACT DAYS": 7, "DATEADD": 7, "EDATE": 6, "EOMONTH": 6}
+
+
+def _check_steps(name: str, values: Sequence[Value]) -> None:
+    """Too many days or months may be noticed before it is seen that there is no date to add them to."""
+    count = values[-1] if name in DIGITS_OF_STEPS else None
+    if isinstance(count, int) and abs(count) >= 10 ** DIGITS_OF_STEPS[name]:
+        raise Overflow(str(count), certain=False)
+
+
 def _days_in(year: int, month: int) -> int:
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
     return 29 if month == 2 and leap else (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]
@@ -304,7 +314,10 @@ class _Evaluator:
             case "IN" | "NOT IN" | "BETWEEN" | "NOT BETWEEN" | "=" | "<>" | "<" | "<=" | ">" | ">=":
                 return self._compare(node)
         values = self.all(node.operands)
-        return None if None in values else self._compute(node, values)
+        if None in values:
+            _check_steps(node.operator, values)
+            return None
+        return self._compute(node, values)
 
     def logic(self, nodes: Sequence[Typed], *, decided_by: bool) -> Value:
         values = []
@@ -396,6 +409,7 @@ class _Evaluator:
         if None in values:
             if name == "MOD":
                 _check_remainder(node, values)
+            _check_steps(name, values)
             return None
         if nullary := NULLARY.get(name):
             return nullary(self.run)

@@ -272,9 +272,9 @@ MANY = 10_000
 )
 def test_what_is_too_large_is_a_problem_within_a_second(text: str) -> None:
     parse(Passage.alone("1"))
-    before = time.perf_counter()
+    before = time.process_time()
     problems = check_any(text)
-    assert time.perf_counter() - before < 1
+    assert time.process_time() - before < 1
     assert any(problem.severity == "error" for problem in problems)
 
 
@@ -284,10 +284,12 @@ def test_what_is_too_large_is_a_problem_within_a_second(text: str) -> None:
         "ROUNDUP(" * 60 + "wide" + ")" * 60,
         "MOD(7.5, " * 60 + "wide" + ")" * 60,
         "TEXT(VALUE(" * 30 + "note" + '), "000")' * 30,
+        "MOD(" * 60 + "wide" + ", 7.5)" * 60,
+        "-" * 60 + "wide",
     ],
     ids=lambda text: text[:7],
 )
 def test_what_multiplies_when_rendered_is_a_problem(text: str) -> None:
-    before = time.perf_counter()
+    before = time.process_time()
     assert any(problem.severity == "error" for problem in check_any(text))
-    assert time.perf_counter() - before < 1
+    assert time.process_time() - before < 1

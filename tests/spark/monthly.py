@@ -164,5 +164,7 @@ def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    session = open_session(master=f"local[{sys.argv[1]}]")
+    session = open_session(
+        master=f"local[{sys.argv[1]}]", conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+    )
     sys.stdout.write(json.dumps(run_monthly(session, Path(sys.argv[2]))) + "\n")

@@ -598,6 +598,13 @@ def test_size_of_the_sql_is_limited() -> None:
     assert only(ExpressionSyntax, text).reason is SyntaxReason.TOO_MANY_PARTS
 
 
+def test_depth_of_the_sql_is_limited() -> None:
+    """Some functions become several calls inside each other."""
+    few, many = (f"{'MOD(' * count}amount{', 7.5)' * count}" for count in (35, 45))
+    assert codes_in(few) == []
+    assert only(ExpressionSyntax, many).reason is SyntaxReason.TOO_DEEP
+
+
 def test_a_broken_selector_is_not_a_broken_formula() -> None:
     passage = Passage.alone("{{unfinished}}")
     (problem,) = check_formula(passage, ROWS).problems

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from dobonomodo.formula import Columns, Scope, columns_of, render_formula
-from dobonomodo.formula.render import rendered_size
+from dobonomodo.formula.render import rendered_depth, rendered_size
 from dobonomodo.formula.types import TEXT
 from tests.unit.formula.orders import GROUPS, ROWS, RUN, check, sql_in
 
@@ -111,6 +111,24 @@ def test_size_is_known_before_rendering() -> None:
         tree = check(text).tree
         assert tree is not None
         assert 0.5 < rendered_size(tree) / len(render_formula(tree, RUN)) < 2
+
+
+@pytest.mark.parametrize(
+    ("text", "depth"),
+    [
+        ("amount", 1),
+        ('"((("', 1),
+        ("(((amount)))", 1),
+        ('CONTAINS(UPPER(status), "(((")', 3),
+        ('status LIKE "(((%"', 2),
+        ("CASE WHEN paid THEN LEN(status) ELSE LEN(UPPER(status)) + 1 END", 6),
+    ],
+)
+def test_depth_is_known_before_rendering(text: str, depth: int) -> None:
+    """A name or a value is a level too."""
+    tree = check(text).tree
+    assert tree is not None
+    assert rendered_depth(tree) == depth, render_formula(tree, RUN)
 
 
 def test_nothing_here_imports_spark() -> None:

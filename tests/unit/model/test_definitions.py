@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dobonomodo.model import Entity, Places, load_definitions
@@ -161,7 +161,6 @@ DATA = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
 @given(kind=st.sampled_from(ENTITIES), data=DATA)
 def test_any_data_gives_an_entity_or_problems(kind: type[Entity], data: object) -> None:
     loaded = kind.load(Places.of_data(data))

@@ -4,7 +4,7 @@ import time
 from decimal import Decimal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dobonomodo.model.document import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, Document, Places, load_documents
@@ -198,7 +198,6 @@ def test_secrets_are_masked_in_what_is_shown_and_kept_in_the_data() -> None:
     assert shown(document.places.span("options", "url")) == "db://me:*******@host/d"
 
 
-@settings(deadline=None, max_examples=300)
 @given(st.text(st.sampled_from("ab1 \n\t'\"\\{}[]#:-,&*!|>?%@`~.\ufeff\x00\x85é"), max_size=60))
 def test_any_text_gives_documents_or_problems(text: str) -> None:
     documents, problems = load(text)

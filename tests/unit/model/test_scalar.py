@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dobonomodo.model.document import Places, load_documents
@@ -131,7 +131,6 @@ def check_every_character(text: str) -> list[str]:
     return values
 
 
-@settings(deadline=None, max_examples=400)
 @given(
     value=st.text(st.sampled_from("ab \n\t'\"\\{}#:-,\xe9\U0001f600%&*!|>"), max_size=30),
     style=st.sampled_from([None, "'", '"', "|", ">"]),
@@ -145,7 +144,6 @@ def test_every_character_of_a_written_text_is_found(value: str, style: str | Non
         assert values == [value]
 
 
-@settings(deadline=None, max_examples=400)
 @given(
     lines=st.lists(
         st.tuples(st.integers(0, 5), st.sampled_from(["", "a", "b c", "# x", "- q", "a: b", "\tz", "a ", "x"])),
