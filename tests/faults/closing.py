@@ -105,7 +105,8 @@ class Closing:
         lines = [
             f'"A{number}";"C{number % 3}";"a ""note"";{number}\nof two lines";{number * 7}.5' for number in range(ROWS)
         ]
-        (folder / f"{PERIOD}.csv").write_text("order_id;customer;note;amount\n" + "\n".join(lines) + "\n")
+        for period in (PERIOD, "2026-02"):
+            (folder / f"{period}.csv").write_text("order_id;customer;note;amount\n" + "\n".join(lines) + "\n")
         with psycopg.connect(url) as connection:
             connection.execute("CREATE TABLE customers (id varchar(10), tier text)")
             connection.execute("INSERT INTO customers VALUES ('C1', 'gold'), ('C2', 'silver')")
