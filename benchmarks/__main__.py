@@ -25,14 +25,14 @@ def main(arguments: list[str]) -> int:
         make_data(scale)
     results: dict[str, Any] = {"command": "bench-full" if full else "bench"}
     results["pipeline"] = [
-        _part("pipeline", scale, (7 if full else 5) if scale == 1 else 3, "yes" if scale == 1 else "no")
-        for scale in scales
+        _part("pipeline", scale, 5 if scale == 1 else 2, "yes" if scale == 1 else "no") for scale in scales
     ]
     results["operations"] = _part("operations")
     results["planning"] = _part("planning")
     if full:
         results["memory"] = {who: _part("memory", 1.0, who) for who in ("expert", "dobo")}
         results["chains"] = _part("chains")
+        results["ids"] = _part("ids", 1.0)
         results["csv"] = _part("csv")
         results["growth"] = growth([0.1, 1, 4, 10, 40])
     results["startup"] = _part("startup")

@@ -80,8 +80,8 @@ class Writer(Protocol):
 class SparkEngine:
     """Runs plans in a Spark session, classic or Connect."""
 
-    def __init__(self, spark: SparkSession) -> None:
-        self._spark = spark
+    def __init__(self, spark: SparkSession, *, little_data: bool = False) -> None:
+        self._spark, self._little_data = spark, little_data
 
     def run(
         self,
@@ -99,7 +99,11 @@ class SparkEngine:
         ``skip`` are outputs that need not be written again; ``done`` hears of each one that was.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        frames = Frames(self._spark, reader, RunContext(facts, seed, as_of or facts.period_start, _asks_for_ids(plan)))
+        frames = Frames(
+            self._spark,
+            reader,
+            RunContext(facts, seed, as_of or facts.period_start, _asks_for_ids(plan), self._little_data),
+        )
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)

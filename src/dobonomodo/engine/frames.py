@@ -52,7 +52,12 @@ class RunContext:
     """The date at which bitemporal rows must be valid."""
     ids: bool = True
     """Whether anything asks for row ids; they cost something."""
+    cut: bool = False
+    """Whether plans with many leaves are cut, which holds rows in memory and pays off for little data."""
 
+
+LEAVES = 16
+"""Scans in a plan beyond which it is cut."""
 
 TRACKER = " selected"
 BITS = 62
@@ -96,6 +101,7 @@ class Frames:
         self._run = run
         self._made: dict[int, tuple[Rel, DataFrame]] = {}
         self._marks: dict[int, Mark] = {}
+        self._leaves: dict[int, int] = {}
 
     def make(self, node: Rel) -> DataFrame:
         """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
@@ -271,7 +277,23 @@ class Frames:
         missing = [name for name in rows.columns if name.startswith(TRACKER) and name not in more.columns]
         if missing:
             more = more.selectExpr("*", *(f"0L AS {quote_name(name)}" for name in missing))
-        return rows.unionByName(more)
+        stacked = rows.unionByName(more)
+        leaves = self._count_leaves(node)
+        if self._run.cut and leaves > LEAVES:
+            # Each aggregate doubles the plan, and Spark takes longer to think about it than to compute it. What is cut off
+            # is computed once, by the first job that needs it.
+            stacked = stacked.localCheckpoint(eager=False)
+            leaves = 1
+        self._leaves[id(node)] = leaves
+        return stacked
+
+    def _count_leaves(self, node: Rel) -> int:
+        """How many scans a node's plan has, those counted again that stand in it more than once."""
+        found = self._leaves.get(id(node))
+        if found is None:
+            found = sum(self._count_leaves(each) for each in inputs_of(node)) or 1
+            self._leaves[id(node)] = found
+        return found
 
     def _group(self, node: Group) -> DataFrame:
         from pyspark.sql import functions as F

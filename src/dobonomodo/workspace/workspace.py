@@ -353,10 +353,10 @@ class Workspace:
 
     def _computing(self, data: RunData, spark: SparkSession | None, options: SessionOptions | None) -> Computing:
         from dobonomodo.engine.engine import SparkEngine
-        from dobonomodo.workspace.running import Computing
+        from dobonomodo.workspace.running import SMALL_BYTES, Computing
 
         session = self._session(spark, options, input_bytes=data.size())
-        return Computing(SparkEngine(session), data.reader(session))
+        return Computing(SparkEngine(session, little_data=data.size() < SMALL_BYTES), data.reader(session))
 
     def _session(
         self, spark: SparkSession | None, options: SessionOptions | None, *, input_bytes: int | None = None
