@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import statistics
 import subprocess
@@ -313,22 +312,8 @@ def row_ids(scale: float) -> dict[str, Any]:
     return {name: each.document() for name, each in measured.items()}
 
 
-def growth(scales: list[float]) -> dict[str, Any]:
-    """Time and memory per row of the whole pipeline as the data grow."""
-    found = {}
-    for scale in scales:
-        done = subprocess.run(
-            [sys.executable, "-m", "benchmarks", "part", "grown", str(scale)],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        found[f"{scale:g}"] = json.loads(done.stdout)
-    return found
-
-
 def grown(scale: float) -> dict[str, Any]:
-    """One point of that curve."""
+    """Time and memory per row of the whole pipeline at one scale."""
     data = make_data(scale)
     workspace = make_workspace(WORK / "growth" / "workspace", data)
     spark = open_spark()

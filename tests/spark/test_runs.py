@@ -350,3 +350,45 @@ def test_a_session_that_is_passed_in_keeps_its_settings(ledger: Ledger) -> None:
     assert other.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     assert theirs.outputs["closed"].digest == ledger.run().outputs["closed"].digest
     assert {name: ledger.spark.conf.get(name) for name in before} == before
+
+
+def test_outputs_that_are_taken_from_another_one_are_what_they_would_be_by_themselves(ledger: Ledger) -> None:
+    ledger.add(
+        "shared",
+        """
+project:
+  id: shared
+  input_dataset_id: lines
+  operations:
+    - seq: 1
+      type: update
+      arguments:
+        joins: [{alias: a, dataset_id: accounts, on: account = a.code}]
+        assignments: [{column: title, expression: a.title}, {column: seen, expression: NOW()}]
+    - {seq: 2, type: aggregate, arguments: {group_by: [title], aggregations: [{column: total, expression: SUM(amount)}]}}
+    - {seq: 3, type: delete, selector: amount = 0}
+    - {seq: 4, type: output, arguments: {destination: {datasource_id: out, table: active}}}
+    - {seq: 5, type: output, arguments: {destination: {datasource_id: out, table: everything}, include_deleted: true}}
+    - seq: 6
+      type: output
+      selector: title = "Assets" AND _operation_seq = 0
+      arguments: {destination: {type: csv, path: texts/some}, columns: [title, id, _row_id]}
+    - {seq: 7, type: delete}
+    - {seq: 8, type: output, arguments: {destination: {datasource_id: out, table: nothing}}}
+""",
+    )
+    ledger.activate("shared")
+    run = ledger.run("shared")
+    assert run.status == "completed", run.problems
+    assert {name: output.rows for name, output in run.outputs.items()} == {
+        "active": 4,
+        "everything": 5,
+        "some": 1,
+        "nothing": 0,
+    }
+    assert [each.selected for each in run.operations] == [3, 3, 1, 4, 5, 1, 4, 0]
+    # Replaying computes every output from the inputs.
+    assert ledger.open().verify(run.id, replay=True, spark=ledger.spark)[1] == ()
+    assert ledger.open().verify(run.id, spark=ledger.spark)[1] == ()
+    ids = {row["id"]: row["_row_id"] for row in ledger.rows("out/everything")}
+    assert {row["id"]: row["_row_id"] for row in ledger.rows("out/active")}.items() <= ids.items()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import TYPE_CHECKING, Any, Protocol
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_suspects
@@ -77,6 +78,25 @@ class Writer(Protocol):
         ...
 
 
+@runtime_checkable
+class Reopening(Protocol):
+    """A writer whose staged rows can be read again, so that one output can be taken from another."""
+
+    def reopen(self, staged: Any) -> DataFrame:
+        """The rows that were staged."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Staged:
+    """An output that is computed and not yet published."""
+
+    token: Any
+    metrics: Mapping[str, Any]
+    columns: Mapping[str, Type]
+    seconds: float
+
+
 class SparkEngine:
     """Runs plans in a Spark session, classic or Connect."""
 
@@ -109,16 +129,25 @@ class SparkEngine:
             frames.track(plan.start.node, counting.marks)
         outputs: list[OutputResult] = []
         counts: tuple[OperationCounts, ...] = counting.counts({}, {})
-        for step in plan.steps:
-            write = step.lowered.write
-            if write is None or step.spec.seq in skip:
-                continue
-            with self._explaining(plan, facts, frames, until=step):
-                result, metrics = self._write(frames, step, write, counting, writer)
-            outputs.append(result)
-            counts = counting.counts(metrics, {each.seq: each.rows for each in outputs})
-            if done is not None:
-                done(counts, result)
+        for group in _groups(plan, skip):
+            host = _find_host(group) if isinstance(writer, Reopening) else None
+            shared: _Staged | None = None
+            if host is not None:
+                with self._explaining(plan, facts, frames, until=host):
+                    shared = self._stage(frames, host, counting, writer)
+            for step in group:
+                with self._explaining(plan, facts, frames, until=step):
+                    if shared is None or not isinstance(writer, Reopening):
+                        staged = self._stage(frames, step, counting, writer)
+                    elif step is host:
+                        staged = shared
+                    else:
+                        staged = self._stage_from(writer.reopen(shared.token), shared, frames, step, writer)
+                    result = self._publish(step, staged, writer)
+                outputs.append(result)
+                counts = counting.counts(staged.metrics, {each.seq: each.rows for each in outputs})
+                if done is not None:
+                    done(counts, result)
         return Outcome(counts, tuple(outputs))
 
     @contextmanager
@@ -142,46 +171,60 @@ class SparkEngine:
                 operation = until.spec.ref
             raise RunFailed(replace(problem, operation=operation)) from error
 
-    def _write(
-        self, frames: Frames, step: Step, write: Write, counting: _Counting, writer: Writer
-    ) -> tuple[OutputResult, Mapping[str, Any]]:
+    def _stage(self, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
+        """Compute an output from the inputs, with a look at all rows that lead to it."""
+        working = frames.make(step.before.node)
+        hidden = [quote_name(name) for name in working.columns if name.startswith(TRACKER)]
+        hidden.append(f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}")
+        return self._observe(working, hidden, counting.metrics(step), frames.facts, step, writer)
+
+    def _stage_from(self, rows: DataFrame, shared: _Staged, frames: Frames, step: Step, writer: Writer) -> _Staged:
+        """Take an output from another one that holds all its rows and columns, and was computed already."""
+        staged = self._observe(rows, [], {}, frames.facts, step, writer)
+        return replace(staged, metrics={**shared.metrics, **staged.metrics})
+
+    def _observe(
+        self,
+        rows: DataFrame,
+        hidden: Sequence[str],
+        metrics: Mapping[str, str],
+        facts: RunFacts,
+        step: Step,
+        writer: Writer,
+    ) -> _Staged:
         from pyspark.sql import Observation
         from pyspark.sql import functions as F
 
         started = time.monotonic()
-        working = frames.make(step.before.node)
-        chosen = render_formula(write.rows.condition, frames.facts) if isinstance(write.rows, Keep) else "TRUE"
+        write = _write_of(step)
+        chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
         hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
-        trackers = [quote_name(name) for name in working.columns if name.startswith(TRACKER)]
-        prepared = working.selectExpr(
-            *(quote_name(name) for name in write.columns),
-            *trackers,
-            f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}",
-            f"{hashed} AS {quote_name(HASH)}",
-        )
+        names = [quote_name(name) for name in write.columns]
+        prepared = rows.selectExpr(*names, *hidden, f"{hashed} AS {quote_name(HASH)}")
         # One look, below the selection, where Spark cannot see that nothing is chosen and leave the look out.
         seen = Observation()
-        looks = {**counting.metrics(step), **digest_columns(quote_name(HASH))}
+        looks = {**metrics, **digest_columns(quote_name(HASH))}
         counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in looks.items()))
-        final = counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(
-            *(quote_name(name) for name in write.columns)
-        )
+        final = counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(*names)
         columns = {name: step.before.columns[name] for name in write.columns}
-        staged = writer.stage(final, write, seq=step.spec.seq, columns=columns)
-        metrics = seen.get
-        rows, digest = int(metrics[ROWS]), render_digest(metrics)
-        details = writer.publish(staged, rows=rows, digest=digest)
-        result = OutputResult(
+        token = writer.stage(final, write, seq=step.spec.seq, columns=columns)
+        return _Staged(token, dict(seen.get), columns, time.monotonic() - started)
+
+    def _publish(self, step: Step, staged: _Staged, writer: Writer) -> OutputResult:
+        started = time.monotonic()
+        write = _write_of(step)
+        rows, digest = int(staged.metrics[ROWS]), render_digest(staged.metrics)
+        details = writer.publish(staged.token, rows=rows, digest=digest)
+        return OutputResult(
             seq=step.spec.seq,
             table=write.destination.name,
             destination=str(write.destination),
             rows=rows,
             digest=digest,
-            columns=columns,
-            seconds=time.monotonic() - started,
+            columns=staged.columns,
+            seconds=staged.seconds + time.monotonic() - started,
             details=details,
         )
-        return result, metrics
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of stored rows, as ``run`` gives it for rows that it writes."""
@@ -258,6 +301,39 @@ class _Counting:
             )
             rows += added
         return tuple(counts)
+
+
+def _write_of(step: Step) -> Write:
+    if step.lowered.write is None:
+        raise AssertionError("only outputs write")
+    return step.lowered.write
+
+
+def _groups(plan: Plan, skip: Collection[int]) -> Iterator[list[Step]]:
+    """The outputs that are to be written, those together that write the same working dataset."""
+    outputs = [step for step in plan.steps if step.lowered.write is not None and step.spec.seq not in skip]
+    for _, group in groupby(outputs, key=lambda step: id(step.before.node)):
+        yield list(group)
+
+
+def _find_host(group: Sequence[Step]) -> Step | None:
+    """An output that holds every row and column of the others, so that those need not be computed from the inputs."""
+    if len(group) < 2:
+        return None
+    needed: set[str] = set()
+    for step in group:
+        write = _write_of(step)
+        needed |= set(write.columns)
+        if isinstance(write.rows, Keep):
+            used = columns_of(write.rows.condition)
+            if any(column.qualifier is not None for column in used):
+                return None
+            needed |= {column.name for column in used}
+    for step in group:
+        write = _write_of(step)
+        if not isinstance(write.rows, Keep) and needed <= set(write.columns):
+            return step
+    return None
 
 
 def _asks_for_ids(plan: Plan) -> bool:

@@ -55,6 +55,10 @@ class Data(Protocol):
         """Write rows where nobody reads them."""
         ...
 
+    def reopen(self, staged: Any) -> Any:
+        """The rows that were staged."""
+        ...
+
     def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
         """Make them what readers find; gives where they are."""
         ...
@@ -342,6 +346,10 @@ class _Execution:
         self._check_alive()
         self._listener.output_started(self._steps[seq])
         return self._data.stage(frame, write, seq=seq, columns=columns)
+
+    def reopen(self, staged: Any) -> Any:
+        """The rows that were staged, to take another output from."""
+        return self._data.reopen(staged)
 
     def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
         """Publish, if the run is still the one that may, and its inputs are still what they were."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import Type
+from dobonomodo.formula import Columns, Type
 from dobonomodo.model.datasource import CsvOptions, DataSource
+from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import write_csv
@@ -19,10 +20,10 @@ from dobonomodo.storage.database import TableTarget, kept_name
 from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
-from dobonomodo.storage.parquet import count_rows
+from dobonomodo.storage.parquet import count_rows, read_parquet
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +125,21 @@ class Outputs:
             remove_marks(folder)
         reach("output.staged")
         return Staged(seq, write, columns, folder)
+
+    def reopen(self, staged: Staged, spark: SparkSession) -> DataFrame:
+        """The rows that were staged, before anybody else sees them."""
+        use = DatasetUse(
+            role="input",
+            dataset_id=staged.write.destination.name,
+            version=1,
+            table=staged.write.destination.name,
+            temporal_mode=None,
+            columns=Columns(staged.columns),
+            nullable=frozenset(staged.columns),
+        )
+        files = sorted(staged.folder.glob("*.parquet"))
+        links = self._folder / "links" / str(staged.seq)
+        return read_parquet(spark, files, use, links=links, positions=False)
 
     def publish(self, staged: Staged, *, rows: int, digest: str) -> dict[str, Any]:
         """Verify what was staged, then make it what readers find; gives where it is. What is published stays as it is."""

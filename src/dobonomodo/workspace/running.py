@@ -92,6 +92,7 @@ class RunData:
             # Little data come out as one file, as people expect.
             in_one_file=lambda: self.size() < SMALL_BYTES,
         )
+        self._spark: SparkSession | None = None
         self._run = run
         self._pinned: dict[str, tuple[PinnedLocation, ...]] = {
             key: tuple(PinnedLocation.load(each) for each in locations)
@@ -127,6 +128,12 @@ class RunData:
         """Have Spark write rows where nobody reads them."""
         return self._outputs.stage(frame, write, seq=seq, columns=columns)
 
+    def reopen(self, staged: Any) -> Any:
+        """The rows that were staged, as a frame."""
+        if self._spark is None:
+            raise AssertionError("nothing is staged before there is a session")
+        return self._outputs.reopen(staged, self._spark)
+
     def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
         """Make them what readers find."""
         return self._outputs.publish(staged, rows=rows, digest=digest)
@@ -158,6 +165,7 @@ class RunData:
 
     def reader(self, spark: SparkSession) -> Any:
         """Gives the inputs to Spark."""
+        self._spark = spark
         return self.inputs.reader(spark, self._pinned)
 
     def size(self) -> int:

@@ -94,6 +94,9 @@ class Diary:
         self._note(f"stage {seq}")
         return seq
 
+    def reopen(self, staged: int) -> None:
+        self._note(f"reopen {staged}")
+
     def publish(self, staged: int, *, rows: int, digest: str) -> Mapping[str, Any]:
         self._note(f"publish {staged}")
         self.published[staged] = (rows, digest)
