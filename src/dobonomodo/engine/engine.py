@@ -130,22 +130,23 @@ class SparkEngine:
         outputs: list[OutputResult] = []
         counts: tuple[OperationCounts, ...] = counting.counts({}, {})
         for group in _groups(plan, skip):
+            staged: dict[int, _Staged] = {}
             host = _find_host(group) if isinstance(writer, Reopening) else None
-            shared: _Staged | None = None
-            if host is not None:
+            if host is not None and isinstance(writer, Reopening):
                 with self._explaining(plan, facts, frames, until=host):
-                    shared = self._stage(frames, host, counting, writer)
+                    shared = staged[host.spec.seq] = self._stage(frames, host, counting, writer)
+                # All of them before the first is published: publishing may take the staged rows away.
+                for step in group:
+                    if step is not host:
+                        with self._explaining(plan, facts, frames, until=step):
+                            rows = writer.reopen(shared.token)
+                            staged[step.spec.seq] = self._stage_from(rows, shared, frames, step, writer)
             for step in group:
                 with self._explaining(plan, facts, frames, until=step):
-                    if shared is None or not isinstance(writer, Reopening):
-                        staged = self._stage(frames, step, counting, writer)
-                    elif step is host:
-                        staged = shared
-                    else:
-                        staged = self._stage_from(writer.reopen(shared.token), shared, frames, step, writer)
-                    result = self._publish(step, staged, writer)
+                    found = staged.get(step.spec.seq) or self._stage(frames, step, counting, writer)
+                    result = self._publish(step, found, writer)
                 outputs.append(result)
-                counts = counting.counts(staged.metrics, {each.seq: each.rows for each in outputs})
+                counts = counting.counts(found.metrics, {each.seq: each.rows for each in outputs})
                 if done is not None:
                     done(counts, result)
         return Outcome(counts, tuple(outputs))

@@ -138,6 +138,8 @@ class Outputs:
             nullable=frozenset(staged.columns),
         )
         files = sorted(staged.folder.glob("*.parquet"))
+        if not files:
+            raise writing_failed(str(staged.write.destination), "the staged rows are gone")
         links = self._folder / "links" / str(staged.seq)
         return read_parquet(spark, files, use, links=links, positions=False)
 
