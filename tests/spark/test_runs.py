@@ -256,7 +256,12 @@ project:
   input_dataset_id: lines
   operations:
     - {seq: 1, type: output, arguments: {destination: {datasource_id: out, table: early}}}
-    - {seq: 2, name: too large, type: update, arguments: {assignments: [{column: big, expression: id * 9223372036854775807}]}}
+    - seq: 2
+      name: too large
+      type: update
+      selector: id > 0
+      arguments:
+        assignments: [{column: small, expression: id * 2}, {column: big, expression: id * 9223372036854775807}]
     - {seq: 3, type: output, arguments: {destination: {datasource_id: out, table: late}}}
 """,
     )
@@ -264,6 +269,7 @@ project:
     run = ledger.run("faulty")
     assert run.status == "failed"
     assert (run.problems[0]["code"], run.problems[0]["operation_seq"]) == ("ARITHMETIC_OVERFLOW", 2)
+    assert run.problems[0]["expression"] == "id * 9223372036854775807"
     assert run.last_completed_operation == 1
     assert len(ledger.rows("out/early")) == 3
     assert not (ledger.root / "out/late").exists()

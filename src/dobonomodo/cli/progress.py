@@ -195,6 +195,8 @@ def show_end(run: RunView) -> None:
         complain(f"\nerror[{problem['code']}]: {problem['message']}")
         if problem.get("operation_seq"):
             complain(f"  --> operation {problem['operation_seq']} `{problem['operation_name']}`")
+        if problem.get("expression"):
+            complain(f"      {problem['expression']}")
         if problem.get("hint"):
             complain(f"   help: {problem['hint']}")
     if run.status == "failed":

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
-from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_suspects
+from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_suspects
 from dobonomodo.engine.frames import TRACKER, Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, Typed, columns_of, render_formula
@@ -170,7 +170,9 @@ class SparkEngine:
             operation = steps[0].spec.ref if len(steps) == 1 else _find_culprit(steps, frames)
             if operation is None and until is not None:
                 operation = until.spec.ref
-            raise RunFailed(replace(problem, operation=operation)) from error
+            culprit = next((step for step in plan.steps if step.spec.ref == operation), None)
+            expression = _find_expression(culprit, error, facts) if culprit is not None else None
+            raise RunFailed(replace(problem, operation=operation, expression=expression)) from error
 
     def _stage(self, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
         """Compute an output from the inputs, with a look at all rows that lead to it."""
@@ -348,6 +350,26 @@ def _asks_for_ids(plan: Plan) -> bool:
             if any(column.name == ROW_ID for each in _expressions(node) for column in columns_of(each)):
                 return True
     return False
+
+
+def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:
+    """The formula of an operation that failed, as its author wrote it; None where that is not certain."""
+    arguments = step.spec.arguments
+    written = {
+        str(each.get("column", "")).casefold(): str(each.get("expression"))
+        for each in (*arguments.get("assignments", ()), *arguments.get("aggregations", ()))
+    }
+    if len(written) == 1 and step.spec.selector is None:
+        return next(iter(written.values()))
+    fragments = find_fragments(error)
+    found = {
+        written[name.casefold()]
+        for node in _between(step.after.node, step.before.node)
+        if isinstance(node, Derive | Group)
+        for name, value in node.values.items()
+        if name.casefold() in written and any(each in render_formula(value, facts) for each in fragments)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _is_before(step: Step, until: Step | None) -> bool:

@@ -49,10 +49,15 @@ def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[O
     if found := _MULTIPLE.search(text):
         seq = int(found["seq"])
         return [each.operation for each in places if each.operation.seq == seq][:1]
-    fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", text, re.DOTALL)
-    wanted = [fragment.strip() for fragment in fragments if fragment.strip()]
+    wanted = find_fragments(error)
     pointed = [place.operation for place in places if any(fragment in place.sql for fragment in wanted)]
     return list(dict.fromkeys(pointed or [place.operation for place in places]))
+
+
+def find_fragments(error: Exception) -> list[str]:
+    """The pieces of SQL that Spark points to."""
+    fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", str(error), re.DOTALL)
+    return [fragment.strip() for fragment in fragments if fragment.strip()]
 
 
 def _fragments(error: Exception) -> list[str]:
