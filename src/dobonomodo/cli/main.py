@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -107,7 +108,7 @@ def run(arguments: list[str]) -> int:
 
     Settings.reset()
     try:
-        result = app(arguments, prog_name="dobo", standalone_mode=False)
+        result = _all_commands()(arguments, prog_name="dobo", standalone_mode=False)
     except TyperException as error:
         message = error.format_message()
         complain(message if message.startswith("Usage:") else f"{message}\nTry: dobo --help")
@@ -132,6 +133,12 @@ def run(arguments: list[str]) -> int:
         complain("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
         return Exit.BUG
     return result if isinstance(result, int) else Exit.SUCCESS
+
+
+@cache
+def _all_commands() -> Callable[..., object]:
+    """All commands; put together once, which takes longer than most of them."""
+    return typer.main.get_command(app)
 
 
 def _is_surroundings(error: Exception) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -273,64 +270,3 @@ def test_one_call_without_colours_does_not_take_them_from_the_next(
     dobo("--no-color", "validate")
     result = dobo("validate")
     assert "\x1b[" in result.out + result.err
-
-
-# --- processes
-
-
-def modules_after(folder: Path, *arguments: str) -> set[str]:
-    """The packages that a command imported."""
-    code = (
-        "import sys; from dobonomodo.cli.main import run; code = run(sys.argv[1:]); "
-        "print('\\n@@', code, *sorted({name.partition('.')[0] for name in sys.modules}))"
-    )
-    source = str(Path(dobonomodo.workspace.__file__).parents[1])
-    environment = {**os.environ, "PYTHONPATH": source, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    _, _, last = done.stdout.rpartition("@@ ")
-    first, *names = last.split()
-    assert first == "0", done.stderr
-    return set(names)
-
-
-def test_help_imports_little(sales: Path) -> None:
-    assert not modules_after(sales, "--help") & {"pyspark", "py4j", "pydantic", "sqlalchemy", "alembic", "lark", "rich"}
-
-
-def test_validate_imports_no_spark_and_without_a_store_no_database(sales: Path) -> None:
-    # A project of twenty operations, so that everything that checking needs is imported.
-    path = sales / "projects" / "monthly-sales.yaml"
-    more = "".join(
-        f"    - {{seq: {seq}, type: update, arguments: {{assignments: [{{column: c{seq}, expression: 'ROUND(amount * {seq}, 2)'}}]}}}}\n"
-        for seq in range(101, 116)
-    )
-    path.write_text(path.read_text(encoding="utf-8").replace("seq: 5", "seq: 500") + more, encoding="utf-8")
-    assert not modules_after(sales, "validate") & {"pyspark", "py4j", "sqlalchemy", "alembic", "rich"}
-
-
-def test_plan_imports_no_spark(sales: Path) -> None:
-    assert not modules_after(sales, "plan", "monthly-sales", "-p", "2026-01", "--sql") & {
-        "pyspark",
-        "py4j",
-        "sqlalchemy",
-    }
-
-
-def test_as_a_module(sales: Path) -> None:
-    source = str(Path(dobonomodo.workspace.__file__).parents[1])
-    done = subprocess.run(
-        [sys.executable, "-m", "dobonomodo.cli", "ls", "projects", "-o", "name"],
-        cwd=sales,
-        env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (0, "monthly-sales\n", "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
@@ -26,8 +25,3 @@ def test_without_pyspark_the_message_names_the_extra(monkeypatch: pytest.MonkeyP
     with pytest.raises(SparkMissing) as missing:
         open_session()
     assert "dobonomodo[spark]" in str(missing.value)
-
-
-def test_importing_the_engine_does_not_import_pyspark() -> None:
-    code = "import sys, dobonomodo.engine; sys.exit('pyspark' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -129,8 +127,3 @@ def test_depth_is_known_before_rendering(text: str, depth: int) -> None:
     tree = check(text).tree
     assert tree is not None
     assert rendered_depth(tree) == depth, render_formula(tree, RUN)
-
-
-def test_nothing_here_imports_spark() -> None:
-    code = "import sys, dobonomodo.formula, dobonomodo.problems; sys.exit('pyspark' in sys.modules or 'py4j' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

