@@ -44,6 +44,7 @@ class Server:
     port: int
     folder: Path
     programs: Path
+    _control: Sequence[str]
     _numbers: Iterator[int]
 
     @contextmanager
@@ -55,6 +56,13 @@ class Server:
             yield self.url(name)
         finally:
             self.execute(f"DROP DATABASE {name} WITH (FORCE)", database="postgres")
+
+    def start(self) -> None:
+        _run([*self._control, "--log", str(self.folder / "server.log"), "start"], folder=self.folder)
+
+    def stop(self) -> None:
+        """At once, as if its machine were switched off; who is connected finds out."""
+        _run([*self._control, "--mode", "immediate", "stop"], folder=self.folder)
 
     def url(self, database: str, *, password: str = PASSWORD) -> str:
         return f"postgresql://{USER}:{password}@127.0.0.1:{self.port}/{database}"
@@ -83,7 +91,7 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 def running_server(programs: Path) -> Iterator[Server]:
     """A server with an empty cluster, without durability: it lives as long as the tests."""
     folder = Path(tempfile.mkdtemp(prefix="dobo-postgresql-"))
-    data, log = folder / "data", folder / "server.log"
+    data = folder / "data"
     try:
         if os.geteuid() == 0:
             shutil.chown(folder, _owner())
@@ -95,11 +103,12 @@ def running_server(programs: Path) -> Iterator[Server]:
         with (data / "postgresql.conf").open("a") as settings:
             settings.write(SETTINGS.format(folder=folder, port=port))
         control = [str(programs / "pg_ctl"), "--pgdata", str(data), "--silent", "--wait"]
-        _run([*control, "--log", str(log), "start"], folder=folder)
+        server = Server(port, folder, programs, control, count(1))
+        server.start()
         try:
-            yield Server(port, folder, programs, count(1))
+            yield server
         finally:
-            _run([*control, "--mode", "immediate", "stop"], folder=folder)
+            server.stop()
     finally:
         shutil.rmtree(folder)
 

@@ -7,6 +7,9 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +23,7 @@ PERIOD = "2026-01"
 OLD = "2026-02-01T08:00:00Z"
 NEW = "2026-02-03T08:00:00Z"
 ROWS = 60
+_RUN = ("run", "closing", "-p", PERIOD)
 
 DEFINITIONS = """
 workspace: {{name: closing}}
@@ -123,22 +127,56 @@ class Closing:
         self, *, at: str = NEW, failpoint: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """`dobo run` in a process of its own, which a failpoint may kill."""
-        return self.command("run", "closing", "-p", PERIOD, "--started-at", at, failpoint=failpoint, **environment)
+        return self.command(*_RUN, "--started-at", at, failpoint=failpoint, **environment)
 
     def command(
         self, *arguments: str, failpoint: str | None = None, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """A command in a process of its own."""
-        variables = {**os.environ, **environment, **({"DOBO_FAILPOINT": failpoint} if failpoint else {})}
+        with self.start(*arguments, failpoint=failpoint, **environment) as process:
+            out, err = process.communicate(timeout=300)
+        return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+    @contextmanager
+    def start(
+        self, *arguments: str, failpoint: str | None = None, **environment: str
+    ) -> Iterator[subprocess.Popen[str]]:
+        """A command that is at work until the end of the block, where it is waited for."""
         remote = ["--remote", self.remote, "--json"] if arguments[0] in ("run", "resume", "verify") else []
-        return subprocess.run(
+        with subprocess.Popen(
             [sys.executable, "-m", "dobonomodo.cli", "-C", str(self.root), *arguments, *remote],
-            env=variables,
-            capture_output=True,
+            env={**os.environ, **environment, **({"DOBO_FAILPOINT": failpoint} if failpoint else {})},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
-            timeout=300,
-        )
+        ) as process:
+            try:
+                yield process
+            except BaseException:
+                process.kill()
+                raise
+
+    @contextmanager
+    def waiting(self, failpoint: str) -> Iterator[subprocess.Popen[str]]:
+        """A run that waits at a failpoint; it goes on after `go`."""
+        self._gate.unlink(missing_ok=True)
+        waits = self._gate.with_name(f"{self._gate.name}.waiting")
+        waits.unlink(missing_ok=True)
+        with self.start(*_RUN, "--started-at", NEW, failpoint=f"{failpoint}@{self._gate}") as process:
+            for _ in range(1200):
+                if waits.exists():
+                    break
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.05)
+            yield process
+
+    def go(self) -> None:
+        """Let the run that waits go on."""
+        self._gate.touch()
+
+    @property
+    def _gate(self) -> Path:
+        return self.root / "gate"
 
     def digests(self) -> dict[int, str]:
         """What the latest run recorded."""

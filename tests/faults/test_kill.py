@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
+import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +19,7 @@ from dobonomodo.problems.failpoint import FAILPOINTS
 from tests.faults.closing import NEW, OLD, Closing, data_of
 
 if TYPE_CHECKING:
+    from dobonomodo.runs import RunView
     from tests.postgresql import Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgresql]
@@ -23,7 +28,17 @@ PER_OUTPUT = {name for name in FAILPOINTS if name.startswith(("output.", "publis
 OUTPUTS = (1, 2, 3)
 """The first output is Parquet, the second CSV, the third a table of PostgreSQL."""
 
-EVERYWHERE = [f"{name}:{number}" for name in FAILPOINTS for number in (OUTPUTS if name in PER_OUTPUT else (1,))]
+CONVERTED = (1, 2)
+"""Parquet stays as it is."""
+
+
+def _numbers(name: str) -> tuple[int, ...]:
+    if name == "output.converting":
+        return CONVERTED
+    return OUTPUTS if name in PER_OUTPUT else (1,)
+
+
+EVERYWHERE = [f"{name}:{number}" for name in FAILPOINTS for number in _numbers(name)]
 SOME = [
     "run.recorded:1",
     "output.staged:1",
@@ -65,30 +80,60 @@ def test_every_failpoint_is_there() -> None:
 
 @pytest.mark.parametrize("failpoint", CHOSEN)
 def test_killed_and_resumed(closing: Closing, undisturbed: dict[int, str], failpoint: str) -> None:
+    before = _run_before(closing)
+    killed = closing.run(failpoint=failpoint)
+    assert killed.returncode == -9, killed.stderr
+    latest = _check_that_nothing_is_torn(closing, before)
+    if latest is not None and latest.status == "completed":
+        assert failpoint.startswith("run.finished")
+    _go_on(closing, latest)
+    _check_the_end(closing, before, undisturbed)
+
+
+@pytest.mark.parametrize("moment", range(40 if os.environ.get("DOBO_TEST_ALL") else 2))
+def test_killed_at_a_random_moment(closing: Closing, undisturbed: dict[int, str], moment: int) -> None:
+    """A moment that is different each time the tests run; a run of this workspace takes a few seconds."""
+    before = _run_before(closing)
+    seconds = random.SystemRandom().uniform(0.5, 8)
+    with closing.start("run", "closing", "-p", "2026-01", "--started-at", NEW) as process:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=seconds)
+        process.kill()
+    _go_on(closing, _check_that_nothing_is_torn(closing, before))
+    _check_the_end(closing, before, undisturbed)
+
+
+def _run_before(closing: Closing) -> dict[str, set[str]]:
+    """What readers find after an earlier run."""
     assert closing.run(at=OLD).returncode == 0
     before = closing.clocks()
     assert {kind: len(found) for kind, found in before.items()} == {"lake": 1, "texts": 1, "base": 1}, before
+    return before
 
-    killed = closing.run(failpoint=failpoint)
-    assert killed.returncode == -9, killed.stderr
 
+def _check_that_nothing_is_torn(closing: Closing, before: dict[str, set[str]]) -> RunView | None:
+    """Each destination holds the rows of one run, all of them. Gives the run that was killed, if it got that far."""
     for kind, found in closing.clocks().items():
         assert len(found) == 1, f"{kind}: {found}"
         assert found == before[kind] or NEW[:10] in next(iter(found)), f"{kind}: {found}"
     latest = closing.open().runs()[0]
-    recorded = latest.started_at.isoformat().startswith(NEW[:10])
-    if recorded and latest.status == "completed":
-        assert failpoint.startswith("run.finished")
-    elif recorded:
-        done = closing.command("resume", latest.id)
-        assert done.returncode == 0, done.stderr
-        assert data_of(done)["run_id"] == latest.id
-    else:
+    return latest if latest.started_at.isoformat().startswith(NEW[:10]) else None
+
+
+def _go_on(closing: Closing, killed: RunView | None) -> None:
+    if killed is None:
         assert closing.run().returncode == 0
+    elif killed.status != "completed":
+        done = closing.command("resume", killed.id)
+        assert done.returncode == 0, done.stderr
+        assert data_of(done)["run_id"] == killed.id
+
+
+def _check_the_end(closing: Closing, before: dict[str, set[str]], undisturbed: dict[int, str]) -> None:
+    """All is as if nothing had happened, and nothing was published twice."""
     assert closing.digests() == undisturbed
-    assert {
-        kind: {each.replace(OLD[:10], NEW[:10]) for each in found} for kind, found in before.items()
-    } == closing.clocks()
+    expected = {kind: {each.replace(OLD[:10], NEW[:10]) for each in found} for kind, found in before.items()}
+    assert closing.clocks() == expected
     versions = closing.open().store.list_versions("dataset", "closed")
     assert [version.version for version in versions] == [1, 2]
 
@@ -132,17 +177,7 @@ project:
 
 
 def test_a_second_run_is_refused_while_one_is_at_work(closing: Closing) -> None:
-    import subprocess
-    import sys
-    import time
-
-    variables = {**os.environ, "DOBO_FAILPOINT": f"output.staging@{closing.root / 'go'}"}
-    command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
-    with subprocess.Popen([*command, "--remote", closing.remote], env=variables, stderr=subprocess.PIPE) as first:
-        for _ in range(600):
-            if any(run.status == "running" for run in closing.open().runs()):
-                break
-            time.sleep(0.1)
+    with closing.waiting("output.staging") as first:
         second = closing.run()
         assert second.returncode == 4, second.stderr
         assert "RUN_HELD" in second.stdout
@@ -167,53 +202,54 @@ def test_changed_inputs_are_not_resumed(closing: Closing) -> None:
 
 
 def test_an_input_that_changes_during_the_run_fails_it(closing: Closing) -> None:
-    import subprocess
-    import sys
-    import time
-
-    assert closing.run(at=OLD).returncode == 0
-    before = closing.clocks()
-    go = closing.root / "go"
-    command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
-    variables = {**os.environ, "DOBO_FAILPOINT": f"output.staged@{go}"}
-    with subprocess.Popen(
-        [*command, "--remote", closing.remote, "--json"], env=variables, stdout=subprocess.PIPE
-    ) as run:
-        hidden = closing.root / "data/lake/.dobo-data/closed"
-        for _ in range(1200):
-            if len({path.parent for path in hidden.glob("*/data/*.parquet")}) > 1:
-                break
-            time.sleep(0.05)
+    before = _run_before(closing)
+    with closing.waiting("output.staged") as run:
         path = closing.root / "data/in/orders/2026-01.csv"
         path.write_text(path.read_text().replace("7.5", "8.5"))
-        go.touch()
-        shown = run.communicate()[0].decode()
+        closing.go()
+        shown, _ = run.communicate()
     assert run.returncode == 1
     assert '"INPUT_CHANGED"' in shown
     assert closing.clocks() == before
 
 
-def test_interrupting_ends_cleanly(closing: Closing) -> None:
-    import signal
-    import subprocess
-    import sys
-    import time
+@pytest.mark.parametrize("failpoint", ["input.extracting:2", "output.converting:2", "publish.during:3"])
+def test_the_database_stops(
+    closing: Closing, undisturbed: dict[int, str], postgresql_server: Server, failpoint: str
+) -> None:
+    """While its rows are read, while rows are staged in it, and before it can answer that they are published."""
+    before = _run_before(closing)
+    with closing.waiting(failpoint) as run:
+        postgresql_server.stop()
+        try:
+            closing.go()
+            shown, _ = run.communicate()
+        finally:
+            postgresql_server.start()
+    assert run.returncode == 6, shown
+    (problem,) = (each for each in json.loads(shown)["problems"] if each["severity"] == "error")
+    assert problem["code"] == ("DATA_LOAD" if failpoint.startswith("input") else "OUTPUT_WRITE")
+    assert closing.password not in shown
+    assert closing.clocks()["base"] == before["base"]
+    failed = _check_that_nothing_is_torn(closing, before)
+    assert failed is not None
+    assert failed.status == "failed"
+    if failpoint.startswith("input"):
+        # A run that never had its inputs has nothing to continue; a new one begins.
+        assert "RESUME_REFUSED" in closing.command("resume", failed.id).stdout
+    _go_on(closing, None if failpoint.startswith("input") else failed)
+    _check_the_end(closing, before, undisturbed)
 
-    for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
-        command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(closing.root), "run", "closing", "-p", "2026-01"]
-        variables = {**os.environ, "DOBO_FAILPOINT": f"output.staging@{closing.root / 'never'}"}
-        known = len(closing.open().runs())
-        with subprocess.Popen([*command, "--remote", closing.remote], env=variables) as run:
-            for _ in range(1200):
-                if (closing.root / "data/lake/.dobo-data/closed").exists() and len(closing.open().runs()) > known:
-                    break
-                time.sleep(0.05)
-            time.sleep(2)
-            run.send_signal(number)
-        assert run.returncode == code
-        stopped = closing.open().runs()[0]
-        assert stopped.status == "failed"
-        assert stopped.problems[0]["code"] == "RUN_INTERRUPTED"
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupting_ends_cleanly(closing: Closing, number: int, code: int) -> None:
+    with closing.waiting("output.staging") as run:
+        run.send_signal(number)
+        run.communicate()
+    assert run.returncode == code
+    stopped = closing.open().runs()[0]
+    assert stopped.status == "failed"
+    assert stopped.problems[0]["code"] == "RUN_INTERRUPTED"
     assert closing.command("resume", stopped.id).returncode == 0
 
 

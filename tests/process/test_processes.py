@@ -98,6 +98,27 @@ def test_as_a_module(sales: Path) -> None:
     assert python("-m", "dobonomodo.cli", "ls", "projects", "-o", "name", folder=sales) == "monthly-sales\n"
 
 
+@pytest.mark.parametrize(
+    "arguments", [("functions",), ("functions", "--json"), ("validate",), ("plan", "monthly-sales")]
+)
+def test_nobody_reads_what_is_said(sales: Path, arguments: tuple[str, ...]) -> None:
+    """As after `| head -1`: the command ends as it would have, with its own exit code and without a traceback."""
+    ends = []
+    for closed in (False, True):
+        reading, writing = os.pipe()
+        if closed:
+            os.close(reading)
+        command = [sys.executable, "-m", "dobonomodo.cli", *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
+        with subprocess.Popen(command, cwd=sales, env=environment, stdout=writing, stderr=writing) as process:
+            os.close(writing)
+            if not closed:
+                with open(reading) as file:
+                    file.read()
+        ends.append(process.returncode)
+    assert ends[0] == ends[1]
+
+
 def test_another_process_makes_the_same_templates_without_spark(tmp_path: Path) -> None:
     templates = [str(each) for each in Template]
     statements = (

@@ -10,13 +10,15 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
 from dobonomodo.problems import Problem, render
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from dobonomodo.workspace import Workspace
 
 
@@ -63,23 +65,51 @@ def colored(stream: Any) -> bool:
 def say(text: str) -> None:
     """A line of talk, unless --quiet."""
     if not Settings.quiet:
-        sys.stderr.write(text + "\n")
+        put(text + "\n", sys.stderr)
 
 
 def complain(text: str) -> None:
     """A line that must be seen, also with --quiet."""
-    sys.stderr.write(text + "\n")
+    put(text + "\n", sys.stderr)
 
 
 def show(text: str) -> None:
     """A line of data."""
-    sys.stdout.write(text + "\n")
+    put(text + "\n", sys.stdout)
+
+
+def put(text: str, stream: TextIO) -> None:
+    """Write at once. Where nobody reads any more, as after `| head`, the command goes on and ends as it would have."""
+    try:
+        stream.write(text)
+        stream.flush()
+    except BrokenPipeError:
+        _abandon(stream)
+
+
+def _abandon(stream: TextIO) -> None:
+    """Let all that is still to come vanish, what is in the stream's buffer too."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def make_console(stream: TextIO, *, markup: bool = False) -> Console:
+    """A console of rich that follows the common flags; without markup, text with brackets stays as it is."""
+    from rich.console import Console
+
+    class Ours(Console):
+        def on_broken_pipe(self) -> None:
+            """Go on; rich would end the process."""
+            _abandon(stream)
+
+    return Ours(file=stream, no_color=not colored(stream), highlight=False, markup=markup, emoji=False)
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
     """Problems for a person."""
     if problems:
-        sys.stderr.write(render.render_full(problems, color=colored(sys.stderr)) + "\n")
+        put(render.render_full(problems, color=colored(sys.stderr)) + "\n", sys.stderr)
 
 
 def show_json(thing: str, data: Any, *, problems: Iterable[Problem | Mapping[str, Any]] = (), ok: bool = True) -> None:

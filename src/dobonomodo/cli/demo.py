@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from dobonomodo.cli.console import Exit, colored
+from dobonomodo.cli.console import Exit, colored, put
 from dobonomodo.cli.init import make_workspace
 from dobonomodo.cli.main import run
 from dobonomodo.cli.table import show_rows
@@ -164,8 +164,7 @@ def _say(title: str | None, command: str | None = None) -> None:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    put(text, sys.stdout)
 
 
 def _render_tree(folder: Path) -> str:

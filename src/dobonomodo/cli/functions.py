@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, colored, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, make_console, say, show, show_json, stop
 
 if TYPE_CHECKING:
     from dobonomodo.formula.functions import Function
@@ -63,10 +63,9 @@ def _show_unknown(name: str, *, as_json: bool) -> NoReturn:
 def _show_table(chapters: tuple[tuple[str, tuple[Function, ...]], ...]) -> None:
     import sys
 
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(no_color=not colored(sys.stdout), highlight=False)
+    console = make_console(sys.stdout)
     for title, chapter in chapters:
         table = Table(
             title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=False

@@ -121,8 +121,6 @@ def run(arguments: list[str]) -> int:
     except RunFailed as error:
         code = refuse(arguments, [error.problem])
         return Exit.ENVIRONMENT if error.retry_helps else code
-    except BrokenPipeError:
-        return Exit.SUCCESS
     except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
             complain(traceback.format_exc())

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.cli.console import Settings, colored, complain, say
+from dobonomodo.cli.console import Settings, complain, make_console, say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,10 +68,9 @@ class LiveProgress:
     """A table that fills while Spark works."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.live import Live
 
-        self._console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
+        self._console = make_console(sys.stderr, markup=True)
         self._began = time.monotonic()
         self._what = "starting"
         self.run_id: str | None = None
@@ -136,7 +135,7 @@ class LiveProgress:
             if done:
                 text.append(f"  {describe_counts(operation)}", style="dim")
             lines.append(text)
-        lines.append(Spinner("dots", text=f"{self._what}  {seconds:.0f} s"))
+        lines.append(Spinner("dots", text=Text(f"{self._what}  {seconds:.0f} s")))
         return Group(*lines)
 
 
@@ -161,10 +160,10 @@ def describe_counts(operation: Operation) -> str:
 
 def show_summary(run: RunView) -> None:
     """What a run came to, and what one may want to do next."""
-    from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    console = Console(stderr=True, no_color=not colored(sys.stderr), highlight=False)
+    console = make_console(sys.stderr, markup=True)
     console.print()
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
     columns = ("seq", "operation", "in", "selected", "added", "deleted", "out")
@@ -173,7 +172,9 @@ def show_summary(run: RunView) -> None:
     for each in run.operations:
         numbers = [each.rows_in, each.selected, each.added, each.deleted, each.rows_out]
         table.add_row(
-            str(each.seq), f"{each.name} [dim]({each.type})[/]", *("" if n is None else f"{n:,}" for n in numbers)
+            str(each.seq),
+            f"{escape(each.name)} [dim]({each.type})[/]",
+            *("" if n is None else f"{n:,}" for n in numbers),
         )
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
         console.print(table)
@@ -181,7 +182,7 @@ def show_summary(run: RunView) -> None:
         where = output.location.get("folder") or output.destination
         kept = f", dataset {output.dataset_id} v{output.dataset_version}" if output.dataset_version else ""
         console.print(
-            f"\nwrote [bold]{output.rows:,}[/] rows to [bold]{where}[/]{kept}\n[dim]digest {output.digest}[/]"
+            f"\nwrote [bold]{output.rows:,}[/] rows to [bold]{escape(where)}[/]{kept}\n[dim]digest {output.digest}[/]"
         )
     color = MARKS.get(run.status, "white")
     console.print(f"\n[{color}]{run.status}[/] in {run.seconds:.1f} s")

@@ -8,15 +8,14 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from dobonomodo.cli.console import colored, say
+from dobonomodo.cli.console import make_console, say
 
 
 def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     """Rows with a column for every value; those that are empty everywhere are left out and named below."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(no_color=not colored(sys.stdout), highlight=False)
+    console = make_console(sys.stdout)
     names = list(dict.fromkeys(name for row in rows for name in row))
     empty = [name for name in names if all(row.get(name) in (None, "") for row in rows)]
     shown = [name for name in names if name not in empty]
@@ -42,4 +41,4 @@ def _text(value: Any) -> str:
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:
-            return str(value)
+            return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(value))

@@ -10,7 +10,10 @@ import signal
 import time
 
 VARIABLE = "DOBO_FAILPOINT"
-"""``name`` or ``name:3`` for the third time it is reached; ``name@path`` waits there until there is such a file."""
+"""``name`` or ``name:3`` for the third time it is reached.
+
+``name@path`` waits there until there is such a file, and makes one with ``.waiting`` behind its name.
+"""
 
 FAILPOINTS = (
     "run.recorded",
@@ -19,6 +22,7 @@ FAILPOINTS = (
     "input.extracted",
     "output.staging",
     "output.staged",
+    "output.converting",
     "output.converted",
     "publish.before",
     "publish.during",
@@ -45,6 +49,7 @@ def reach(name: str) -> None:
     if _reached[name] != int(number or 1):
         return
     if action:
+        open(f"{action}.waiting", "w").close()
         while not os.path.exists(action):
             time.sleep(0.05)
         return

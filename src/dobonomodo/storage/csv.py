@@ -326,6 +326,7 @@ def write_csv(
                     target.write(header.encode())
                 for batch in file.iter_batches():
                     target.write(_render(batch, columns, delimiter))
+                    reach("output.converting")
     except OSError as fault:
         raise writing_failed(to, fault.strerror or str(fault), retry_helps=is_passing(fault)) from fault
     except pa.ArrowException as fault:

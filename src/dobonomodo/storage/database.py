@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     import psycopg
     import pyarrow
     from psycopg.sql import Composable
+    from pyarrow.parquet import ParquetFile
 
 COMMITS = "dobo_commit"
 """The table, beside the data, that says what was published."""
@@ -386,13 +387,15 @@ class TableTarget:
             with self.database.stream() as cursor:
                 for path in files:
                     with pq.ParquetFile(path) as file:
-                        batches = (
-                            pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema)
-                            for batch in file.iter_batches()
-                        )
-                        rows = (batch for table in batches for batch in table.to_batches())
-                        reader = pa.RecordBatchReader.from_batches(schema, rows)
+                        reader = pa.RecordBatchReader.from_batches(schema, self._batches(file, schema))
                         cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=self.schema)
+
+    def _batches(self, file: ParquetFile, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in file.iter_batches():
+            yield from pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema).to_batches()
+            reach("output.converting")
 
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""

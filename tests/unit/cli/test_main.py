@@ -224,14 +224,6 @@ def test_an_interruption(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatc
     assert dobo("validate").code == 130
 
 
-def test_a_pipe_that_is_closed(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def closed(*_: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", closed)
-    assert dobo("validate").code == 0
-
-
 def test_a_store_that_is_none(dobo: Dobo, sales: Path) -> None:
     (sales / ".dobo").mkdir()
     (sales / ".dobo" / "store.db").write_bytes(b"this is no database" * 100)
