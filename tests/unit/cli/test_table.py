@@ -13,9 +13,9 @@ def test_values_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> Non
     values = ["[bold]x[/bold]", "[/]", ":smile:", "two\nlines", "\x1b[31mred", "ä 漢"]
     show_rows("some [rows]", [{"a": value, "b": Decimal("0.0000001"), "c": None} for value in values])
     out, err = capsys.readouterr()
-    assert [line.split("0.0000001")[0].strip() for line in out.splitlines()] == [
+    assert [" ".join(line.split("0.0000001")[0].split()) for line in out.splitlines()] == [
         "some [rows]",
-        "a                        b",
+        "a b",
         "[bold]x[/bold]",
         "[/]",
         ":smile:",
