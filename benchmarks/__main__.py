@@ -40,6 +40,9 @@ def main(arguments: list[str]) -> int:
         add("ids", _part("ids", 1.0))
         add("memory", {who: _part("memory", 1.0, who) for who in ("expert", "dobo")})
         add("csv", _part("csv"))
+        moved = _part("database", 1.0, "no")
+        moved["memory"] = [_part("database", scale, "yes") for scale in (0.1, 1.0, 10.0)]
+        add("database", moved)
         for scale in (0.1, 1.0, 4.0, 10.0, 40.0):
             add("growth", {**results.get("growth", {}), f"{scale:g}": _part("grown", scale)})
     _say("benchmarks/RESULTS.md is written")

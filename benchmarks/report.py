@@ -110,6 +110,8 @@ def _text(results: Mapping[str, Any]) -> str:
         each = results["csv"]
         rows = [[name, f"{each[name]['seconds']:.2f} s"] for name in ("dobo", "spark")]
         parts += [f"## Reading {each['rows']:,} CSV rows", "", *_table(["", "time"], rows), ""]
+    if "database" in results:
+        parts += _database_tables(results["database"])
     if "startup" in results:
         rows = [[name, f"{each} s"] for name, each in results["startup"].items()]
         parts += ["## Whole commands", "", *_table(["command", "wall clock"], rows), ""]
@@ -199,6 +201,26 @@ def _pipeline_table(each: Mapping[str, Any]) -> list[str]:
     head = ["", "median", "spread", "processor time", "first time", ""]
     title = f"## The pipeline at scale {each['scale']:g}: {each['rows']['everything']:,} rows out"
     return [title, "", *_table(head, rows), ""]
+
+
+def _database_tables(found: Mapping[str, Any]) -> list[str]:
+    rows = [
+        [f"{way}: {name}", f"{each['seconds']:.2f} s", f"{each['cpu']:.2f} s"]
+        for way in ("write", "read")
+        for name, each in found[way].items()
+    ]
+    peaks = [[f"{each['rows']:,}", f"{each['megabytes']:,} MB"] for each in found["memory"]]
+    return [
+        f"## {found['rows']:,} rows to a table of PostgreSQL, and back",
+        "",
+        "Without Spark, from Parquet and to Parquet. Ours writes to a staging table and replaces the period's rows in one "
+        "transaction; it reads in a fixed order, and checks every value.",
+        "",
+        *_table(["", "time", "processor time, without the server's"], rows),
+        "",
+        *_table(["rows written and read by dobo", "peak memory"], peaks),
+        "",
+    ]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import contestants
 from benchmarks.data import HOME, WORK, make_data, make_workspace
+from benchmarks.database import database
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
 
 if TYPE_CHECKING:
@@ -366,24 +367,34 @@ def csv_reading() -> dict[str, Any]:
     return {"rows": rows, **{name: each.document() for name, each in measured.items()}}
 
 
+SCENARIO = """scenario:
+  name: one
+  period: {identifier: "2026-01", start_date: 2026-01-01, end_date: 2026-01-31}
+  datasets: [{use: lines, rows: [{id: 1, region: EMEA, amount: "10.10"}]}]
+  project: {use: lines}
+  expect: {outputs: {out: {columns: [id, amount], rows: [{id: 1, amount: "10.10"}, {id: null, amount: null}]}}}
+"""
+
+
 def startup() -> dict[str, Any]:
-    """Whole commands, as a user waits for them, on the sales workspace with ten thousand orders."""
-    folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
+    """Whole commands, as a user waits for them."""
     with _lines(10_000) as root:
         _write_project(
             root, [UPDATE.format(seq=1, name=1), TOTAL.format(seq=2), OUTPUT.format(seq=3, columns="[id, amount]")]
         )
+        (root / "scenarios").mkdir()
+        (root / "scenarios" / "one.yaml").write_text(SCENARIO)
         commands = {
             "dobo --help": ["--help"],
             "dobo validate": ["-C", str(root), "validate"],
             "dobo run, 10 k rows": ["-C", str(root), "-q", "run", "lines", "-p", "2026-01"],
+            "dobo test, one scenario": ["-C", str(root), "-q", "test"],
         }
         found = {}
         for name, arguments in commands.items():
             found[name] = _time_command([sys.executable, "-m", "dobonomodo.cli", *arguments])
         script = "from dobonomodo.engine import open_session as o; o(input_bytes=1).range(10).collect()"
         found["Spark alone: session and first query"] = _time_command([sys.executable, "-c", script])
-    shutil.rmtree(folder)
     return found
 
 
@@ -405,5 +416,6 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "ids": lambda scale: row_ids(float(scale)),
     "grown": lambda scale: grown(float(scale)),
     "csv": csv_reading,
+    "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
     "startup": startup,
 }

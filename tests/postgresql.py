@@ -78,7 +78,7 @@ def postgresql_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
         # Processes that share the tests share this folder; apt-get gives up where another one is at work.
         with (tmp_path_factory.getbasetemp().parent / "postgresql.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            programs = _find_programs() or _install()
+            programs = find_programs()
     except UnavailableError as error:
         if os.environ.get("CI"):
             raise
@@ -111,6 +111,11 @@ def running_server(programs: Path) -> Iterator[Server]:
             server.stop()
     finally:
         shutil.rmtree(folder)
+
+
+def find_programs() -> Path:
+    """Where PostgreSQL is; it is installed if it is nowhere."""
+    return _find_programs() or _install()
 
 
 def _find_programs() -> Path | None:

@@ -99,6 +99,22 @@ def test_as_a_module(sales: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("dobo pla", ["plan"]),
+        ("dobo run m", ["monthly-sales"]),
+        ("dobo -C elsewhere run ", []),
+        ("dobo plan monthly-sales --period 2026-1", ["2026-10", "2026-11", "2026-12"]),
+        ("dobo functions SUBS", ["SUBSTITUTE"]),
+    ],
+)
+def test_a_shell_completes(sales: Path, typed: str, offered: list[str]) -> None:
+    variables = {"_DOBO_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split(" ")) - 1)}
+    code = f"import os; os.environ |= {variables!r}; from dobonomodo.cli.main import main; main()"
+    assert python("-c", code, folder=sales).split() == offered
+
+
+@pytest.mark.parametrize(
     "arguments", [("functions",), ("functions", "--json"), ("validate",), ("plan", "monthly-sales")]
 )
 def test_nobody_reads_what_is_said(sales: Path, arguments: tuple[str, ...]) -> None:

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
+from dobonomodo.cli.arguments import ProjectId
 from dobonomodo.cli.console import Json, open_workspace, say, show_json
 
 
 def activate(
-    project: Annotated[str, typer.Argument(help="The id of the project.")],
+    project: ProjectId,
     dataset_version: Annotated[
         int | None, typer.Option("--dataset-version", metavar="N", help="Pin this version of the input dataset.")
     ] = None,
@@ -32,7 +33,7 @@ def activate(
     say(f"{project} v{version.version} is {version.status}{reads}")
 
 
-def deactivate(project: Annotated[str, typer.Argument(help="The id of the project.")], as_json: Json = False) -> None:
+def deactivate(project: ProjectId, as_json: Json = False) -> None:
     """Stop a project from running."""
     version = open_workspace().deactivate(project)
     if as_json:

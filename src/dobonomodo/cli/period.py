@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dobonomodo.cli.arguments import PeriodId
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
 
 if TYPE_CHECKING:
@@ -38,19 +39,19 @@ def list_periods(
 
 
 @period.command("open")
-def open_period(identifier: Annotated[str, typer.Argument(help="The period.")], as_json: Json = False) -> None:
+def open_period(identifier: PeriodId, as_json: Json = False) -> None:
     """Check that a period is open; a closed one is never opened again."""
     _change(identifier, "open", as_json=as_json)
 
 
 @period.command("close")
-def close_period(identifier: Annotated[str, typer.Argument(help="The period.")], as_json: Json = False) -> None:
+def close_period(identifier: PeriodId, as_json: Json = False) -> None:
     """Close a period: runs then need --override-closed."""
     _change(identifier, "closed", as_json=as_json)
 
 
 @period.command("lock")
-def lock_period(identifier: Annotated[str, typer.Argument(help="The period.")], as_json: Json = False) -> None:
+def lock_period(identifier: PeriodId, as_json: Json = False) -> None:
     """Lock a closed period: nothing runs for it any more."""
     _change(identifier, "locked", as_json=as_json)
 

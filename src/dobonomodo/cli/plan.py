@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+import textwrap
 from datetime import datetime
 from typing import Annotated
 
 import typer
 
+from dobonomodo.cli.arguments import ProjectId, periods
 from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_problems, usage_error
 
 
 def plan(
-    project: Annotated[str, typer.Argument(help="The id of the project.")],
-    period: Annotated[str, typer.Option("--period", "-p", metavar="P", help="The period, such as 2026-01.")],
+    project: ProjectId,
+    period: Annotated[
+        str, typer.Option("--period", "-p", metavar="P", help="The period, such as 2026-01.", autocompletion=periods)
+    ],
     started_at: Annotated[
         str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")
     ] = None,
@@ -33,7 +39,22 @@ def plan(
         return
     show_problems(planned.problems)
     which = f"version {planned.version}, {planned.status}" if planned.version else planned.status
-    show(render_plan(planned.plan, planned.facts, which=which, sql=sql))
+    show(_fold(render_plan(planned.plan, planned.facts, which=which, sql=sql)))
+
+
+def _fold(text: str) -> str:
+    """Lines no longer than the terminal is wide, the rest of each below it and to the right; for programs as they are."""
+    if not sys.stdout.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return "\n".join(folded for line in text.split("\n") for folded in _fold_line(line, width))
+
+
+def _fold_line(line: str, width: int) -> list[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    if len(line) <= width or len(indent) > width // 2:
+        return [line]
+    return textwrap.wrap(line, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def moment(text: str | None) -> datetime | None:

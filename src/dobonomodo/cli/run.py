@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from dobonomodo.cli.arguments import ProjectId, RunId, periods
 from dobonomodo.cli.console import (
     Exit,
     Json,
@@ -35,13 +36,15 @@ Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Whe
 Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")]
 Conf = Annotated[list[str] | None, typer.Option("--spark-conf", metavar="K=V", help="A setting of Spark.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run of the same project and period.")]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or enough of it.")]
 
 
 def run(
-    project: Annotated[str, typer.Argument(help="The id of the project.")],
+    project: ProjectId,
     period: Annotated[
-        list[str], typer.Option("--period", "-p", metavar="P", help="A period; several times for several.")
+        list[str],
+        typer.Option(
+            "--period", "-p", metavar="P", help="A period; several times for several.", autocompletion=periods
+        ),
     ],
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="D", help="The day on which bitemporal rows must be valid.")

@@ -7,18 +7,20 @@ from typing import Annotated
 
 import typer
 
+from dobonomodo.cli.arguments import RunId, periods, projects
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
-from dobonomodo.cli.run import RunId
 
 runs = typer.Typer(help="List runs, show one, make its report.", no_args_is_help=True)
 
-Project = Annotated[str | None, typer.Option("--project", help="Only runs of this project.")]
+Project = Annotated[str | None, typer.Option("--project", help="Only runs of this project.", autocompletion=projects)]
 
 
 @runs.command("list")
 def list_runs(
     project: Project = None,
-    period: Annotated[str | None, typer.Option("--period", "-p", help="Only runs for this period.")] = None,
+    period: Annotated[
+        str | None, typer.Option("--period", "-p", help="Only runs for this period.", autocompletion=periods)
+    ] = None,
     status: Annotated[str | None, typer.Option("--status", help="Only runs with this status.")] = None,
     limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
     as_json: Json = False,

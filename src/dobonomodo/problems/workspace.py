@@ -16,12 +16,15 @@ class WorkspaceNotFound(Problem):
     example: ClassVar[Example] = Example("cd /tmp && dobo validate", "cd my-workspace && dobo validate")
 
     folder: str
+    exists: bool = True
 
     def message(self) -> str:
+        if not self.exists:
+            return f"there is no folder `{self.folder}`"
         return f"no dobo.yaml in `{self.folder}` or in a folder above it"
 
     def hint(self) -> str | None:
-        return "go to a workspace, name it with -C, or start one with a file dobo.yaml that says `workspace: {}`"
+        return "go to a workspace, name it with -C, or make one: dobo init my-workspace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

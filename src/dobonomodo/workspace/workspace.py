@@ -855,12 +855,12 @@ def require_runnable(period: Period, *, override_closed: bool) -> None:
 
 
 def find_root(folder: Path) -> Path:
-    """The workspace that a folder is in."""
+    """The workspace that a folder is in; a folder that is not there is in none."""
     start = folder.resolve()
-    for candidate in (start, *start.parents):
+    for candidate in (start, *start.parents) if start.exists() else ():
         if (candidate / FILE).is_file():
             return candidate
-    raise Rejected([WorkspaceNotFound(folder=str(folder))])
+    raise Rejected([WorkspaceNotFound(folder=str(folder), exists=start.exists())])
 
 
 def _read_files(root: Path) -> tuple[list[Source], list[Problem]]:

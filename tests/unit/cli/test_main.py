@@ -78,6 +78,7 @@ def test_another_folder(dobo: Dobo, sales: Path, tmp_path: Path, monkeypatch: py
     assert dobo("validate").code != 0
     assert dobo("-C", str(sales), "validate").code == 0
     assert dobo("-C", "sales/projects", "validate").code == 0
+    assert dobo("-C", "sales/typo", "validate").code == 2
 
 
 def test_outside_of_a_workspace(dobo: Dobo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,42 @@
+"""Arguments that several commands take, which a shell completes from the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dobonomodo.cli.console import Settings, open_workspace
+
+if TYPE_CHECKING:
+    from dobonomodo.workspace import Workspace
+
+
+def _completing(find: Callable[[Workspace], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
+    """What begins as typed. Whatever is wrong with the workspace is for the command to say, not for the TAB key."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        from dobonomodo.problems import Rejected, RunFailed
+
+        flags = context.find_root().params
+        Settings.folder, Settings.environment = flags.get("directory"), flags.get("environment")
+        try:
+            return [each for each in find(open_workspace()) if each.startswith(incomplete)]
+        except (Rejected, RunFailed, OSError):
+            return []
+
+    return complete
+
+
+projects = _completing(lambda workspace: (row["id"] for row in workspace.listing("project")))
+periods = _completing(
+    lambda workspace: dict.fromkeys(
+        each.identifier for _, schedule in workspace.schedules() for each in schedule.periods
+    )
+)
+runs = _completing(lambda workspace: (view.id for view in workspace.runs(limit=50)))
+
+ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocompletion=projects)]
+PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or enough of it.", autocompletion=runs)]
