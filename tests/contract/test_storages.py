@@ -35,7 +35,7 @@ from dobonomodo.storage import PinnedLocation, key_of
 from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
 from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN
-from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER
+from dobonomodo.storage.rows import ROW_NUMBER
 from tests.contract import storages
 from tests.contract.storages import (
     PASSWORD_FILE,
@@ -429,7 +429,7 @@ class TestFolders:
         (folder.folder / "out").mkdir(parents=True)
         assert folder.get(spark, HURTFUL_COLUMNS) == []
         (frame,) = folder.frames(spark, folder.use(SIMPLE, temporal_mode="period"))
-        assert {"_period", FILE_NUMBER, ROW_NUMBER} <= set(frame.columns)
+        assert {"_period", ROW_NUMBER} <= set(frame.columns)
 
     def test_every_file_is_read_and_every_row_has_its_place(self, folder: Storage, spark: SparkSession) -> None:
         names = ["b", "a/deep", "c=1/x", "10", "9"]
@@ -438,11 +438,11 @@ class TestFolders:
             planted.rename(planted.parent.with_suffix(f".{folder.kind}"))
             planted.parent.rmdir()
         (frame,) = folder.frames(spark, folder.use(SIMPLE))
-        found = frame.selectExpr("value", f"`{FILE_NUMBER}`", f"`{ROW_NUMBER}`").collect()
+        found = frame.selectExpr("value", f"`{ROW_NUMBER}`").collect()
         expected = sorted(f"{name}.{folder.kind}" for name in names)
-        for value, file, row in found:
+        for value, place in found:
             name, _, number = value.rpartition("-")
-            assert (file, row) == (expected.index(f"{name}.{folder.kind}") + 1, int(number) - 1)
+            assert place == 2 * expected.index(f"{name}.{folder.kind}") + int(number) - 1
         assert len(found) == 10
 
     def test_marks_of_writers_are_no_data(self, folder: Storage, spark: SparkSession) -> None:
@@ -472,12 +472,10 @@ class TestFolders:
             (folder.folder / "out").mkdir(exist_ok=True)
             planted.rename(folder.folder / "out" / name)
         (frame,) = folder.frames(spark, folder.use(SIMPLE))
-        places = frame.selectExpr("id", "value", f"`{FILE_NUMBER}` + 0L AS file", f"`{ROW_NUMBER}` + 0L AS row")
-        found = rows_of(places, {**SIMPLE, "file": INTEGER, "row": INTEGER})
-        assert in_order(found) == [
-            {"id": 2 * number + row, "value": name, "file": number, "row": row}
-            for number, name in enumerate(names, start=1)
-            for row in (0, 1)
+        places = frame.selectExpr("id", "value", f"`{ROW_NUMBER}` + 0L AS place")
+        assert in_order(rows_of(places, {**SIMPLE, "place": INTEGER})) == [
+            {"id": 2 + place, "value": name, "place": place}
+            for place, name in enumerate(name for name in names for _ in (0, 1))
         ]
 
     @pytest.mark.parametrize("name", ["a b", "[a]{b}*%20'größe\\", "10:30"])
@@ -490,7 +488,7 @@ class TestFolders:
             storage.put(rows("d", start=4), SIMPLE, run="run-2", period="2026-02")
             (frame,) = storage.frames(spark, storage.use(SIMPLE))
             assert in_order(rows_of(frame, SIMPLE)) == rows("a", "b", "c", "d")
-            assert frame.select(FILE_NUMBER, ROW_NUMBER).distinct().count() == 4
+            assert frame.select(ROW_NUMBER).distinct().count() == 4
 
     @pytest.mark.parametrize("name", ["a b", "[a]{b}*%20'größe\\", "_under", ".dot", "a.b", "deep/er", "10:30"])
     def test_a_destination_with_a_name_chosen_to_hurt(self, folder: Storage, spark: SparkSession, name: str) -> None:

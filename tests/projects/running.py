@@ -8,7 +8,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.engine import Outcome, SparkEngine
-from dobonomodo.engine.reading import FILE_NUMBER, ROW_NUMBER, StoredRows
+from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, DataSource, Places, Project
@@ -139,7 +139,7 @@ class _Reader:
             for each in self._case.datasets
             if each["dataset"]["id"] == use.dataset_id and each["version"] == use.version
         )
-        numbered = [{**row, FILE_NUMBER: at % 2, ROW_NUMBER: at // 2} for at, row in enumerate(given["rows"])]
+        numbered = [{**row, ROW_NUMBER: at} for at, row in enumerate(given["rows"])]
         names = {name for row in numbered for name in row}
         if not numbered:
             names = {"period": {"_period"}, "bitemporal": {"_period_from", "_period_to"}}.get(
@@ -153,7 +153,7 @@ class _Reader:
         if self._shuffled:
             numbered.reverse()
         stored = {name: kind for name, kind in STORED.items() if name in names}
-        columns = {**use.columns, **stored, FILE_NUMBER: INTEGER, ROW_NUMBER: INTEGER}
+        columns = {**use.columns, **stored, ROW_NUMBER: INTEGER}
         frame = make_frame(self._spark, columns, numbered)
         return [StoredRows(frame.repartition(self._partitions) if self._partitions > 1 else frame, period)]
 

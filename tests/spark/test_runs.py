@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -398,3 +399,42 @@ project:
     assert ledger.open().verify(run.id, spark=ledger.spark)[1] == ()
     ids = {row["id"]: row["_row_id"] for row in ledger.rows("out/everything")}
     assert {row["id"]: row["_row_id"] for row in ledger.rows("out/active")}.items() <= ids.items()
+
+
+IDS = """
+project:
+  id: ids{suffix}
+  input_dataset_id: lines
+  operations:
+    - {{seq: 1, type: update, arguments: {{assignments: [{{column: own, expression: "{own}"}}]}}}}
+    - {{seq: 2, type: aggregate, arguments: {{group_by: [account], aggregations: [{{column: total, expression: SUM(amount)}}]}}}}
+    - {{seq: 3, type: append, arguments: {{source: {{dataset_id: lines}}}}}}
+    - seq: 4
+      type: output
+      arguments: {{destination: {{datasource_id: out, table: ids{suffix}}}, columns: [id, own, _row_id, _operation_seq]}}
+"""
+
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+
+
+@pytest.mark.parametrize("keyed", [True, False])
+def test_row_ids_are_all_different(ledger: Ledger, keyed: bool) -> None:
+    """Over several locations, with keys of any size, and whether a formula looks at them or not."""
+    if not keyed:
+        path = ledger.root / "dobo.yaml"
+        path.write_text(path.read_text().replace("  natural_key_columns: [id]\n", ""))
+    largest = 2**63 - 1
+    keys = [0, 1, -1, 90_000_000_000 - 1, 90_000_000_000, largest, -largest - 1]
+    ledger.write_lines("2026-01", [(key, "A", "1.00") for key in keys])
+    ledger.write_lines("2026-02", [(key, "B", "1.00") for key in range(2, 9)])
+    ledger.write_lines("2026-03", [(key, "C", "1.00") for key in range(100, 107)])
+    found = {}
+    for suffix, own in {"-early": "_row_id", "-late": "'none'"}.items():
+        ledger.add(f"ids{suffix}", IDS.format(suffix=suffix, own=own))
+        run = ledger.run(f"ids{suffix}", "2026-Q1", draft=True)
+        found[suffix] = ledger.rows(run.outputs[f"ids{suffix}"].location["folder"])
+    for suffix, rows in found.items():
+        assert len(rows) == 3 * 7 + 3 + 3 * 7, suffix
+        assert len({row["_row_id"] for row in rows}) == len(rows), suffix
+        assert all(UUID.fullmatch(row["_row_id"]) for row in rows), suffix
+    assert all(row["own"] == row["_row_id"] for row in found["-early"] if row["_operation_seq"] == 0)

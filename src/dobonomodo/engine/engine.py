@@ -14,10 +14,10 @@ from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_dig
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_suspects
 from dobonomodo.engine.frames import TRACKER, Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
-from dobonomodo.formula import RunFacts, Type, Typed, columns_of, render_formula
+from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Rel, Write, inputs_of
+from dobonomodo.plan.relation import Derive, Group, Keep, Rel, Write, expressions_of, inputs_of
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
 from dobonomodo.problems.run import OutputWrite
@@ -119,11 +119,9 @@ class SparkEngine:
         ``skip`` are outputs that need not be written again; ``done`` hears of each one that was.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        frames = Frames(
-            self._spark,
-            reader,
-            RunContext(facts, seed, as_of or facts.period_start, _asks_for_ids(plan), self._little_data),
-        )
+        asked = _how_ids_are_asked_for(plan)
+        context = RunContext(facts, seed, as_of or facts.period_start, **asked, cut=self._little_data)
+        frames = Frames(self._spark, reader, context)
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)
@@ -134,7 +132,7 @@ class SparkEngine:
             host = _find_host(group) if isinstance(writer, Reopening) else None
             if host is not None and isinstance(writer, Reopening):
                 with self._explaining(plan, facts, frames, until=host):
-                    shared = staged[host.spec.seq] = self._stage(frames, host, counting, writer)
+                    shared = staged[host.spec.seq] = self._stage(plan, frames, host, counting, writer)
                 # All of them before the first is published: publishing may take the staged rows away.
                 for step in group:
                     if step is not host:
@@ -143,7 +141,7 @@ class SparkEngine:
                             staged[step.spec.seq] = self._stage_from(rows, shared, frames, step, writer)
             for step in group:
                 with self._explaining(plan, facts, frames, until=step):
-                    found = staged.get(step.spec.seq) or self._stage(frames, step, counting, writer)
+                    found = staged.get(step.spec.seq) or self._stage(plan, frames, step, counting, writer)
                     result = self._publish(step, found, writer)
                 outputs.append(result)
                 counts = counting.counts(found.metrics, {each.seq: each.rows for each in outputs})
@@ -174,9 +172,9 @@ class SparkEngine:
             expression = _find_expression(culprit, error, facts) if culprit is not None else None
             raise RunFailed(replace(problem, operation=operation, expression=expression)) from error
 
-    def _stage(self, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
+    def _stage(self, plan: Plan, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
         """Compute an output from the inputs, with a look at all rows that lead to it."""
-        working = frames.make(step.before.node)
+        working = frames.with_ids(frames.make(step.before.node), plan.input)
         hidden = [quote_name(name) for name in working.columns if name.startswith(TRACKER)]
         hidden.append(f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}")
         return self._observe(working, hidden, counting.metrics(step), frames.facts, step, writer)
@@ -339,17 +337,22 @@ def _find_host(group: Sequence[Step]) -> Step | None:
     return None
 
 
-def _asks_for_ids(plan: Plan) -> bool:
-    """Whether an output writes row ids, or an expression looks at one."""
-    for step in plan.steps:
-        write = step.lowered.write
-        if write is not None and ROW_ID in write.columns:
-            return True
-        target = write.rows if write is not None else step.after.node
-        for node in _between(target, step.before.node):
-            if any(column.name == ROW_ID for each in _expressions(node) for column in columns_of(each)):
-                return True
-    return False
+def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
+    """Who looks at row ids: outputs that write them, formulas over the working dataset, or over joined rows."""
+    looked_at = [
+        column.qualifier
+        for step in plan.steps
+        for node in _between(step.lowered.write.rows if step.lowered.write else step.after.node, step.before.node)
+        for each in expressions_of(node)
+        for column in columns_of(each)
+        if column.name == ROW_ID
+    ]
+    written = any(step.lowered.write is not None and ROW_ID in step.lowered.write.columns for step in plan.steps)
+    return {
+        "ids": written or bool(looked_at),
+        "late_ids": written and not looked_at,
+        "joined_ids": any(qualifier is not None for qualifier in looked_at),
+    }
 
 
 def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:
@@ -397,7 +400,7 @@ def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:
     for step in plan.steps:
         target = step.lowered.write.rows if step.lowered.write else step.after.node
         for node in _between(target, step.before.node):
-            for expression in _expressions(node):
+            for expression in expressions_of(node):
                 yield ExpressionPlace(step.spec.ref, render_formula(expression, facts))
 
 
@@ -407,18 +410,3 @@ def _between(node: Rel, stop: Rel) -> Iterator[Rel]:
     yield node
     for each in inputs_of(node):
         yield from _between(each, stop)
-
-
-def _expressions(node: Rel) -> Iterator[Typed]:
-    match node:
-        case Keep():
-            yield node.condition
-        case Derive():
-            yield from node.values.values()
-        case Lookup():
-            yield node.on
-        case Group():
-            yield from node.keys.values()
-            yield from node.values.values()
-        case _:
-            return

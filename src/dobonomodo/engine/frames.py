@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
-from dobonomodo.engine.reading import FILE_NUMBER, ROW_NUMBER, Reader, StoredRows
-from dobonomodo.engine.rowid import IdSeed, id_by_key, id_by_position
+from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
+from dobonomodo.engine.rowid import PLACES, IdSeed, id_by_key, id_by_place
 from dobonomodo.formula import RunFacts, Typed, columns_of, flat_name, render_column, render_formula
 from dobonomodo.formula.sql import literal, quote_name, quote_text
 from dobonomodo.formula.typed import ColumnRef, Operation
-from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Rel, Scan, Stack, inputs_of
+from dobonomodo.plan.relation import (
+    Derive,
+    Group,
+    Keep,
+    Lookup,
+    Mint,
+    Rel,
+    Scan,
+    Stack,
+    expressions_of,
+    inputs_of,
+    walk_relation,
+)
 from dobonomodo.plan.system import (
     CREATED_AT,
     DELETED,
@@ -52,6 +64,10 @@ class RunContext:
     """The date at which bitemporal rows must be valid."""
     ids: bool = True
     """Whether anything asks for row ids; they cost something."""
+    late_ids: bool = False
+    """Whether only outputs do: then loaded rows carry a number, which is made into an id where it is written."""
+    joined_ids: bool = True
+    """Whether a formula asks for the row id of a joined row."""
     cut: bool = False
     """Whether plans with many leaves are cut, which holds rows in memory and pays off for little data."""
 
@@ -59,9 +75,15 @@ class RunContext:
 LEAVES = 16
 """Scans in a plan beyond which it is cut."""
 
+PLACE = " place"
+"""The hidden column with the place of a loaded row, where row ids are made late."""
 TRACKER = " selected"
 BITS = 62
 """Operations that one hidden column can remember."""
+
+
+def _is_hidden(name: str) -> bool:
+    return name == PLACE or name.startswith(TRACKER)
 
 
 def tracker(number: int) -> str:
@@ -102,13 +124,16 @@ class Frames:
         self._made: dict[int, tuple[Rel, DataFrame]] = {}
         self._marks: dict[int, Mark] = {}
         self._leaves: dict[int, int] = {}
+        self._idless: Frames | None = None
+        self._ids_unread: dict[int, bool] = {}
 
     def make(self, node: Rel) -> DataFrame:
         """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
         pending = [node]
         while pending:
             current = pending[-1]
-            missing = [each for each in inputs_of(current) if id(each) not in self._made]
+            needed = () if self._goes_without_ids(current) else inputs_of(current)
+            missing = [each for each in needed if id(each) not in self._made]
             if missing:
                 pending.extend(missing)
                 continue
@@ -165,7 +190,8 @@ class Frames:
     def _load(self, node: Scan, rows: StoredRows) -> DataFrame:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
-        if rows.positioned is not None and self._run.ids and ROW_ID in node.schema.own and not use.natural_key:
+        asked = self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
+        if rows.positioned is not None and asked and ROW_ID in node.schema.own and not use.natural_key:
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         self._require_time(use, rows, present)
@@ -179,7 +205,12 @@ class Frames:
                 else self._system(name, kind, use, rows, present)
             )
             selected.append(f"{sql} AS {quote_name(name)}")
+        if self._is_late(use) and (place := self._place(use, present)) is not None:
+            selected.append(f"{place} AS {quote_name(PLACE)}")
         return frame.selectExpr(*selected)
+
+    def _is_late(self, use: DatasetUse) -> bool:
+        return self._run.late_ids and use.role == "input"
 
     def _belongs(self, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> Iterable[str]:
         """The conditions that pick the run's period, by the dataset's own temporal mode (R-104)."""
@@ -233,14 +264,31 @@ class Frames:
         return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
 
     def _loaded_id(self, use: DatasetUse, present: Mapping[str, str]) -> str:
-        what = f"load/{use.role}/{use.dataset_id}/{use.table}"
+        keys = [quote_name(present[name.casefold()]) for name in use.natural_key or use.columns]
+        by_key = id_by_key(self._run.seed, _loading(use), keys)
+        place = self._place(use, present)
+        if place is None:
+            return by_key
+        by_place = literal(None, TEXT) if self._is_late(use) else id_by_place(self._run.seed, _loading(use), place)
+        return f"CASE WHEN {place} IS NULL THEN {by_key} ELSE {by_place} END" if use.natural_key else by_place
+
+    def _place(self, use: DatasetUse, present: Mapping[str, str]) -> str | None:
+        """SQL for a number that tells the loaded rows apart, NULL where a natural key is none; None if there is no such."""
         if use.natural_key:
-            keys = [quote_name(present[name.casefold()]) for name in use.natural_key]
-            return id_by_key(self._run.seed, what, keys)
-        if ROW_NUMBER in present:
-            file = quote_name(FILE_NUMBER) if FILE_NUMBER in present else "0"
-            return id_by_position(self._run.seed, what, file=file, row=quote_name(ROW_NUMBER))
-        return id_by_key(self._run.seed, what, [quote_name(present[name.casefold()]) for name in use.columns])
+            name = use.columns.spelling(use.natural_key[0]) or ""
+            if len(use.natural_key) > 1 or use.columns[name] != INTEGER:
+                return None
+            key = quote_name(present[name.casefold()])
+            return f"CASE WHEN {key} BETWEEN 0L AND {PLACES - 1}L THEN {key} END"
+        return quote_name(ROW_NUMBER) if ROW_NUMBER in present else None
+
+    def with_ids(self, frame: DataFrame, use: DatasetUse) -> DataFrame:
+        """A frame in which the ids that are made late are made; ``use`` is the input."""
+        if PLACE not in frame.columns:
+            return frame
+        kept = [quote_name(name) for name in frame.columns if name not in (PLACE, ROW_ID)]
+        made = id_by_place(self._run.seed, _loading(use), quote_name(PLACE))
+        return frame.selectExpr(*kept, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
 
     # --- computing
 
@@ -266,17 +314,18 @@ class Frames:
             if mark is not None and mark.column == name
             else quote_name(name)
             for name in frame.columns
-            if name.startswith(TRACKER)
+            if _is_hidden(name)
         ]
 
     def _stack(self, node: Stack) -> DataFrame:
         rows, more = self._frame(node.rows), self._frame(node.more)
         if id(node) in self._marks:
-            shown = [quote_name(name) for name in rows.columns if not name.startswith(TRACKER)]
+            shown = [quote_name(name) for name in rows.columns if not _is_hidden(name)]
             rows = rows.selectExpr(*shown, *self._tracked(node, rows))
-        missing = [name for name in rows.columns if name.startswith(TRACKER) and name not in more.columns]
+        missing = [name for name in rows.columns if _is_hidden(name) and name not in more.columns]
         if missing:
-            more = more.selectExpr("*", *(f"0L AS {quote_name(name)}" for name in missing))
+            empty = {name: "CAST(NULL AS BIGINT)" if name == PLACE else "0L" for name in missing}
+            more = more.selectExpr("*", *(f"{value} AS {quote_name(name)}" for name, value in empty.items()))
         stacked = rows.unionByName(more)
         leaves = self._count_leaves(node)
         if self._run.cut and leaves > LEAVES:
@@ -298,9 +347,27 @@ class Frames:
     def _group(self, node: Group) -> DataFrame:
         from pyspark.sql import functions as F
 
+        if self._goes_without_ids(node):
+            idless = replace(self._run, ids=False, late_ids=False)
+            self._idless = self._idless or Frames(self._spark, self._reader, idless)
+            return self._idless.make(node)
         keys = [F.expr(self._sql(key)).alias(name) for name, key in node.keys.items()]
         values = [F.expr(self._sql(value)).alias(name) for name, value in node.values.items()]
         return self._frame(node.rows).groupBy(*keys).agg(*values)
+
+    def _goes_without_ids(self, node: Rel) -> bool:
+        """Whether rows are grouped and nobody looks at their ids; Spark would compute the positions all the same.
+
+        Where plans are cut, rows that are held in memory serve both.
+        """
+        if not isinstance(node, Group) or not self._run.ids or self._run.cut:
+            return False
+        found = self._ids_unread.get(id(node))
+        if found is None:
+            below = [each for part in walk_relation(node) for each in expressions_of(part)]
+            found = not any(column.name == ROW_ID for each in below for column in columns_of(each))
+            self._ids_unread[id(node)] = found
+        return found
 
     def _mint(self, node: Mint) -> DataFrame:
         sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
@@ -393,6 +460,11 @@ class Frames:
         keys = f"concat({pairs})" if pairs else "''"
         head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
         return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
+
+
+def _loading(use: DatasetUse) -> str:
+    """What the ids of loaded rows depend on beside the run."""
+    return f"load/{use.role}/{use.dataset_id}/{use.table}"
 
 
 def _parts(on: Typed) -> list[Typed]:

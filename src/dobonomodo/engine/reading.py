@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER, StoredRows
+from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
 
-__all__ = ["FILE_NUMBER", "ROW_NUMBER", "Reader", "StoredRows"]
+__all__ = ["ROW_NUMBER", "Reader", "StoredRows"]
 
 
 class Reader(Protocol):

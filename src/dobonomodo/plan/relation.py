@@ -131,3 +131,19 @@ def walk_relation(node: Rel) -> Iterator[Rel]:
         seen.add(id(current))
         yield current
         stack.extend(inputs_of(current))
+
+
+def expressions_of(node: Rel) -> Iterator[Typed]:
+    """What a node computes or tests."""
+    match node:
+        case Keep():
+            yield node.condition
+        case Derive():
+            yield from node.values.values()
+        case Lookup():
+            yield node.on
+        case Group():
+            yield from node.keys.values()
+            yield from node.values.values()
+        case _:
+            return

@@ -6,7 +6,7 @@ starts, every row has a stable position, and a run that is resumed reads the ver
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
@@ -21,12 +21,12 @@ from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.database import Belongs, Database, extract_table
 from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.files import PinnedFile, find_changes, list_files, pin_files
-from dobonomodo.storage.parquet import inspect_parquet, read_parquet
+from dobonomodo.storage.parquet import count_rows, inspect_parquet, read_parquet
 from dobonomodo.storage.rows import StoredRows
 from dobonomodo.storage.secret import find_secret
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,12 +243,19 @@ class Inputs:
     def read(self, spark: SparkSession, use: DatasetUse, locations: Iterable[PinnedLocation]) -> list[StoredRows]:
         """The rows of every location as frames."""
         found = []
+        before: list[Path] = []
         for number, location in enumerate(locations):
             files = self._files(use, location, number)
             links = self._folder / "links" / f"{use.role}-{number}"
-            positioned = partial(read_parquet, spark, files, use, links=links)
-            found.append(StoredRows(positioned(positions=False), location.period, positioned))
+            read = partial(read_parquet, spark, files, use, links=links)
+            positioned = partial(_read_positioned, read, before=tuple(before))
+            found.append(StoredRows(read(positions=False), location.period, positioned))
+            before += files
         return found
+
+
+def _read_positioned(read: Callable[..., DataFrame], *, before: Sequence[Path]) -> DataFrame:
+    return read(before=count_rows(before))
 
 
 @dataclass(frozen=True, slots=True)

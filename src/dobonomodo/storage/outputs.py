@@ -152,7 +152,7 @@ class Outputs:
 
     def _publish(self, place: Place, staged: Staged, commit: Commit) -> None:
         with self._explaining(staged.write):
-            written = count_rows(staged.folder)
+            written = count_rows(staged.folder.glob("*.parquet"))
         if written != commit.rows:
             detail = f"{written} rows were staged instead of {commit.rows}"
             raise writing_failed(str(staged.write.destination), detail)

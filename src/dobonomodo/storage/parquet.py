@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.storage.faults import is_passing, loading_failed
-from dobonomodo.storage.rows import FILE_NUMBER, ROW_NUMBER
+from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
 
 if TYPE_CHECKING:
@@ -100,12 +102,12 @@ def _uncounted_nulls(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> set[
 
 
 def read_parquet(
-    spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path, positions: bool = True
+    spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path, positions: bool = True, before: int = 0
 ) -> DataFrame:
-    """The rows of some files, declared columns in their declared types, with the number of each row's file and its place there.
+    """The rows of some files, declared columns in their declared types, with the position of each row among all.
 
-    The position is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
-    folder for links to files whose names Spark would skip or take for patterns.
+    It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
+    folder for links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places.
     """
     inspected = [inspect_parquet(path, use) for path in files]
     if not inspected:
@@ -114,8 +116,9 @@ def read_parquet(
     groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
     for file, path in zip(inspected, safe, strict=True):
         groups.setdefault(file.columns, []).append(path)
-    numbered = safe if positions else []
-    frames = [_read_group(spark, columns, paths, numbered, use) for columns, paths in groups.items()]
+    starts = list(accumulate((file.rows for file in inspected[:-1]), initial=before))
+    position = _position(safe, starts) if positions else None
+    frames = [_read_group(spark, columns, paths, position, use) for columns, paths in groups.items()]
     frame = frames[0]
     for other in frames[1:]:
         frame = frame.unionByName(other, allowMissingColumns=True)
@@ -126,12 +129,12 @@ def _read_group(
     spark: SparkSession,
     columns: Sequence[tuple[str, str]],
     paths: Sequence[Path],
-    files: Sequence[Path],
+    position: str | None,
     use: DatasetUse,
 ) -> DataFrame:
     """Files with the very same columns. Their schema is known, so that Spark needs no job to find it.
 
-    ``files`` number the rows; without them rows come without their positions, which Spark would compute all the same.
+    ``position`` is SQL for the position of a row; without it rows come without, since Spark would compute it all the same.
     """
     known = {name.casefold() for name in use.columns}
     read = [(name, kind) for name, kind in columns if name.casefold() in known or name.casefold() in SYSTEM]
@@ -144,20 +147,25 @@ def _read_group(
         for name, kind in use.columns.items()
     ]
     stored = [quote_name(name) for name, _ in columns if name.casefold() in SYSTEM and name.casefold() not in known]
-    if not files:
+    if position is None:
         return frame.selectExpr(*declared, *stored)
-    number = "1"
-    if len(files) > 1:
-        names = ", ".join(quote_text(str(path)) for path in files)
+    return frame.selectExpr(*declared, *stored, f"{position} AS {quote_name(ROW_NUMBER)}")
+
+
+def _position(files: Sequence[Path], starts: Sequence[int]) -> str:
+    """SQL for the position of a row: where its file starts, and its place there."""
+    if len(files) == 1:
+        return f"{starts[0]}L + _metadata.row_index"
+    sums = [zlib.crc32(path.name.encode()) for path in files]
+    if len(set(sums)) == len(files) and all(_PLAIN.fullmatch(path.name) for path in files):
+        # Numbers are compared many times faster than names.
+        known, found = ", ".join(f"{each}L" for each in sums), "crc32(_metadata.file_name)"
+    else:
+        known = ", ".join(quote_text(str(path)) for path in files)
         # Spark writes the path as an URL, in which a plus is a plus.
-        found = "url_decode(replace(_metadata.file_path, '+', '%2B'))"
-        number = f"array_position(array({names}), regexp_replace({found}, '^file:/+', '/'))"
-    return frame.selectExpr(
-        *declared,
-        *stored,
-        f"{number} AS {quote_name(FILE_NUMBER)}",
-        f"_metadata.row_index AS {quote_name(ROW_NUMBER)}",
-    )
+        found = "regexp_replace(url_decode(replace(_metadata.file_path, '+', '%2B')), '^file:/+', '/')"
+    start = f"element_at(array({', '.join(f'{each}L' for each in starts)}), CAST(array_position(array({known}), {found}) AS INT))"
+    return f"{start} + _metadata.row_index"
 
 
 def _nothing(spark: SparkSession, use: DatasetUse) -> DataFrame:
@@ -166,8 +174,7 @@ def _nothing(spark: SparkSession, use: DatasetUse) -> DataFrame:
 
     columns = {**use.columns, **TEMPORAL[use.temporal_mode]}
     fields = ", ".join(f"{quote_name(name)} {kind.sql}" for name, kind in columns.items())
-    numbers = f"{quote_name(FILE_NUMBER)} BIGINT, {quote_name(ROW_NUMBER)} BIGINT"
-    return spark.createDataFrame([], f"{fields}, {numbers}")
+    return spark.createDataFrame([], f"{fields}, {quote_name(ROW_NUMBER)} BIGINT")
 
 
 def _safe_path(path: Path, links: Path, number: int) -> Path:
@@ -193,11 +200,11 @@ def hash_text(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
 
 
-def count_rows(folder: Path) -> int:
-    """The number of rows in all Parquet files of a folder, from what the files say themselves."""
+def count_rows(files: Iterable[Path]) -> int:
+    """The number of rows in some Parquet files, from what the files say themselves."""
     import pyarrow.parquet as pq
 
-    return sum(pq.read_metadata(path).num_rows for path in sorted(folder.glob("*.parquet")))
+    return sum(pq.read_metadata(path).num_rows for path in files)
 
 
 def _first_line(fault: BaseException) -> str:

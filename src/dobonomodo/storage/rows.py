@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-FILE_NUMBER = " file"
 ROW_NUMBER = " row"
-"""Names of ours start with a blank, which no name of a user's does."""
+"""Counts rows over all files and locations of a reading. Names of ours start with a blank, which no name of a user's does."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoredRows:
     """The rows of one location, with declared columns in their declared types and whatever system columns are stored.
 
-    Rows without a stored id are told apart by ``FILE_NUMBER`` and ``ROW_NUMBER``, if the frame has them, else by their natural key.
+    Rows without a stored id are told apart by ``ROW_NUMBER``, if the frame has it, else by their natural key.
     """
 
     frame: DataFrame
