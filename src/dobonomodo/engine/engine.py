@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_suspects
-from dobonomodo.engine.frames import TRACKER, Frames, Mark, RunContext, seed_of, tracker
+from dobonomodo.engine.frames import Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
 from dobonomodo.formula.sql import quote_name
@@ -174,8 +174,8 @@ class SparkEngine:
 
     def _stage(self, plan: Plan, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
         """Compute an output from the inputs, with a look at all rows that lead to it."""
-        working = frames.with_ids(frames.make(step.before.node), plan.input)
-        hidden = [quote_name(name) for name in working.columns if name.startswith(TRACKER)]
+        working = frames.make_with_ids(step.before.node, plan.input)
+        hidden = [quote_name(name) for name in frames.trackers(step.before.node)]
         hidden.append(f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}")
         return self._observe(working, hidden, counting.metrics(step), frames.facts, step, writer)
 

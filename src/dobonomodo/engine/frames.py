@@ -82,10 +82,6 @@ BITS = 62
 """Operations that one hidden column can remember."""
 
 
-def _is_hidden(name: str) -> bool:
-    return name == PLACE or name.startswith(TRACKER)
-
-
 def tracker(number: int) -> str:
     """The hidden column that remembers the operation with this number in the plan."""
     return f"{TRACKER}{number // BITS}"
@@ -123,6 +119,7 @@ class Frames:
         self._run = run
         self._made: dict[int, tuple[Rel, DataFrame]] = {}
         self._marks: dict[int, Mark] = {}
+        self._hidden: dict[int, tuple[str, ...]] = {}
         self._leaves: dict[int, int] = {}
         self._idless: Frames | None = None
         self._ids_unread: dict[int, bool] = {}
@@ -140,6 +137,7 @@ class Frames:
             pending.pop()
             if id(current) not in self._made:
                 self._made[id(current)] = (current, self._make(current))
+                self._hidden.setdefault(id(current), self._find_hidden(current))
         return self._made[id(node)][1]
 
     @property
@@ -154,6 +152,19 @@ class Frames:
         first = f"CASE WHEN {quote_name(DELETED)} THEN 0L ELSE 1L END AS {quote_name(tracker(0))}"
         others = [f"0L AS {quote_name(name)}" for name in hidden if name != tracker(0)]
         self._made[id(start)] = (start, self.make(start).selectExpr("*", first, *others))
+        self._hidden[id(start)] += tuple(hidden)
+
+    def trackers(self, node: Rel) -> list[str]:
+        """The hidden columns of a node's frame that remember operations."""
+        return [name for name in self._hidden[id(node)] if name != PLACE]
+
+    def _find_hidden(self, node: Rel) -> tuple[str, ...]:
+        """The hidden columns of a node's frame; asking the frame itself takes Spark some milliseconds each time."""
+        match node:
+            case Scan() | Group() | Mint():
+                return ()
+            case _:
+                return self._hidden[id(node.rows)]
 
     def _frame(self, node: Rel) -> DataFrame:
         return self._made[id(node)][1]
@@ -190,8 +201,7 @@ class Frames:
     def _load(self, node: Scan, rows: StoredRows) -> DataFrame:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
-        asked = self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
-        if rows.positioned is not None and asked and ROW_ID in node.schema.own and not use.natural_key:
+        if rows.positioned is not None and self._asks_for_ids(use) and not use.natural_key:
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         self._require_time(use, rows, present)
@@ -207,7 +217,11 @@ class Frames:
             selected.append(f"{sql} AS {quote_name(name)}")
         if self._is_late(use) and (place := self._place(use, present)) is not None:
             selected.append(f"{place} AS {quote_name(PLACE)}")
+            self._hidden[id(node)] = (PLACE,)
         return frame.selectExpr(*selected)
+
+    def _asks_for_ids(self, use: DatasetUse) -> bool:
+        return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
 
     def _is_late(self, use: DatasetUse) -> bool:
         return self._run.late_ids and use.role == "input"
@@ -264,6 +278,8 @@ class Frames:
         return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
 
     def _loaded_id(self, use: DatasetUse, present: Mapping[str, str]) -> str:
+        if not self._asks_for_ids(use):
+            return literal(None, TEXT)
         keys = [quote_name(present[name.casefold()]) for name in use.natural_key or use.columns]
         by_key = id_by_key(self._run.seed, _loading(use), keys)
         place = self._place(use, present)
@@ -282,11 +298,12 @@ class Frames:
             return f"CASE WHEN {key} BETWEEN 0L AND {PLACES - 1}L THEN {key} END"
         return quote_name(ROW_NUMBER) if ROW_NUMBER in present else None
 
-    def with_ids(self, frame: DataFrame, use: DatasetUse) -> DataFrame:
-        """A frame in which the ids that are made late are made; ``use`` is the input."""
-        if PLACE not in frame.columns:
+    def make_with_ids(self, node: Rel, use: DatasetUse) -> DataFrame:
+        """The frame of a node, with the ids that are made late; ``use`` is the input."""
+        frame = self.make(node)
+        if PLACE not in self._hidden[id(node)]:
             return frame
-        kept = [quote_name(name) for name in frame.columns if name not in (PLACE, ROW_ID)]
+        kept = [quote_name(name) for name in (*_columns(node), *self.trackers(node)) if name != ROW_ID]
         made = id_by_place(self._run.seed, _loading(use), quote_name(PLACE))
         return frame.selectExpr(*kept, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
 
@@ -303,26 +320,24 @@ class Frames:
                 flat = f"{alias}.{column}"
                 kept = alias in below
                 selected.append(quote_name(flat) if kept else f"{literal(None, columns[column])} AS {quote_name(flat)}")
-        frame = self._frame(node.rows)
-        return frame.selectExpr(*selected, *self._tracked(node, frame))
+        return self._frame(node.rows).selectExpr(*selected, *self._carried(node))
 
-    def _tracked(self, node: Derive | Stack, frame: DataFrame) -> list[str]:
-        """The hidden columns of a frame, as they are after a node."""
+    def _carried(self, node: Derive | Stack) -> list[str]:
+        """The hidden columns of the rows below, as they are after a node."""
         mark = self._marks.get(id(node))
         return [
             f"{mark.sql(self._sql(mark.selected))} AS {quote_name(name)}"
             if mark is not None and mark.column == name
             else quote_name(name)
-            for name in frame.columns
-            if _is_hidden(name)
+            for name in self._hidden[id(node.rows)]
         ]
 
     def _stack(self, node: Stack) -> DataFrame:
         rows, more = self._frame(node.rows), self._frame(node.more)
         if id(node) in self._marks:
-            shown = [quote_name(name) for name in rows.columns if not _is_hidden(name)]
-            rows = rows.selectExpr(*shown, *self._tracked(node, rows))
-        missing = [name for name in rows.columns if _is_hidden(name) and name not in more.columns]
+            shown = [quote_name(name) for name in _columns(node.rows)]
+            rows = rows.selectExpr(*shown, *self._carried(node))
+        missing = [name for name in self._hidden[id(node.rows)] if name not in self._hidden[id(node.more)]]
         if missing:
             empty = {name: "CAST(NULL AS BIGINT)" if name == PLACE else "0L" for name in missing}
             more = more.selectExpr("*", *(f"{value} AS {quote_name(name)}" for name, value in empty.items()))
@@ -370,9 +385,13 @@ class Frames:
         return found
 
     def _mint(self, node: Mint) -> DataFrame:
-        sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
         frame = self._frame(node.rows)
-        kept = [quote_name(name) for name in frame.columns if name != ROW_ID]
+        if not self._run.ids and ROW_ID in node.rows.schema.own:
+            return frame
+        sql = literal(None, TEXT)
+        if self._run.ids:
+            sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
+        kept = [quote_name(name) for name in _columns(node.rows) if name != ROW_ID]
         return frame.selectExpr(*kept, f"{sql} AS {quote_name(ROW_ID)}")
 
     # --- joining
@@ -421,7 +440,7 @@ class Frames:
         joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
         found = quote_name(" found")
-        own = [quote_name(name) for name in self._frame(node.rows).columns]
+        own = [quote_name(name) for name in (*_columns(node.rows), *self._hidden[id(node.rows)])]
         narrowed = joined.selectExpr(*own, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
         used = list(
             dict.fromkeys(each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
@@ -460,6 +479,12 @@ class Frames:
         keys = f"concat({pairs})" if pairs else "''"
         head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
         return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
+
+
+def _columns(node: Rel) -> list[str]:
+    """The columns of a node's frame, without those that are hidden."""
+    joined = (f"{alias}.{name}" for alias, columns in node.schema.joined.items() for name in columns)
+    return [*node.schema.own, *joined]
 
 
 def _loading(use: DatasetUse) -> str:
