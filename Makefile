@@ -54,7 +54,7 @@ lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest tha
 	$(LOCK) --group bench --output-file requirements-bench.lock
 
 clean: ## Remove what the commands made, the virtual environment too
-	rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) build dist demo-workspace .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests -name __pycache__ -prune -exec rm -rf {} +
 
 # `--without-pip`, and the pip of $(PYTHON): Debian's python3 lacks what it takes to put pip into a new environment.
