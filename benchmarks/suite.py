@@ -310,7 +310,7 @@ def row_ids(scale: float) -> dict[str, Any]:
         workspace = make_workspace(WORK / "ids" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
         runs[name] = partial(contestants.run_dobo, spark, workspace)
-    measured, _ = measure(runs, warm=3, cold=2)
+    measured, _ = measure(runs, warm=5, cold=3)
     return {name: each.document() for name, each in measured.items()}
 
 
