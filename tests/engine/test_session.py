@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from importlib.metadata import version
@@ -139,3 +140,26 @@ print(another.session_id != session.session_id)
 
     assert errors == ""
     assert lines == ["[Row(text='${x}', n=3)]", "DIVIDE_BY_ZERO", "True", "3", "True"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)])
+def test_no_java_stays_when_its_start_is_interrupted(number: int, code: int) -> None:
+    script = f"""
+import os, signal, sys, threading
+import pyspark.java_gateway
+from dobonomodo.engine import open_session
+
+def start(*arguments, real=pyspark.java_gateway.Popen, **more):
+    threading.Timer(0.3, os.kill, (os.getpid(), {int(number)})).start()
+    return real(*arguments, **more)
+
+pyspark.java_gateway.Popen = start
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+open_session()
+"""
+    # Comes back when nobody has the pipes any more; Java would.
+    started = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60, start_new_session=True
+    )
+    assert started.returncode == code, started.stderr

@@ -145,6 +145,7 @@ def adapt_session(session: SparkSession) -> SparkSession:
 
 def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str], small: bool) -> SparkSession:
     from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
@@ -158,8 +159,13 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
 
     java = require_java()
     settings = _settings_of_launch(master or LOCAL, java, app_name=app_name, conf=conf, small=small)
+    launch = SparkConf().setAll(list(settings.items()))
     with _environment(_variables_of_launch(master or LOCAL, java)), _own_interrupts():
-        return SparkSession(SparkContext(conf=SparkConf().setAll(list(settings.items()))))
+        gateway = SparkContext._gateway  # noqa: SLF001  (of an earlier session)
+        if gateway is None:
+            with _signals_later():
+                gateway = launch_gateway(launch)  # type: ignore[no-untyped-call]
+        return SparkSession(SparkContext(conf=launch, gateway=gateway))
 
 
 def _open_remote(remote: str, *, conf: Mapping[str, str]) -> SparkSession:
@@ -275,6 +281,25 @@ def _own_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def _signals_later() -> Iterator[None]:
+    """Ctrl-C and SIGTERM wait until the JVM listens, a second or two: one that nobody talks to would stay for ever (Spark 4.3)."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    for each in before:
+        signal.signal(each, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    if came:
+        signal.raise_signal(came[0])
 
 
 @contextmanager
