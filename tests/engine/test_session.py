@@ -156,6 +156,7 @@ def start(*arguments, real=pyspark.java_gateway.Popen, **more):
 
 pyspark.java_gateway.Popen = start
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+signal.signal(signal.SIGINT, signal.default_int_handler)
 open_session()
 """
     # Comes back when nobody has the pipes any more; Java would.
