@@ -379,8 +379,10 @@ class Frames:
             return False
         found = self._ids_unread.get(id(node))
         if found is None:
-            below = [each for part in walk_relation(node) for each in expressions_of(part)]
-            found = not any(column.name == ROW_ID for each in below for column in columns_of(each))
+            below = list(walk_relation(node))
+            positioned = any(isinstance(each, Scan) and not each.use.natural_key for each in below)
+            read = (column for each in below for part in expressions_of(each) for column in columns_of(part))
+            found = positioned and not any(column.name == ROW_ID for column in read)
             self._ids_unread[id(node)] = found
         return found
 

@@ -142,6 +142,7 @@ def expressions_of(node: Rel) -> Iterator[Typed]:
             yield from node.values.values()
         case Lookup():
             yield node.on
+            yield node.only
         case Group():
             yield from node.keys.values()
             yield from node.values.values()
