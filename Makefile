@@ -12,16 +12,20 @@ PROCESSES ?= 2
 # Which tests `make test` runs, as an expression over the markers of pytest; all if there is none.
 MARKED ?=
 
-.PHONY: help demo test check format golden docs bench bench-full lock clean java
+.PHONY: help demo test search check format golden docs bench bench-full lock clean java
 
 help: ## List the commands
-	@awk -F ': .*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) java ## Show what it can do, on data that comes with it
 	@$(RUN) dobonomodo.cli.demo
 
 test: $(READY) java ## Run all tests, those on Spark too
 	$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
+
+# Not in parallel: a search may use the whole machine, and some take minutes.
+search: $(READY) java ## Run the searches with their full counts, which the tests sample, and print the counts
+	DOBO_SEARCH=1 $(RUN) pytest -m "search$(if $(MARKED), and ($(MARKED)))" --durations 0 --durations-min 1
 
 check: $(READY) ## Check format, lint, types, layers and generated docs; run the tests that need no server and no Java
 	$(RUN) ruff format --check

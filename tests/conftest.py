@@ -32,6 +32,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("spark")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what the searches recorded."""
+    searches = [
+        report
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        if "search" in report.keywords and report.user_properties
+    ]
+    if searches:
+        terminalreporter.section("searches")
+    for report in searches:
+        counts = ", ".join(f"{name} {value}" for name, value in report.user_properties)
+        terminalreporter.write_line(f"{report.nodeid}: {counts} ({report.outcome} in {report.duration:.0f} s)")
+
+
 @pytest.fixture(scope="session")
 def update_golden(pytestconfig: pytest.Config) -> bool:
     return bool(pytestconfig.getoption("--update-golden"))
