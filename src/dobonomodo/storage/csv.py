@@ -16,12 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from dobonomodo.formula import Type
-from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.formula.types import TEXT, DecimalType
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
-from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences, is_in_calendar
+from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.values import explain_wrong, parse_values
 
 if TYPE_CHECKING:
     import pyarrow
@@ -33,12 +34,6 @@ LARGEST_BLOCK = 1 << 30
 _FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _TOO_LARGE = "straddling"
 _SHOWN = 60
-
-_INTEGER = r"^-?[0-9]+$"
-_DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
-_DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_ZONE = r"(Z|[+-][0-9]{2}(:?[0-9]{2})?)$"
-_BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 
 class _WrongRecord(Exception):
@@ -191,15 +186,13 @@ def _parse(column: pyarrow.Array, kind: Type, name: str, first: int) -> pyarrow.
     except pa.ArrowInvalid as fault:
         at = _find_wrong(column, lambda part: part.cast(pa.string()))
         raise _WrongRecord(first + at, f"column `{name}`: its bytes are not UTF-8") from fault
-    if kind == TEXT:
-        return text
-    try:
-        return _parse_as(text, kind)
-    except pa.ArrowInvalid as fault:
-        at = _find_wrong(text, lambda part: _parse_as(part, kind))
+    parsed = parse_values(text, kind)
+    if parsed.wrong:
+        at = parsed.wrong[0]
         shown = text[at].as_py()
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-        raise _WrongRecord(first + at, f"column `{name}`: `{shown}` is not of type {kind}") from fault
+        cut = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        raise _WrongRecord(first + at, f"column `{name}`: `{cut}` {explain_wrong(shown, kind)}")
+    return parsed.values
 
 
 def _find_wrong(column: pyarrow.Array, parse: Callable[[pyarrow.Array], object]) -> int:
@@ -215,43 +208,6 @@ def _find_wrong(column: pyarrow.Array, parse: Callable[[pyarrow.Array], object])
         except pa.ArrowInvalid:
             high = middle
     return low
-
-
-def _parse_as(text: pyarrow.Array, kind: Type) -> pyarrow.Array:
-    """Raises ``ArrowInvalid`` for a value that is none of the type, or that does not fit without loss."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    text = pc.utf8_trim_whitespace(text)
-    if kind == INTEGER:
-        return _require(text, _INTEGER).cast(pa.int64())
-    if isinstance(kind, DecimalType):
-        return _require(text, _DECIMAL).cast(arrow_type(kind))
-    if kind == BOOLEAN:
-        found = pc.index_in(text, value_set=pa.array(list(_BOOLEANS)))
-        if found.null_count != text.null_count:
-            raise pa.ArrowInvalid
-        return pa.array(list(_BOOLEANS.values())).take(found)
-    day = pc.match_substring_regex(text, _DATE)
-    if kind == DATE:
-        parsed = _require(text, _DATE).cast(pa.date32())
-    else:
-        # Times with a zone as they say, times without one and plain dates in UTC: Arrow wants a zone in all or in none.
-        full = pc.if_else(day, pc.binary_join_element_wise(text, "T00:00:00", ""), text)
-        zoned = pc.match_substring_regex(full, _ZONE)
-        parsed = pc.if_else(zoned, full, pc.binary_join_element_wise(full, "Z", "")).cast(arrow_type(kind))
-    if not is_in_calendar(parsed):
-        raise pa.ArrowInvalid
-    return parsed
-
-
-def _require(text: pyarrow.Array, pattern: str) -> pyarrow.Array:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pc.all(pc.match_substring_regex(text, pattern), min_count=0).as_py() is False:
-        raise pa.ArrowInvalid
-    return text
 
 
 def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:

@@ -22,7 +22,8 @@ from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.folder import Commit
-from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences, is_in_calendar
+from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.values import convert_values, explain_wrong, show_value
 
 if TYPE_CHECKING:
     import psycopg
@@ -131,7 +132,6 @@ def extract_table(
     belongs: Belongs,
 ) -> str:
     """Read a table into a Parquet file, in one statement and so at one moment; gives a fingerprint of what was read."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -141,16 +141,15 @@ def extract_table(
                 raise loading_failed(use, f"there is no table `{table}`")
             columns = _columns_to_read(stored, use, table)
             statement = _select(connection, stored, columns, use, _named(schema or database.schema, table), belongs)
-        types = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
         unfinished = target.with_name(target.name + ".part")
         with (
             removing_on_failure(unfinished),
-            pq.ParquetWriter(unfinished, types) as writer,
+            pq.ParquetWriter(unfinished, _arrow_schema(columns)) as writer,
             database.stream() as cursor,
         ):
             cursor.execute(statement)
             for batch in cursor.fetch_record_batch():
-                writer.write_batch(_exact(batch, types, use, table))
+                writer.write_batch(_exact(batch, columns, use, table))
                 reach("input.extracting")
         unfinished.replace(target)
     except _faults() as fault:
@@ -286,27 +285,29 @@ def _primary_key(connection: psycopg.Connection[Any], table: Composable) -> tupl
     return tuple(row[0] for row in rows)
 
 
-def _exact(batch: pyarrow.RecordBatch, types: pyarrow.Schema, use: DatasetUse, table: str) -> pyarrow.RecordBatch:
+def _exact(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], use: DatasetUse, table: str) -> pyarrow.RecordBatch:
     """Rows in the types that are declared; a value that does not fit exactly is an error, not a rounded value."""
     import pyarrow as pa
 
-    columns = []
-    for wanted, column in zip(types, batch.columns, strict=True):
-        declared = next((name for name in use.columns if name.casefold() == wanted.name.casefold()), None)
+    exact = []
+    for (name, kind), column in zip(columns.items(), batch.columns, strict=True):
+        declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
         if column.null_count and declared is not None and declared not in use.nullable:
-            detail = f"column `{wanted.name}` of table `{table}` has no value in some rows, and is not nullable"
+            detail = f"column `{name}` of table `{table}` has no value in some rows, and is not nullable"
             raise loading_failed(use, detail)
-        try:
-            plain = column.storage if isinstance(column, pa.ExtensionArray) else column
-            columns.append(plain.cast(wanted.type))
-        except pa.ArrowInvalid as fault:
-            detail = f"column `{wanted.name}` of table `{table}`: {str(fault).splitlines()[0]}"
-            raise loading_failed(use, detail) from fault
-        # PostgreSQL knows `infinity` and years beyond 9999; Spark would make other dates of them.
-        if pa.types.is_temporal(wanted.type) and not is_in_calendar(columns[-1]):
-            detail = f"column `{wanted.name}` of table `{table}` has a date outside the years 1 to 9999"
-            raise loading_failed(use, detail)
-    return pa.RecordBatch.from_arrays(columns, schema=types)
+        plain = column.storage if isinstance(column, pa.ExtensionArray) else column
+        parsed = convert_values(plain, kind)
+        if parsed.wrong:
+            shown = show_value(plain, parsed.wrong[0])
+            raise loading_failed(use, f"column `{name}` of table `{table}`: `{shown}` {explain_wrong(shown, kind)}")
+        exact.append(parsed.values)
+    return pa.RecordBatch.from_arrays(exact, schema=_arrow_schema(columns))
+
+
+def _arrow_schema(columns: Mapping[str, Type]) -> pyarrow.Schema:
+    import pyarrow as pa
+
+    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
 
 
 # --- writing
@@ -383,7 +384,7 @@ class TableTarget:
                 connection.execute(
                     sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(_named(self.schema, self._stage), fields)
                 )
-            schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.columns.items()])
+            schema = _arrow_schema(self.columns)
             with self.database.stream() as cursor:
                 for path in files:
                     with pq.ParquetFile(path) as file:

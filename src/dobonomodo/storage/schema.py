@@ -115,15 +115,3 @@ def spark_type(kind: pyarrow.DataType) -> str:
         pa.binary(): "binary",
     }
     return names.get(kind, str(kind))
-
-
-def is_in_calendar(column: pyarrow.Array) -> bool:
-    """Whether all days or times are in the years 1 to 9999, which is all that Spark and Python agree on."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    day = 1 if pa.types.is_date(column.type) else 86_400_000_000
-    number = column.cast(pa.int32()).cast(pa.int64()) if day == 1 else column.cast(pa.int64())
-    found = pc.min_max(number)
-    least, most = found["min"].as_py(), found["max"].as_py()
-    return least is None or (least >= -719_162 * day and most < 2_932_897 * day)

@@ -1,0 +1,216 @@
+"""Texts become exactly what they say, or are refused."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.storage.values import convert_values, explain_wrong, parse_values
+from tests.searching import tries
+
+MONEY = DecimalType(15, 2)
+EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
+NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+
+
+def parse(kind: Type, *texts: str | None) -> tuple[list[Any], list[int]]:
+    parsed = parse_values(pa.array(texts, pa.string()), kind)
+    return parsed.values.to_pylist(), list(parsed.wrong)
+
+
+def reference(text: str, kind: Type) -> Decimal | int | None:
+    """What a text is by Python's decimals; None if it is not of the type."""
+    text = text.strip()
+    if kind == INTEGER:
+        return int(text) if re.fullmatch(r"-?[0-9]+", text) and -(2**63) <= int(text) < 2**63 else None
+    assert isinstance(kind, DecimalType)
+    if not NUMBER.fullmatch(text):
+        return None
+    number = EXACT.create_decimal(text)
+    unscaled = EXACT.scaleb(number, kind.scale)
+    whole = EXACT.to_integral_value(unscaled)
+    return number if unscaled == whole and whole.copy_abs() < 10**kind.precision else None
+
+
+class TestDecimals:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "340282366920938463463374607431768211457", "9" * 154, "-" + "9" * 154, "0." + "0" * 40 + "1", "1e38", "1e-40",
+            "1e999", "-1e-999", "10000000000000", "0.001", "1e1000", "NaN", "Infinity", "-inf", "sNaN1", "1_000", "", " ", ".", "+", "e5",
+            "1,000.00", "1.2.3", "0x1p3", "\u0661", "--1", "1-", "1e", "1e+", "1 2", "34028236692093846346337460743176821145600",
+        ],
+    )  # fmt: skip
+    def test_what_does_not_fit_is_refused(self, text: str) -> None:
+        assert parse(MONEY, "1", text, None, "2.5") == ([Decimal(1), None, None, Decimal("2.5")], [1])
+
+    @pytest.mark.parametrize(
+        ("text", "value"),
+        [
+            ("0" * 200 + "1.5" + "0" * 200, "1.5"), ("-" + "0" * 500, "0"), ("9999999999999.99", "9999999999999.99"),
+            ("-9999999999999.990", "-9999999999999.99"), ("1e12", "1e12"), ("0e999", "0"), ("-0.0e-999", "0"), ("+.5", "0.5"),
+            ("5.", "5"), ("15000e-4", "1.5"), ("1" + "0" * 50 + "e-50", "1"), ("0." + "0" * 50 + "1e51", "1"), ("\t7\n", "7"),
+        ],
+    )  # fmt: skip
+    def test_what_fits_is_exact(self, text: str, value: str) -> None:
+        assert parse(MONEY, text) == ([Decimal(value)], [])
+
+    @pytest.mark.parametrize(("precision", "scale"), [(38, 0), (38, 38), (38, 10), (1, 0), (1, 1)])
+    def test_all_digits_are_used(self, precision: int, scale: int) -> None:
+        most = Decimal(10**precision - 1).scaleb(-scale, EXACT)
+        kind = DecimalType(precision, scale)
+        assert parse(kind, f"{most:f}", f"-{most:f}") == ([most, EXACT.minus(most)], [])
+        more = Decimal(10**precision).scaleb(-scale, EXACT)
+        assert parse(kind, f"{more:f}", f"{most:f}1" if scale else f"{most:f}.1") == ([None, None], [0, 1])
+
+
+class TestOtherTypes:
+    @pytest.mark.parametrize("text", ["9223372036854775808", "-9223372036854775809", "9" * 60, "1.0", "+5", "1e3", ""])
+    def test_integers_of_more_than_64_bits(self, text: str) -> None:
+        assert parse(INTEGER, "1", text, "2") == ([1, None, 2], [1])
+
+    def test_integers_at_both_ends(self) -> None:
+        texts = ("9223372036854775807", "-9223372036854775808", "-" + "0" * 80 + "9223372036854775808", "-0", "007")
+        assert parse(INTEGER, *texts) == ([2**63 - 1, -(2**63), -(2**63), 0, 7], [])
+
+    def test_days(self) -> None:
+        texts = ("2024-02-29", "2026-02-29", None, "0001-01-01", "0000-12-31", "9999-12-31", "2026-13-01", "2026-04-31")
+        expected = [date(2024, 2, 29), None, None, date(1, 1, 1), None, date(9999, 12, 31), None, None]
+        assert parse(DATE, *texts) == (expected, [1, 4, 6, 7])
+
+    def test_times(self) -> None:
+        values = {
+            "2026-01-31T08:30:00.123456Z": datetime(2026, 1, 31, 8, 30, 0, 123456, tzinfo=UTC),
+            "2026-01-31T08:30:00.1234567Z": None,
+            "2026-01-31 08:30": datetime(2026, 1, 31, 8, 30, tzinfo=UTC),
+            "2026-01-31 08:30-05": datetime(2026, 1, 31, 13, 30, tzinfo=UTC),
+            "2026-01-31": datetime(2026, 1, 31, tzinfo=UTC),
+            "2026-02-30T00:00:00": None,
+            "2026-01-31T24:00:00": None,
+            "0001-01-01T00:00:00+01:00": None,
+            "9999-12-31T23:59:59.999999-00:01": None,
+            "NaT": None,
+        }
+        assert parse(TIMESTAMP, *values) == (list(values.values()), [1, 5, 6, 7, 8, 9])
+
+    def test_many_days_that_do_not_exist(self) -> None:
+        texts = [f"2026-02-{day}" for day in (27, 28, 29, 30, 31)] * 1_000
+        _, wrong = parse(DATE, *texts)
+        assert wrong == [at for at in range(5_000) if at % 5 >= 2]
+
+    def test_true_and_false(self) -> None:
+        assert parse(BOOLEAN, "true", "FALSE", "yes", None, "1", " True ") == (
+            [True, False, None, None, None, True],
+            [2, 4],
+        )
+
+    def test_text_is_text(self) -> None:
+        assert parse(TEXT, " a ", "", None) == ([" a ", "", None], [])
+
+    @pytest.mark.parametrize("kind", [INTEGER, MONEY, BOOLEAN, DATE, TIMESTAMP], ids=str)
+    def test_no_values(self, kind: Type) -> None:
+        assert parse(kind) == ([], [])
+        assert parse(kind, None, None) == ([None, None], [])
+
+
+class TestColumnsOfADatabase:
+    def test_numbers_come_as_text(self) -> None:
+        parsed = convert_values(pa.array(["1.50", "NaN", None, "340282366920938463463374607431768211457"]), MONEY)
+        assert (parsed.values.to_pylist(), parsed.wrong) == ([Decimal("1.5"), None, None, None], (1, 3))
+
+    def test_infinite_days(self) -> None:
+        parsed = convert_values(pa.array([0, 2**31 - 1, -(2**31), None], pa.date32()), DATE)
+        assert (parsed.values.to_pylist(), parsed.wrong) == ([date(1970, 1, 1), None, None, None], (1, 2))
+
+    def test_infinite_times(self) -> None:
+        stored = pa.array([0, 2**63 - 1, None], pa.timestamp("us", "UTC"))
+        parsed = convert_values(stored, TIMESTAMP)
+        assert (parsed.values.to_pylist(), parsed.wrong) == ([datetime(1970, 1, 1, tzinfo=UTC), None, None], (1,))
+
+    def test_narrow_integers(self) -> None:
+        assert convert_values(pa.array([1, None], pa.int16()), INTEGER).values.to_pylist() == [1, None]
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "words"),
+    [
+        ("1.234", DecimalType(5, 2), ("3 digits behind", "takes 2")),
+        ("1234e1", DecimalType(5, 2), ("5 digits before", "takes 3")),
+        ("100e-5", DecimalType(5, 2), ("3 digits behind", "takes 2")),
+        ("x", DecimalType(5, 2), ("number",)),
+        ("9223372036854775808", INTEGER, ("64",)),
+        ("1.0", INTEGER, ("whole number",)),
+    ],
+)
+def test_the_rule_that_a_text_breaks(text: str, kind: Type, words: tuple[str, ...]) -> None:
+    assert all(word in explain_wrong(text, kind) for word in words)
+
+
+# --- against Python's decimals
+
+EDGES = [10**power + more for power in range(60) for more in (-1, 0, 1)] + [
+    2**power + more for power in (31, 53, 63, 64, 127, 128, 129, 256) for more in (-2, -1, 0, 1, 2)
+]
+
+
+def _digits(source: random.Random) -> str:
+    choice = source.random()
+    if choice < 0.35:
+        return str(source.choice(EDGES) * (10 ** source.randrange(30) if source.random() < 0.3 else 1))
+    if choice < 0.45:
+        return source.choice("09") * source.randrange(1, 160)
+    return "".join(source.choices("0123456789", k=source.randrange(1, 48)))
+
+
+def _number(source: random.Random) -> str:
+    digits = "0" * source.randrange(50) * (source.random() < 0.2) + _digits(source)
+    if source.random() < 0.6:
+        at = source.randrange(len(digits) + 1)
+        digits = f"{digits[:at]}.{digits[at:]}"
+        digits += "0" * source.randrange(50) * (source.random() < 0.2)
+    exponent = ""
+    if source.random() < 0.25:
+        exponent = f"{source.choice('eE')}{source.choice(('', '+', '-'))}{source.choice((source.randrange(45), source.randrange(1200)))}"
+    return source.choice(("", "", "-", "-", "+")) + digits + exponent
+
+
+def _texts(source: random.Random, kind: Type, count: int) -> Iterator[str]:
+    for _ in range(count):
+        if isinstance(kind, DecimalType) and source.random() < 0.3:
+            # At the very edge of the type.
+            unscaled = 10**kind.precision + source.choice((-2, -1, 0, 1)) - source.choice((0, 0, 10, 100))
+            number = Decimal(source.choice((unscaled, -unscaled))).scaleb(-kind.scale, EXACT)
+            yield source.choice((f"{number:f}", str(number), f"{number:f}0" if kind.scale else f"{number:f}.0"))
+        elif source.random() < 0.02:
+            yield source.choice(("NaN", "-Infinity", "", "1.2.3", "1__0", "0x1", "٣", "1e5e5", "-", "+-1", "1 000"))
+        else:
+            yield _number(source)
+
+
+@pytest.mark.search
+def test_every_number_is_exact_or_refused(record_property: Callable[[str, object], None]) -> None:
+    kinds: list[Type] = [INTEGER, *(DecimalType(p, s) for p in range(1, 39) for s in range(p + 1))]
+    count = tries(sample=40, full=1_400)
+    source = random.Random(2**128 + 1)
+    accepted = 0
+    for kind in kinds:
+        texts = list(_texts(source, kind, count))
+        values, wrong = parse(kind, *texts)
+        expected = [reference(text, kind) for text in texts]
+        assert values == expected, next((t, v, e) for t, v, e in zip(texts, values, expected, strict=True) if v != e)
+        assert wrong == [at for at, value in enumerate(expected) if value is None]
+        # Texts that all fit take a shorter way.
+        assert [parse(kind, text)[0][0] for text in texts[::40]] == expected[::40]
+        accepted += len(texts) - len(wrong)
+    record_property("texts", count * len(kinds))
+    record_property("accepted", accepted)
+    assert 0.1 < accepted / (count * len(kinds)) < 0.9
