@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
+import shutil
+import subprocess
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
@@ -15,7 +19,6 @@ from tests.postgresql import Server, postgresql_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from dobonomodo.store import Store
 
@@ -60,3 +63,13 @@ def crowd() -> Iterator[Crowd]:
             return [task.result(timeout=300) for task in tasks]
 
         yield work_at_once
+
+
+@pytest.fixture
+def open_root() -> Iterator[Path]:
+    """A folder that everybody may enter and fill."""
+    root = Path(tempfile.mkdtemp(prefix="dobo-open-"))
+    root.chmod(0o777)
+    yield root
+    subprocess.run(["chmod", "-R", "u+rwX", str(root)], check=True)
+    shutil.rmtree(root)

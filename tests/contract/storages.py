@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import os
-import pwd
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
 from uuid import uuid4
@@ -348,19 +345,6 @@ def _look_at_folder(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
 
 def _look_at_table(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
     return [row["value"] for row in storage.see(columns)]
-
-
-def run_as_nobody(work: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection) -> None:
-    """Do something without the rights of root; the answer is what came of it."""
-    if os.geteuid() == 0:
-        # Afterwards Python itself may be out of reach.
-        codecs.lookup("utf-8-sig")
-        import_module("pyarrow.csv")
-        nobody = pwd.getpwnam("nobody")
-        os.setgroups([])
-        os.setgid(nobody.pw_gid)
-        os.setuid(nobody.pw_uid)
-    answer.send(work(*arguments))
 
 
 def check_forbidden_destination(storage: Storage, columns: Mapping[str, Type]) -> Fault:

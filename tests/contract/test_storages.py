@@ -37,6 +37,7 @@ from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
 from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
 from tests.contract import storages
+from tests.contract.nobody import as_nobody
 from tests.contract.storages import (
     PASSWORD_FILE,
     PERIOD,
@@ -1302,29 +1303,6 @@ def watching(storage: Storage, way: str) -> Iterator[list[Watch]]:
 
 
 # --- when the world is in the way
-
-
-def as_nobody(work: Callable[..., Any], *arguments: Any) -> Any:
-    """What comes of some work in a process without the rights of root."""
-    context = multiprocessing.get_context("spawn")
-    mine, theirs = context.Pipe()
-    process = context.Process(target=storages.run_as_nobody, args=(work, arguments, theirs))
-    process.start()
-    theirs.close()
-    try:
-        return mine.recv()
-    finally:
-        process.join(10)
-
-
-@pytest.fixture
-def open_root() -> Iterator[Path]:
-    """A folder that everybody may enter and fill."""
-    root = Path(tempfile.mkdtemp(prefix="dobo-open-"))
-    root.chmod(0o777)
-    yield root
-    subprocess.run(["chmod", "-R", "u+rwX", str(root)], check=True)
-    shutil.rmtree(root)
 
 
 class TestPermissions:

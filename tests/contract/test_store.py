@@ -42,11 +42,13 @@ from dobonomodo.store.database import Database
 from dobonomodo.store.format import FORMAT, FORMAT_TABLE, migrate
 from dobonomodo.store.tables import METADATA
 from tests.contract import work
+from tests.contract.nobody import as_nobody
 from tests.contract.work import AT, Place, define
 from tests.postgresql import PASSWORD, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from tests.contract.conftest import Crowd
     from tests.postgresql import Server
@@ -895,13 +897,23 @@ class TestSqlite:
         file = tmp_path / "store.db"
         file.write_bytes(b"quarterly figures, not a database" * 100)
         failure = failed(lambda: open_store("sqlite:///store.db", root=tmp_path))
-        assert (failure.problem.code, failure.retry_helps) == ("STORE_UNAVAILABLE", False)
+        assert (failure.problem.code, failure.retry_helps) == ("STORE_INVALID", False)
         assert file.read_bytes() == b"quarterly figures, not a database" * 100
 
     def test_a_folder_that_cannot_be_made_is_a_clear_error(self, tmp_path: Any) -> None:
         (tmp_path / "file").write_text("in the way")
         failure = failed(lambda: open_store("sqlite:///file/store.db", root=tmp_path))
         assert failure.problem.code == "STORE_UNAVAILABLE"
+
+    def test_a_store_that_may_only_be_read(self, open_root: Path) -> None:
+        (open_root / "closed").mkdir()
+        open_store("sqlite:///closed/store.db", root=open_root).close()
+        for path in (open_root / "closed" / "store.db", open_root / "closed"):
+            path.chmod(path.stat().st_mode & ~0o222)
+        read, *faults = as_nobody(work.use_read_only_store, open_root)
+        assert read == ()
+        remedy = "let this user write to the file and to its folder"
+        assert faults == [("STORE_UNAVAILABLE", True, remedy)] * 2
 
     def test_wal_is_turned_off(self, tmp_path: Any) -> None:
         with closing(open_store("sqlite:///store.db", root=tmp_path)) as store:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pytest
 from sqlalchemy import Engine, event
 
-from dobonomodo.problems import Rejected
+from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.store import Definition, Held, Lease, Pin, Store, open_store
 
 if TYPE_CHECKING:
@@ -143,3 +144,21 @@ def apply_and_die(place: Place, moment: str) -> None:
             [define("new"), define("changed", 2), define("touched", name="Other"), define("new-too")], at=AT, by="me"
         )
         die()
+
+
+def use_read_only_store(root: Path) -> list[Any]:
+    """What comes of reading a store that this user may not write, of writing it, and of making one in a closed folder."""
+    file = root / "closed" / "store.db"
+    with pytest.raises(PermissionError):
+        file.open("ab")
+    with closing(open_store(f"sqlite:///{file}", root=root)) as store:
+        read = store.list_runs()
+        written = fault_of(lambda: store.apply([define("orders")], at=AT, by="ann"))
+    return [read, written, fault_of(lambda: open_store("sqlite:///closed/new/store.db", root=root))]
+
+
+def fault_of(call: Callable[[], object]) -> tuple[str, bool, str | None]:
+    """The code of a failure, whether trying again helps, and the hint."""
+    with pytest.raises(RunFailed) as failure:
+        call()
+    return failure.value.problem.code, failure.value.retry_helps, failure.value.problem.hint()

@@ -147,7 +147,16 @@ def _is_surroundings(error: Exception) -> bool:
 
 
 _CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD"})
-_CONFIGURATION = frozenset({"WORKSPACE_NOT_FOUND", "ENVIRONMENT_NOT_FOUND", "CREDENTIAL_NOT_FOUND"})
+_CONFIGURATION = frozenset(
+    {
+        "WORKSPACE_NOT_FOUND",
+        "ENVIRONMENT_NOT_FOUND",
+        "CREDENTIAL_NOT_FOUND",
+        "INVALID_STORE_URL",
+        "STORE_INVALID",
+        "STORE_TOO_NEW",
+    }
+)
 
 
 def refuse(arguments: list[str], problems: Sequence[Problem]) -> int:

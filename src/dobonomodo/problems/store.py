@@ -155,12 +155,60 @@ class StoreUnavailable(Problem):
 
     store: str
     reason: str
+    remedy: str | None = None
 
     def message(self) -> str:
         return f"the store `{self.store}` cannot be used: {self.reason}"
 
     def hint(self) -> str | None:
-        return "`dobo doctor` tests the connection"
+        return self.remedy or "`dobo doctor` tests the connection"
+
+
+class StoreFault(StrEnum):
+    """Reasons why a file is not a store."""
+
+    EMPTY = "empty"
+    DAMAGED = "damaged"
+    FOREIGN = "foreign"
+    FOLDER = "folder"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreInvalid(Problem):
+    """The store is damaged, or its address is that of something else."""
+
+    code: ClassVar[str] = "STORE_INVALID"
+    example: ClassVar[Example] = Example(
+        "store: sqlite:///bookmarks.db (the file of another program)", "store: sqlite:///.dobo/store.db"
+    )
+
+    store: str
+    fault: StoreFault
+    detail: str = ""
+
+    def message(self) -> str:
+        match self.fault:
+            case StoreFault.EMPTY:
+                return f"the store `{self.store}` is an empty file"
+            case StoreFault.DAMAGED:
+                return f"the store `{self.store}` is damaged: {self.detail}"
+            case StoreFault.FOREIGN:
+                return f"`{self.store}` is not a store of dobo: {self.detail}"
+            case StoreFault.FOLDER:
+                return f"`{self.store}` is a folder, not a store"
+            case _:
+                assert_never(self.fault)
+
+    def hint(self) -> str | None:
+        match self.fault:
+            case StoreFault.EMPTY | StoreFault.DAMAGED:
+                return "restore it from a backup, or move it away: the next command makes a new store, without versions and runs"
+            case StoreFault.FOREIGN:
+                return "set `store` in `dobo.yaml` to another file, or restore the store from a backup; nothing was changed"
+            case StoreFault.FOLDER:
+                return "set `store` in `dobo.yaml` to a file, such as `sqlite:///.dobo/store.db`"
+            case _:
+                assert_never(self.fault)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,5 +237,6 @@ STORE_PROBLEMS: tuple[type[Problem], ...] = (
     LeaseLost,
     InvalidStoreUrl,
     StoreUnavailable,
+    StoreInvalid,
     StoreTooNew,
 )

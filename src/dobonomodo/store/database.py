@@ -14,7 +14,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.pool import NullPool
 
 from dobonomodo.problems import InternalError, Rejected, RunFailed
-from dobonomodo.problems.store import InvalidStoreUrl, StoreUnavailable
+from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid, StoreUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,20 +26,35 @@ CONNECT_SECONDS = 10
 
 SCHEMES = ("sqlite", "postgresql")
 
-# Errors after which the same call can succeed: SQLSTATE classes and SQLite error names.
+# SQLSTATE classes of errors after which the same call can succeed.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")
-_PASSING_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_FULL", "SQLITE_IOERR")
+
+_WRITABLE = "let this user write to the file and to its folder"
+# The same for SQLite, by the beginning of the error's name, each with a remedy.
+_PASSING_NAMES = {
+    "SQLITE_BUSY": "another process writes to the store; try again when it is done",
+    "SQLITE_LOCKED": "another process writes to the store; try again when it is done",
+    "SQLITE_FULL": "free some space on the disk",
+    "SQLITE_IOERR": None,
+    "SQLITE_READONLY": _WRITABLE,
+    "SQLITE_CANTOPEN": _WRITABLE,
+    "SQLITE_PERM": _WRITABLE,
+}
+_FAULTS = {"SQLITE_CORRUPT": StoreFault.DAMAGED, "SQLITE_NOTADB": StoreFault.FOREIGN}
 
 
 class Database:
     """An engine, and the two kinds of transaction there are. ``name`` is its address without a password."""
+
+    path: Path | None = None
+    """The file of SQLite."""
 
     def __init__(self, url: str, *, root: Path, password: str | None = None) -> None:
         self._secrets: tuple[str, ...] = ()
         scheme = _check_scheme(url)
         try:
             if scheme == "sqlite":
-                path = root / _parse_path(url)
+                self.path = path = root / _parse_path(url)
                 self.name = f"sqlite:///{path}"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 self._engine = _create_sqlite(path)
@@ -49,7 +64,7 @@ class Database:
                 self.name = bare.set(query={}).render_as_string()
                 self._engine = _create_postgresql(bare, password=next(iter(self._secrets), None))
         except OSError as error:
-            raise self._unavailable(error.strerror or type(error).__name__) from error
+            raise self.unreachable(error) from error
         except ModuleNotFoundError as error:
             raise self._unavailable(f"the package `{error.name}` is not installed") from error
 
@@ -91,16 +106,43 @@ class Database:
         except (IntegrityError, DataError) as error:
             raise InternalError(f"the store refused a record: {self._scrub(str(error.orig))}") from error
         except DBAPIError as error:
-            raise self._unavailable(str(error.orig), retry_helps=_passes(error)) from error
+            raise self._explain(error) from error
         except StatementError as error:
             # A value was refused before it reached the database (tables.py).
             if error.orig is None:
                 raise
             raise error.orig from None
 
-    def _unavailable(self, reason: str, *, retry_helps: bool = False) -> RunFailed:
+    def invalid(self, fault: StoreFault, detail: str = "") -> RunFailed:
+        """The database is not a store that can be used."""
+        return RunFailed(StoreInvalid(store=self.name, fault=fault, detail=detail))
+
+    def unreachable(self, error: OSError) -> RunFailed:
+        """The file or its folder cannot be used."""
+        obstructed = isinstance(error, NotADirectoryError | FileExistsError)
+        reason = error.strerror or type(error).__name__
+        remedy = f"`{error.filename}` is in the way: move it, or set `store` in `dobo.yaml` to another path"
+        return self._unavailable(reason, retry_helps=not obstructed, remedy=remedy if obstructed else _WRITABLE)
+
+    def _explain(self, error: DBAPIError) -> RunFailed:
+        reason, name = str(error.orig), getattr(error.orig, "sqlite_errorname", None)
+        if name is None:
+            state = getattr(error.orig, "sqlstate", None)
+            # A server that cannot be reached gives no state.
+            return self._unavailable(reason, retry_helps=not state or str(state).startswith(_PASSING_STATES))
+        if self.path is not None and self.path.is_dir():
+            return self.invalid(StoreFault.FOLDER)
+        for beginning, fault in _FAULTS.items():
+            if name.startswith(beginning):
+                return self.invalid(fault, reason)
+        for beginning, remedy in _PASSING_NAMES.items():
+            if name.startswith(beginning):
+                return self._unavailable(reason, retry_helps=True, remedy=remedy)
+        return self._unavailable(reason)
+
+    def _unavailable(self, reason: str, *, retry_helps: bool = False, remedy: str | None = None) -> RunFailed:
         reason = " ".join(self._scrub(reason).split())
-        return RunFailed(StoreUnavailable(store=self.name, reason=reason), retry_helps=retry_helps)
+        return RunFailed(StoreUnavailable(store=self.name, reason=reason, remedy=remedy), retry_helps=retry_helps)
 
     def _scrub(self, reason: str) -> str:
         for secret in self._secrets:
@@ -184,11 +226,3 @@ def _create_postgresql(url: URL, *, password: str | None) -> Engine:
         hide_parameters=True,
         connect_args=arguments,
     )
-
-
-def _passes(error: DBAPIError) -> bool:
-    state, name = getattr(error.orig, "sqlstate", None), getattr(error.orig, "sqlite_errorname", None)
-    if name:
-        return str(name).startswith(_PASSING_NAMES)
-    # A server that cannot be reached gives no state.
-    return str(state).startswith(_PASSING_STATES) if state else True

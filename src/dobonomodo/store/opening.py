@@ -16,12 +16,16 @@ def open_store(url: str, *, root: Path, password: str | None = None) -> Store:
     ``password`` goes to PostgreSQL beside the address; without one, libpq looks where it always does.
     """
     from dobonomodo.store.database import Database
-    from dobonomodo.store.format import migrate
+    from dobonomodo.store.format import create, migrate
     from dobonomodo.store.sql import SqlStore
 
     database = Database(url, root=root, password=password)
     try:
+        create(database)
         migrate(database)
+    except OSError as error:
+        database.close()
+        raise database.unreachable(error) from error
     except BaseException:
         database.close()
         raise

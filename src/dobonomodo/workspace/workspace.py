@@ -384,7 +384,6 @@ class Workspace:
         """Where drafts register datasets, apart from everybody's."""
         from dobonomodo.store import open_store
 
-        self._sandbox_folder.mkdir(parents=True, exist_ok=True)
         return open_store("sqlite:///registered.db", root=self._sandbox_folder)
 
     def _existing_sandbox_store(self) -> Store | None:
@@ -565,8 +564,10 @@ class Workspace:
     def _existing_store(self) -> Store | None:
         """The store, unless it was never made."""
         path = self.settings.store.removeprefix("sqlite:///")
-        if path != self.settings.store and not (self.root / path).exists():
-            return None
+        # Where this user may not look, opening the store says so.
+        with suppress(OSError):
+            if path != self.settings.store and not (self.root / path).exists():
+                return None
         return self.store
 
     def _entities(self) -> Iterator[Entity]:

@@ -225,14 +225,6 @@ def test_an_interruption(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatc
     assert dobo("validate").code == 130
 
 
-def test_a_store_that_is_none(dobo: Dobo, sales: Path) -> None:
-    (sales / ".dobo").mkdir()
-    (sales / ".dobo" / "store.db").write_bytes(b"this is no database" * 100)
-    result = dobo("ls", "projects")
-    assert result.code in (1, 6)
-    assert "STORE_UNAVAILABLE" in result.err
-
-
 # --- colours
 
 

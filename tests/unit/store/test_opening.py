@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import sqlite3
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -9,11 +12,12 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from dobonomodo.problems import Rejected, RunFailed
-from dobonomodo.problems.store import InvalidStoreUrl, StoreUnavailable
+from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid, StoreUnavailable
 from dobonomodo.store import open_store
 from dobonomodo.store.format import FORMAT, MIGRATIONS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -74,3 +78,109 @@ def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
     assert isinstance(failure.value.problem, StoreUnavailable)
     assert "psycopg" in failure.value.problem.reason
     assert failure.value.problem.store == "postgresql://u@host/db"
+
+
+def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:
+    """Alembic knows one migration per process, however many threads migrate."""
+    threads, rounds = 4, 12
+    barrier = threading.Barrier(threads)
+
+    def make(thread: int) -> None:
+        for number in range(rounds):
+            barrier.wait(timeout=300)
+            url = f"sqlite:///{number}-{thread}.db"
+            with closing(open_store(url, root=tmp_path)) as store:
+                assert store.list_runs() == ()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(make, thread) for thread in range(threads)]:
+            done.result(timeout=300)
+    assert len(list(tmp_path.iterdir())) == threads * rounds
+
+
+def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
+    threads, rounds = 4, 6
+    barrier = threading.Barrier(threads)
+
+    def make(_thread: int) -> None:
+        for number in range(rounds):
+            barrier.wait(timeout=300)
+            with closing(open_store(f"sqlite:///{number}.db", root=tmp_path)) as store:
+                assert store.list_runs() == ()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(make, thread) for thread in range(threads)]:
+            done.result(timeout=300)
+    assert len(list(tmp_path.iterdir())) == rounds
+
+
+def _make_store(path: Path) -> None:
+    open_store(f"sqlite:///{path}", root=path.parent).close()
+
+
+def _execute(path: Path, statement: str) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(statement)
+        connection.commit()
+
+
+def _truncate(path: Path) -> None:
+    _make_store(path)
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def _overwrite_pages(path: Path) -> None:
+    _make_store(path)
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+
+
+def _change(statement: str) -> Callable[[Path], None]:
+    def change(path: Path) -> None:
+        _make_store(path)
+        _execute(path, statement)
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        pytest.param(lambda path: path.touch(), StoreFault.EMPTY, id="empty"),
+        pytest.param(lambda path: path.write_bytes(b"quarterly figures" * 999), StoreFault.FOREIGN, id="text"),
+        pytest.param(lambda path: _execute(path, "CREATE TABLE bookmarks (a)"), StoreFault.FOREIGN, id="foreign"),
+        pytest.param(_truncate, StoreFault.DAMAGED, id="cut off"),
+        pytest.param(_overwrite_pages, StoreFault.DAMAGED, id="overwritten"),
+        pytest.param(_change("DELETE FROM dobo_format"), StoreFault.DAMAGED, id="no format"),
+        pytest.param(_change("UPDATE dobo_format SET version_num = '0001x'"), StoreFault.DAMAGED, id="unknown format"),
+        pytest.param(_change("UPDATE dobo_format SET version_num = '0000'"), StoreFault.DAMAGED, id="format 0000"),
+        pytest.param(_change("DROP TABLE dobo_format"), StoreFault.DAMAGED, id="no table of the format"),
+        pytest.param(_change("DROP TABLE dobo_run"), StoreFault.DAMAGED, id="no table of runs"),
+        pytest.param(lambda path: path.mkdir(), StoreFault.FOLDER, id="folder"),
+    ],
+)
+def test_a_file_that_is_not_a_store_is_refused_and_left_alone(
+    tmp_path: Path, make: Callable[[Path], None], fault: StoreFault
+) -> None:
+    path = tmp_path / "store.db"
+    make(path)
+    content = path.read_bytes() if path.is_file() else None
+    with pytest.raises(RunFailed) as failure:
+        open_store("sqlite:///store.db", root=tmp_path)
+    problem = failure.value.problem
+    assert isinstance(problem, StoreInvalid)
+    assert (problem.fault, problem.store) == (fault, f"sqlite:///{path}")
+    assert problem.hint()
+    assert not failure.value.retry_helps
+    assert (path.read_bytes() if path.is_file() else None) == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_store_that_is_damaged_while_it_is_open(tmp_path: Path) -> None:
+    with closing(open_store("sqlite:///store.db", root=tmp_path)) as store:
+        path = tmp_path / "store.db"
+        path.write_bytes(path.read_bytes()[:4096] + b"\xff" * 40960)
+        with pytest.raises(RunFailed) as failure:
+            store.list_runs()
+    assert isinstance(failure.value.problem, StoreInvalid)
+    assert failure.value.problem.fault is StoreFault.DAMAGED
