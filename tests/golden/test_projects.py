@@ -15,7 +15,9 @@ import pytest
 from dobonomodo.problems import Problem
 from dobonomodo.problems.operation import (
     OPERATION_PROBLEMS,
+    DatasetCycle,
     DestinationReason,
+    InputDatasetNotFound,
     InvalidDestination,
     PeriodNotRunnable,
     ProjectNotRunnable,
@@ -176,6 +178,10 @@ CASES: dict[str, Case] = {
 }
 
 WHEN_RUN: dict[str, Problem] = {
+    "a project that reads its own result": DatasetCycle(dataset_id="balances", projects=("closing", "closing")),
+    "a run before the one it builds on": InputDatasetNotFound(
+        dataset_id="balances", registered_by=("closing",), period="2026-01"
+    ),
     "a project that was deactivated": ProjectNotRunnable(project_id="monthly-sales", status="inactive"),
     "a project in conflict": ProjectNotRunnable(project_id="monthly-sales", status="conflict"),
     "a closed period": PeriodNotRunnable(period="2026-01", status="closed"),

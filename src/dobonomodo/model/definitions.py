@@ -10,7 +10,7 @@ from dobonomodo.model.calendar import Calendar
 from dobonomodo.model.dataset import Dataset, check_columns_exist
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Document, Places, load_documents
-from dobonomodo.model.project import Project, Salvaged
+from dobonomodo.model.project import REGISTER, Project, Salvaged
 from dobonomodo.model.resolver import ANY_LEVEL, Resolver
 from dobonomodo.model.workspace import Workspace
 from dobonomodo.problems import Problem, Source, Span, in_order
@@ -203,6 +203,11 @@ def _check_references(drafts: Iterable[_Draft]) -> Iterator[Problem]:
     ids_by_kind: dict[type[Entity], tuple[str, ...]] = {
         kind: tuple(draft.id for draft in drafts if draft.kind is kind and draft.id) for kind in ENTITIES
     }
+
+    registered = (
+        part.text() or "" for draft in drafts if draft.kind is Project for part in draft.places.find(REGISTER)
+    )
+    ids_by_kind[Dataset] += tuple(registered)
 
     def check(kind: type[Entity], places: Places, *path: str | int) -> Iterator[Problem]:
         wanted = places.text(*path)

@@ -124,6 +124,15 @@ class Places:
         part = self.at(*path)
         return part.node.value if part is not None and isinstance(part.node.value, str) else None
 
+    def find(self, key: str) -> Iterator[Places]:
+        """The texts under a key, at any depth."""
+        for name in self.keys:
+            part = self.at(name)
+            if part is not None:
+                yield from [part] if name == key and part.text() is not None else part.find(key)
+        for element in self.elements():
+            yield from element.find(key)
+
     def span(self, *path: Step) -> Span | None:
         """The place of a value, of what is around it if it is not there, or None outside of any text."""
         if not path:

@@ -14,6 +14,9 @@ from dobonomodo.model.value import Count, Filled, Id, Text, is_identifier
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue
 
+REGISTER = "register_as_dataset"
+"""The argument by which an operation makes its rows a dataset."""
+
 
 class Project(Entity):
     """A recipe. Its operations are in the order of `seq`, whatever the order they were written in."""

@@ -187,6 +187,9 @@ class Context:
             alias=alias,
             operation=self.operation.ref if self.operation else None,
             registered=known.registered if isinstance(table, Table) else None,
+            registered_by=known.registered_by if isinstance(table, Table) else (),
+            planned=known.planned,
+            place=at.span() if at is not None else None,
         )
         found = self.resolution.resolve(use, self.project, dataset)
         self.blocked = self.blocked or found.blocked

@@ -11,7 +11,7 @@ from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.schema import Column, DataType, TemporalMode
 from dobonomodo.plan.system import SYNONYMS, TEMPORAL, system_columns
-from dobonomodo.problems import OperationRef
+from dobonomodo.problems import OperationRef, Span
 
 Role = Literal["input", "lookup", "join", "append"]
 
@@ -26,6 +26,10 @@ class KnownDataset:
     """Where its rows are, if an output registered it."""
     has_period: bool = False
     """Whether its stored rows carry ``_period`` although its temporal mode does not say so."""
+    registered_by: tuple[str, ...] = ()
+    """The projects that will register it, where none has yet."""
+    planned: bool = False
+    """Whether nothing but the plan of such a project says that there is this dataset."""
 
 
 class Datasets(Protocol):
@@ -83,6 +87,16 @@ class DatasetUse:
     resolver_id: str | None = None
     locations: tuple[Location, ...] = ()
     registered: Mapping[str, Any] | None = None
+    registered_by: tuple[str, ...] = ()
+    """The projects that must run before there are rows to read, if they are not found otherwise."""
+    planned: bool = False
+    place: Span | None = None
+    """Where the project names it."""
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether its rows are still to be registered."""
+        return bool(self.registered_by) and self.registered is None and not self.locations and self.resolver_id is None
 
     @property
     def seq(self) -> int | None:

@@ -38,6 +38,7 @@ def _describe_use(use: DatasetUse) -> dict[str, Any]:
         "temporal_mode": use.temporal_mode,
         "resolver": use.resolver_id,
         "locations": [str(location) for location in use.locations],
+        "registered_by": list(use.registered_by) if use.is_awaited else [],
         "columns": {name: str(kind) for name, kind in use.columns.items()},
     }
 
@@ -110,7 +111,9 @@ def render_plan(plan: Plan, run: RunFacts | None = None, *, which: str | None = 
 def _read_row(use: DatasetUse) -> tuple[str, ...]:
     shown = f"as {use.alias or use.table}"
     where = ", ".join(str(location) for location in use.locations)
-    if not where:
+    if use.is_awaited:
+        where = f"not there before a run of {' or '.join(use.registered_by)}"
+    elif not where:
         where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
     return (use.role, f"{use.dataset_id} v{use.version}", shown, f"operation {use.seq}" if use.seq else "", where)
 

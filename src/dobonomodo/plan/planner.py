@@ -30,7 +30,7 @@ from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import SYNONYMS, TEMPORAL
 from dobonomodo.problems import Problem, in_order
 from dobonomodo.problems.definition import UnknownReference
-from dobonomodo.problems.formula import TypeMismatch
+from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
 from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
 
 if TYPE_CHECKING:
@@ -273,8 +273,12 @@ def _lookup_conditions(
     for number, condition in enumerate(lookup.join_conditions):
         left = rows.columns.spelling(condition.source_column)
         right = columns.spelling(condition.target_column)
+        if right is None:
+            span = dataset.places.span("lookups", position, "join_conditions", number, "target_column")
+            name, known = condition.target_column, tuple(columns)
+            ctx.report(UnknownColumn(name=name, known=known, qualifier=lookup.alias, span=span))
         if left is None or right is None:
-            continue  # reported where the dataset is defined
+            continue  # the source column is checked where the dataset is defined
         one, other = rows.columns[left], columns[right]
         common = unify((one, other))
         if common is None:

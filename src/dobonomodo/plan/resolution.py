@@ -58,9 +58,11 @@ class Resolution:
         """The project's override, else the dataset's resolver, else where it was registered, else the default (R-081)."""
         override = project.resolver_overrides.get(dataset.id)
         chosen = override or dataset.resolver_id
-        if chosen is None and use.registered is not None:
+        if chosen is None and (use.registered is not None or use.planned):
             return Resolved(None)
         chosen = chosen or self.default_resolver
+        if chosen is None and use.registered_by:
+            return Resolved(None)
         if chosen in self.broken:
             return Resolved(chosen, blocked=True)
         resolver = self.resolvers.get(chosen) if chosen is not None else None

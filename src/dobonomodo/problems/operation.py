@@ -167,15 +167,31 @@ class DatasetMissing(Problem):
     disabled: bool = False
     version: int | None = None
     """The version that was asked for, where there are others."""
+    registered_by: tuple[str, ...] = ()
+    """The projects that register it, none of which has run yet."""
+    inactive: bool = False
+    """Whether they must be activated before they run."""
+    period: str | None = None
+    """The period that they must run for."""
 
     def message(self) -> str:
+        if self.registered_by:
+            return f"dataset `{self.dataset_id}` does not exist yet: {self._makers()} registers it and has not run"
         if self.version is not None:
             return f"dataset `{self.dataset_id}` has no version {self.version}"
         if self.disabled:
             return f"dataset `{self.dataset_id}` has no active version"
         return f"there is no dataset `{self.dataset_id}`"
 
+    def _makers(self) -> str:
+        return f"project {' or '.join(f'`{each}`' for each in self.registered_by)}"
+
     def hint(self) -> str | None:
+        if self.registered_by:
+            first = self.registered_by[0]
+            period = f" --period {self.period}" if self.period else " --period PERIOD"
+            activate = f"`dobo activate {first}`, then " if self.inactive else ""
+            return f"run it first: {activate}`dobo run {first}{period}`"
         if self.version is not None:
             return "leave the version out for the latest"
         if self.disabled:
@@ -221,6 +237,28 @@ class JoinVersionNotFound(VersionMissing):
 
     code: ClassVar[str] = "JOIN_VERSION_NOT_FOUND"
     example: ClassVar[Example] = Example("dataset_id: customers\ndataset_version: 9", "dataset_id: customers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatasetCycle(Problem):
+    """A project reads, directly or through other projects, the dataset that it registers itself, and no file declares it."""
+
+    code: ClassVar[str] = "DATASET_CYCLE"
+    example: ClassVar[Example] = Example(
+        "project: {id: closing, input_dataset_id: balances, ...}   # an output has register_as_dataset: balances",
+        "dataset: {id: balances, main_table: ...}   # declared in datasets/",
+    )
+
+    dataset_id: str
+    projects: tuple[str, ...]
+    """The way from the project that registers the dataset back to it; each reads what the next one registers."""
+
+    def message(self) -> str:
+        way = " -> ".join(f"`{each}`" for each in self.projects)
+        return f"dataset `{self.dataset_id}` is made from itself: {way}, each project reads what the next registers"
+
+    def hint(self) -> str | None:
+        return f"declare dataset `{self.dataset_id}` with its columns in `datasets/`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -667,6 +705,7 @@ OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
     JoinDatasetNotFound,
     JoinVersionNotFound,
     InputDatasetNotFound,
+    DatasetCycle,
     EmptyProjection,
     DuplicateOutputColumn,
     InvalidDestination,

@@ -16,12 +16,20 @@ from dobonomodo.formula import RunFacts
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
 from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
+from dobonomodo.plan.chain import Chain, find_makers
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
+from dobonomodo.plan.reading import check_awaited
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, RunFailed, Source, in_order
 from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
 from dobonomodo.problems.listing import Problems
-from dobonomodo.problems.operation import DatasetMissing, PeriodNotRunnable, ProjectNotRunnable, ResolverNotFound
+from dobonomodo.problems.operation import (
+    DatasetMissing,
+    InputDatasetNotFound,
+    PeriodNotRunnable,
+    ProjectNotRunnable,
+    ResolverNotFound,
+)
 from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 
@@ -397,15 +405,16 @@ class Workspace:
         own = self._definitions
         for places in (*(each.places for each in own.resolvers.values()), *own.broken.get("resolver", {}).values()):
             found.extend(check_resolver(places))
-        datasets = _Datasets(own, self._existing_store, sandbox=self._existing_sandbox_store)
+        datasets = self._draft_datasets()
         for project in own.projects.values():
-            found.extend(self._plan(project, datasets).problems)
+            found.extend(datasets.chain.planned(project).problems)
         for project, uncertain_from in own.salvaged:
             found.extend(
                 self._plan(
                     project, datasets, uncertain_from=NEVER if uncertain_from is None else uncertain_from
                 ).problems
             )
+        found.extend(datasets.chain.problems)
         return Problems(in_order(_once(found)))
 
     def require_sound(self) -> None:
@@ -438,8 +447,8 @@ class Workspace:
         if live is not None:
             if to_run and live.status != "active":
                 raise Rejected([ProjectNotRunnable(project_id=project_id, status=live.status)])
-            project, datasets = self._recorded_project(live), _Datasets(None, lambda: self.store)
-            definitions = self._recorded_definitions()
+            project, definitions = self._recorded_project(live), self._recorded_definitions()
+            datasets = self._recorded_datasets(definitions)
             planned = self._plan(project, datasets, period=found, definitions=definitions)
         else:
             if to_run and (status := self._resting_status(project_id)) is not None:
@@ -447,11 +456,13 @@ class Workspace:
             self._require_readable(project_id)
             project = self._find(self._definitions.projects, "project", project_id)
             definitions = self._definitions
-            datasets = _Datasets(definitions, self._existing_store, count=True, sandbox=self._existing_sandbox_store)
+            datasets = self._draft_datasets(count=True)
             planned = self._plan(project, datasets, period=found)
         if planned.plan is None:
             failed = any(problem.severity == "error" for problem in planned.problems)
             raise Rejected(in_order([*self._load_problems, *planned.problems]) if failed else self.problems())
+        if to_run and (awaited := self._awaited(planned.plan, period=found.identifier, draft=live is None)):
+            raise Rejected(in_order(awaited))
         version = live.version if live is not None else None
         status = live.status if live is not None else "draft"
         return PlannedRun(planned.plan, planned.problems, facts, found, version, status, datasets, definitions)
@@ -484,6 +495,51 @@ class Workspace:
             datasources=own.datasources,
             uncertain_from=uncertain_from,
         )
+
+    def _awaited(self, plan: Plan, *, period: str | None = None, draft: bool = False) -> tuple[Problem, ...]:
+        """What a plan reads before a run has registered it; results of drafts are seen by drafts only."""
+        active = None if draft else [live.id for live in self.store.list_live_projects()]
+        return tuple(check_awaited(plan, period, active=active))
+
+    def _makers(self) -> Mapping[str, Sequence[str]]:
+        """The datasets that the projects in the files register, with those projects."""
+        projects = self._definitions.projects.values()
+        return find_makers((project.id, spec.arguments) for project in projects for spec in project.operations)
+
+    def _draft_datasets(self, *, count: bool = False) -> _Datasets:
+        """What the files define and the projects in them register, over what is stored."""
+        own = self._definitions
+        return _Datasets(
+            own,
+            self._existing_store,
+            count=count,
+            sandbox=self._existing_sandbox_store,
+            chain=lambda datasets: Chain(
+                self._makers(),
+                project=own.projects.__getitem__,
+                plan=lambda project: self._plan(project, datasets),
+                stored=datasets.find_stored,
+                unreadable=own.broken.get("project", {}).values(),
+            ),
+        )
+
+    def _recorded_datasets(self, definitions: Definitions) -> _Datasets:
+        """What is recorded, and what the recorded projects register: the live version of each, else the newest."""
+
+        def make_chain(datasets: _Datasets) -> Chain:
+            recorded = {each.id: each for each in self.store.list_definitions("project")}
+            recorded |= {each.id: each for each in self.store.list_live_projects()}
+            operations = [
+                (each.id, spec["arguments"]) for each in recorded.values() for spec in each.document["operations"]
+            ]
+            return Chain(
+                find_makers(operations),
+                project=lambda name: self._recorded_project(recorded[name]),
+                plan=lambda project: self._plan(project, datasets, definitions=definitions),
+                stored=datasets.find_stored,
+            )
+
+        return _Datasets(None, lambda: self.store, chain=make_chain)
 
     def _recorded_definitions(self) -> Definitions:
         """Resolvers and datasources as they were last applied; what the files say since then is draft."""
@@ -607,8 +663,9 @@ class Workspace:
             newest = self.store.get_active_version("dataset", live.activation.pin.dataset) if live.activation else None
             if newest is None or live.activation is None or newest.version == live.activation.pin.version:
                 continue
-            recorded = _Datasets(None, lambda: self.store)
-            planned = self._plan(self._recorded_project(live), recorded, definitions=self._recorded_definitions())
+            definitions = self._recorded_definitions()
+            datasets = self._recorded_datasets(definitions)
+            planned = self._plan(self._recorded_project(live), datasets, definitions=definitions)
             conflicts = find_conflicts(planned.plan, load_recorded(newest, Dataset)) if planned.plan else ()
             if not conflicts:
                 continue
@@ -651,7 +708,11 @@ class Workspace:
             if kind == "project":
                 row["live_version"] = live[name].version if name in live else None
             rows.append(row)
-        return rows
+        planned = (
+            [name for name in self._makers() if name not in own and name not in recorded] if kind == "dataset" else []
+        )
+        rows += [{"id": name, "name": name, "version": None, "status": "planned", "changed": False} for name in planned]
+        return sorted(rows, key=lambda row: str(row["id"]))
 
     def describe(self, name: str) -> dict[str, Any]:
         """All about the project, dataset or other definition of this id."""
@@ -665,6 +726,10 @@ class Workspace:
             found["versions"] = [_describe_version(version) for version in versions]
             found["definition"] = entity.document() if entity is not None else dict(versions[-1].document)
             return found
+        if makers := self._makers().get(name):
+            found = {"kind": "dataset", "id": name, "versions": [], "registered_by": makers}
+            planned = self._draft_datasets().find(name)
+            return found if planned is None else {**found, "definition": planned.dataset.document()}
         known = [row["id"] for kind in ("project", "dataset") for row in self.listing(kind)]
         raise Rejected([NotDefined(kind="project or dataset", id=name, known=tuple(known))])
 
@@ -681,10 +746,13 @@ class Workspace:
             raise Rejected([NotApplied(kind="project", id=project_id)])
         wanted = dataset_version if dataset_version is not None else project.input_dataset_version
         pinned = project.model_copy(update={"input_dataset_version": wanted})
-        recorded = _Datasets(None, lambda: self.store)
-        planned = self._plan(pinned, recorded, definitions=self._recorded_definitions())
+        definitions = self._recorded_definitions()
+        planned = self._plan(pinned, self._recorded_datasets(definitions), definitions=definitions)
         if planned.plan is None:
             raise Rejected(planned.problems)
+        missing = [each for each in self._awaited(planned.plan) if isinstance(each, InputDatasetNotFound)]
+        if missing:
+            raise Rejected(missing)
         pin = Pin(planned.plan.input.dataset_id, planned.plan.input.version)
         return self.store.activate(
             project_id, newest.version, fingerprint=newest.fingerprint, pin=pin, at=now(), by=who()
@@ -746,11 +814,18 @@ class _Datasets:
         *,
         count: bool = False,
         sandbox: Callable[[], Store | None] = lambda: None,
+        chain: Callable[[_Datasets], Chain],
     ) -> None:
         self._definitions = definitions
         self._open = store
         self._count = count
         self._open_sandbox = sandbox
+        self._make_chain = chain
+
+    @cached_property
+    def chain(self) -> Chain:
+        """What the projects register, as planned."""
+        return self._make_chain(self)
 
     @cached_property
     def _store(self) -> Store | None:
@@ -766,7 +841,7 @@ class _Datasets:
         own = (*files.datasets, *files.broken.get("dataset", {})) if files is not None else ()
         stores = [store for store in (self._store, self._sandbox) if store is not None]
         recorded = [version for store in stores for version in store.list_definitions("dataset")]
-        return tuple(dict.fromkeys([*own, *(version.id for version in recorded)]))
+        return tuple(dict.fromkeys([*own, *(version.id for version in recorded), *self.chain.ids()]))
 
     def versions(self, dataset_id: str) -> Sequence[int]:
         recorded = self._store.list_versions("dataset", dataset_id) if self._store is not None else ()
@@ -775,25 +850,48 @@ class _Datasets:
         return numbers if own is None else sorted({*numbers, self._number(own)})
 
     def is_broken(self, dataset_id: str) -> bool:
-        return self._definitions is not None and dataset_id in self._definitions.broken.get("dataset", {})
+        if self._definitions is not None and dataset_id in self._definitions.broken.get("dataset", {}):
+            return True
+        return self.chain.is_broken(dataset_id) and not self.versions(dataset_id)
 
     def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
+        """A version that is stored or declared; where there is none, what a project will register (C-93)."""
+        known = self._find_stored(dataset_id, version)
+        if known is None and version is None and not self.versions(dataset_id):
+            return self.chain.find(dataset_id)
+        return known
+
+    def find_stored(self, dataset_id: str) -> Dataset | None:
+        """A dataset that is known without the plans of projects."""
+        known = self._find_stored(dataset_id, None)
+        return known.dataset if known is not None else None
+
+    def _find_stored(self, dataset_id: str, version: int | None) -> KnownDataset | None:
         own = self._own(dataset_id)
+        makers = self.chain.makers(dataset_id)
+        if (own is None or makers) and (found := self._registered(dataset_id, version, own)) is not None:
+            return _known(found)
         if (
             own is not None
             and own.status == "active"
             and version in (None, self._number(own, needed=version is not None))
         ):
-            return KnownDataset(own, self._number(own))
+            return KnownDataset(own, self._number(own), registered_by=makers)
         found = self._recorded(self._store, dataset_id, version, own) if self._store is not None else None
-        if found is None and self._sandbox is not None and own is None:
-            found = self._recorded(self._sandbox, dataset_id, version, own)
-        if found is None:
-            return None
-        registered = found.location
-        return KnownDataset(
-            load_recorded(found, Dataset), found.version, registered=registered, has_period=_has_period(registered)
-        )
+        return _known(found, makers) if found is not None else None
+
+    def _registered(self, dataset_id: str, version: int | None, own: Dataset | None) -> Version | None:
+        """A version that a run registered; without a number the newest, unless a resolver is declared (C-83)."""
+        for store in (self._store, self._sandbox):
+            if store is None:
+                continue
+            if version is not None:
+                found = store.get_version("dataset", dataset_id, version=version)
+            else:
+                found = _newest_registered(store, dataset_id, own)
+            if found is not None and found.location is not None:
+                return found
+        return None
 
     def _recorded(self, store: Store, dataset_id: str, version: int | None, own: Dataset | None) -> Version | None:
         if version is not None:
@@ -814,6 +912,26 @@ class _Datasets:
         if newest is None:
             return 1
         return newest.version if newest.fingerprint == dataset.fingerprint() else newest.version + 1
+
+
+def _newest_registered(store: Store, dataset_id: str, own: Dataset | None) -> Version | None:
+    """The newest active version that a run registered; None where the dataset is declared with a resolver."""
+    newest = store.get_active_version("dataset", dataset_id)
+    if newest is None or (own.resolver_id if own is not None else newest.document.get("resolver_id")) is not None:
+        return None
+    if newest.location is not None:
+        return newest
+    versions = reversed(store.list_versions("dataset", dataset_id))
+    return next((each for each in versions if each.location is not None and each.status == "active"), None)
+
+
+def _known(version: Version, makers: tuple[str, ...] = ()) -> KnownDataset:
+    location = version.location
+    dataset = load_recorded(version, Dataset)
+    waiting = makers if location is None else ()
+    return KnownDataset(
+        dataset, version.version, registered=location, has_period=_has_period(location), registered_by=waiting
+    )
 
 
 def _describe_version(version: Version) -> dict[str, Any]:

@@ -77,7 +77,7 @@ class Output(Entity):
     def _check_registration(self, rows: Rows, columns: tuple[str, ...], chosen: Typed, ctx: Context) -> None:
         """A dataset has business columns; in period mode, rows without a period are never found again."""
         span = ctx.arguments.span("register_as_dataset")
-        if columns and all(is_system(name) for name in columns):
+        if rows.certain and columns and all(is_system(name) for name in columns):
             ctx.report(EmptyProjection(registered=True, span=span))
         for name in columns:
             if name.startswith("_") and not is_system(name):

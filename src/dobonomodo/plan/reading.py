@@ -1,0 +1,49 @@
+"""What can be said about the readings of a plan once the period of a run is known."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from dobonomodo.plan.dataset import DatasetUse, Role
+from dobonomodo.plan.planner import Plan
+from dobonomodo.problems import Problem
+from dobonomodo.problems.operation import (
+    AppendDatasetNotFound,
+    DatasetMissing,
+    InputDatasetNotFound,
+    JoinDatasetNotFound,
+    ResolverNotFound,
+)
+
+_MISSING: dict[Role, type[DatasetMissing]] = {
+    "input": InputDatasetNotFound,
+    "lookup": JoinDatasetNotFound,
+    "join": JoinDatasetNotFound,
+    "append": AppendDatasetNotFound,
+}
+
+
+def check_awaited(plan: Plan, period: str | None, *, active: Collection[str] | None = None) -> Iterator[Problem]:
+    """Datasets that are read before any run has registered them (C-93).
+
+    ``active``: the projects whose results this one sees, where a draft's are not enough.
+    """
+    for use in plan.uses:
+        if not use.is_awaited:
+            continue
+        others = tuple(each for each in use.registered_by if each != plan.project.id)
+        if others:
+            yield _missing(use, others, period, inactive=active is not None and not set(others) & set(active))
+        else:
+            yield ResolverNotFound(dataset_id=use.dataset_id, span=use.place, operation=use.operation)
+
+
+def _missing(use: DatasetUse, makers: tuple[str, ...], period: str | None, *, inactive: bool) -> Problem:
+    return _MISSING[use.role](
+        dataset_id=use.dataset_id,
+        registered_by=makers,
+        inactive=inactive,
+        period=period,
+        span=use.place,
+        operation=use.operation,
+    )
