@@ -438,3 +438,19 @@ def test_row_ids_are_all_different(ledger: Ledger, keyed: bool) -> None:
         assert len({row["_row_id"] for row in rows}) == len(rows), suffix
         assert all(UUID.fullmatch(row["_row_id"]) for row in rows), suffix
     assert all(row["own"] == row["_row_id"] for row in found["-early"] if row["_operation_seq"] == 0)
+
+
+def test_a_chain_of_drafts_runs_in_order(ledger: Ledger) -> None:
+    """C-93: the second project is refused before the first has run, and names it."""
+    ledger.add("consumer", CONSUMER.format(suffix="", version=""))
+    assert ledger.open().problems() == ()
+    with pytest.raises(Rejected) as refused:
+        ledger.run("consume")
+    problems: Any = refused.value.problems
+    assert [(each.code, each.registered_by, each.period) for each in problems] == [
+        ("INPUT_DATASET_NOT_FOUND", ("close",), "2026-01"),
+        ("APPEND_001", ("close",), "2026-01"),
+    ]
+    assert not (ledger.root / ".dobo/runs").exists()
+    assert ledger.run("close").status == "completed"
+    assert ledger.run("consume").outputs["consumed"].rows == 6
