@@ -25,6 +25,7 @@ HIDDEN = ".dobo-data"
 KEY = "run_period"
 MANIFEST = "manifest.json"
 KEPT = "kept"
+REPLACED = "replaced"
 GRACE_SECONDS = 3600
 """How long replaced data stay, for readers that have begun to read them."""
 
@@ -135,13 +136,7 @@ class FolderTarget:
             if mode == "append" and before is not None:
                 commits = [*self._commits(before), commit]
                 _link_files(before / "data", self.data)
-            manifest = {
-                "period": self.period,
-                "files": own,
-                "commits": [each.document() for each in commits],
-                "columns": list(self.columns),
-            }
-            _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
+            self._write_manifest(commits, own=own)
             for path in self.data.iterdir():
                 _sync(path)
             _sync(self.data)
@@ -155,13 +150,26 @@ class FolderTarget:
             fresh.replace(self._link)
             _sync(self.folder)
             if before is not None and before != self._version:
-                (before / "replaced").touch()
+                (before / REPLACED).touch()
             self._sweep(since)
+
+    def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str]) -> None:
+        """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere."""
+        manifest = {
+            "period": self.period,
+            "folder": os.path.relpath(self.data, self.folder),
+            "files": sorted(path.name for path in self.data.iterdir()),
+            "own_files": list(own),
+            "commits": [each.document() for each in commits],
+            "columns": list(self.columns),
+        }
+        _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
 
     def own_files(self) -> list[str]:
         """The files that this output wrote, without those that it was appended to."""
         manifest: dict[str, Any] = json.loads((self._version / MANIFEST).read_text())
-        return list(manifest["files"])
+        # Manifests of earlier versions list these alone.
+        return list(manifest.get("own_files", manifest["files"]))
 
     def all_data(self) -> list[Path]:
         """The data of every period as it stands, and a promise to keep them: a registered dataset reads them later."""
@@ -209,10 +217,25 @@ class FolderTarget:
         for version in _entries(self._store):
             if not version.is_dir() or version.resolve() in current or (version / KEPT).exists():
                 continue
-            replaced = version / "replaced"
-            age = replaced.stat().st_mtime if replaced.exists() else version.stat().st_mtime + 23 * GRACE_SECONDS
-            if age < limit:
+            if _is_obsolete(version, limit=limit):
                 shutil.rmtree(version, ignore_errors=True)
+
+
+def _is_obsolete(version: Path, *, limit: float) -> bool:
+    """Whether a version that is not read any more was replaced before the limit, or given up a day before it."""
+    replaced = version / REPLACED
+    if replaced.exists():
+        return replaced.stat().st_mtime < limit
+    if (version / MANIFEST).exists():
+        # Its successor was killed before it could say when it replaced it. Readers have an hour from now on.
+        replaced.touch()
+        return False
+    return _last_change(version) + 23 * GRACE_SECONDS < limit
+
+
+def _last_change(version: Path) -> float:
+    """When something was last written into a folder; the folder's own time does not tell of folders in it."""
+    return max(path.lstat().st_mtime for path in (version, *version.rglob("*")))
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -1,0 +1,133 @@
+"""A folder as a destination: the list of its files for readers, and what is removed when."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN, Commit, FolderTarget
+
+PERIOD = "2026-01"
+NOW = time.time()
+
+
+def target(folder: Path, run: str) -> FolderTarget:
+    return FolderTarget(folder, ".csv", PERIOD, run, 10, ("id",))
+
+
+def publish(folder: Path, run: str, *, mode: str = "replace", since: float = NOW) -> Path:
+    """Publish one file; gives the folder that holds the version."""
+    output = target(folder, run)
+    data = output.start()
+    data.mkdir()
+    (data / f"{run}.csv").write_text(f"id\n{run}\n")
+    output.publish(Commit(run, 10, 1, run), mode=mode, since=since)
+    return data.parent
+
+
+def age(path: Path, seconds: float) -> None:
+    os.utime(path, (NOW - seconds, NOW - seconds))
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """As the docs say: in one read, through the link."""
+    with open(f"{folder}/run_period={PERIOD}/../manifest.json") as file:
+        found: dict[str, Any] = json.load(file)
+        return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "out"
+
+
+class TestManifest:
+    def test_it_lists_the_files_by_paths_that_stay(self, folder: Path) -> None:
+        publish(folder, "run-1")
+        before = read_manifest(folder)
+        publish(folder, "run-2")
+        after = read_manifest(folder)
+        texts = [
+            [(folder / found["folder"] / name).read_text() for name in found["files"]] for found in (before, after)
+        ]
+        assert texts == [["id\nrun-1\n"], ["id\nrun-2\n"]]
+        assert HIDDEN in before["folder"]
+
+    def test_it_lists_what_was_appended_to_as_well(self, folder: Path) -> None:
+        publish(folder, "run-1", mode="append")
+        publish(folder, "run-2", mode="append")
+        found = read_manifest(folder)
+        assert found["files"] == ["run-1.csv", "run-2.csv"]
+        assert [(folder / found["folder"] / name).is_file() for name in found["files"]] == [True, True]
+        assert [commit["run"] for commit in found["commits"]] == ["run-1", "run-2"]
+        assert target(folder, "run-2").own_files() == ["run-2.csv"]
+
+    def test_one_of_an_earlier_version_is_understood(self, folder: Path) -> None:
+        version = publish(folder, "run-1")
+        path = version / "manifest.json"
+        document = json.loads(path.read_text())
+        del document["own_files"], document["folder"]
+        path.write_text(json.dumps(document))
+        assert target(folder, "run-1").own_files() == ["run-1.csv"]
+
+
+class TestSweep:
+    def test_replaced_data_stay_for_an_hour(self, folder: Path) -> None:
+        first = publish(folder, "run-1")
+        publish(folder, "run-2")
+        age(first / "replaced", GRACE_SECONDS - 300)
+        publish(folder, "run-3")
+        assert first.exists()
+        age(first / "replaced", GRACE_SECONDS + 300)
+        publish(folder, "run-4")
+        assert not first.exists()
+
+    def test_what_was_replaced_since_the_run_started_stays(self, folder: Path) -> None:
+        """It may be what the run reads."""
+        first = publish(folder, "run-1")
+        publish(folder, "run-2")
+        age(first / "replaced", 2 * GRACE_SECONDS)
+        publish(folder, "run-3", since=NOW - 3 * GRACE_SECONDS)
+        assert first.exists()
+        publish(folder, "run-4", since=NOW - GRACE_SECONDS)
+        assert not first.exists()
+
+    def test_the_hour_begins_when_a_replacement_is_noticed(self, folder: Path) -> None:
+        """A run that was killed right after it had replaced data could not note when."""
+        first = publish(folder, "run-1")
+        publish(folder, "run-2")
+        (first / "replaced").unlink()
+        age(first, 100 * GRACE_SECONDS)
+        publish(folder, "run-3")
+        assert first.exists()
+        age(first / "replaced", GRACE_SECONDS + 300)
+        publish(folder, "run-4")
+        assert not first.exists()
+
+    def test_what_was_never_published_goes_after_a_day(self, folder: Path) -> None:
+        publish(folder, "run-1")
+        late, early = (target(folder, run).start().parent for run in ("killed-late", "killed-early"))
+        age(late, 23 * GRACE_SECONDS)
+        age(early, 25 * GRACE_SECONDS)
+        working = target(folder, "working").start()
+        working.mkdir()
+        age(working.parent, 25 * GRACE_SECONDS)
+        publish(folder, "run-2")
+        assert (late.exists(), early.exists(), working.exists()) == (True, False, True)
+
+    def test_what_is_read_now_and_what_is_kept_stay(self, folder: Path) -> None:
+        first = publish(folder, "run-1")
+        target(folder, "run-1").all_data()
+        second = publish(folder, "run-2")
+        for path in (first, first / "replaced", second):
+            age(path, 1000 * GRACE_SECONDS)
+        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, ("id",))
+        other.start().mkdir()
+        other.publish(Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
+        assert first.exists()
+        assert second.exists()
