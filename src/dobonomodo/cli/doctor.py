@@ -209,6 +209,7 @@ def _check_writing(root: Path) -> Finding:
 
 
 def _check_store(workspace: Workspace) -> Finding:
+    workspace.require_settings()
     url = workspace.settings.store
     path = url.removeprefix("sqlite:///")
     if path != url and not (workspace.root / path).exists():
@@ -226,7 +227,7 @@ def _check_secret(source: DataSource, root: Path) -> Finding:
 
     check = f"secret of {source.id}"
     try:
-        find_secret(source.credential_ref, root=root, datasource=source.id)
+        find_secret(source.credential_ref, root=root, owner=f"datasource `{source.id}`")
     except Rejected as rejected:
         problem = rejected.problems[0]
         return Finding(check, "failed", problem.message(), problem.hint())

@@ -105,6 +105,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command; the exit code tells how it went, and no traceback is shown without --debug."""
     from dobonomodo.problems import Rejected, RunFailed
+    from dobonomodo.problems.package import find_missing_package
 
     Settings.reset()
     try:
@@ -124,8 +125,8 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
             complain(traceback.format_exc())
-        if _is_surroundings(error):
-            complain(str(error))
+        if isinstance(error, ImportError) and (missing := find_missing_package(error)) is not None:
+            refuse(arguments, [missing.problem])
             return Exit.ENVIRONMENT
         complain(f"dobo has a bug: {type(error).__name__}: {error}")
         complain("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
@@ -137,13 +138,6 @@ def run(arguments: list[str]) -> int:
 def _all_commands() -> Callable[..., object]:
     """All commands; put together once, which takes longer than most of them."""
     return typer.main.get_command(app)
-
-
-def _is_surroundings(error: Exception) -> bool:
-    """Whether Java or Spark is missing or set up in a way that cannot work."""
-    from dobonomodo.engine import JavaMissing, SessionConflict, SettingRefused, SparkMissing
-
-    return isinstance(error, JavaMissing | SparkMissing | SettingRefused | SessionConflict)
 
 
 _CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD"})

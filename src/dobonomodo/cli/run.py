@@ -164,15 +164,22 @@ def verify(
 
 
 def _session(master: str | None, remote: str | None, settings: list[str] | None) -> SessionOptions:
+    from dobonomodo.model.secret import address_holds_secret, is_reference, is_secret_key, setting_holds_secret
+    from dobonomodo.model.workspace import TOKEN_VARIABLE
     from dobonomodo.workspace import SessionOptions
 
     if master is not None and remote is not None:
         usage_error("--master and --remote exclude each other")
+    for flag, address in (("--master", master), ("--remote", remote)):
+        if address is not None and address_holds_secret(address):
+            usage_error(f"{flag} holds a secret, which other users can see; give it to Spark in {TOKEN_VARIABLE}")
     conf = {}
     for setting in settings or ():
         name, equal, value = setting.partition("=")
         if not equal or not name:
-            usage_error(f"`{setting}` is not of the form name=value")
+            usage_error("--spark-conf needs the form name=value")
+        if setting_holds_secret(value) or (is_secret_key(name) and not is_reference(value)):
+            usage_error(f"the setting `{name}` holds a secret, which other users can see; write {name}=env://NAME")
         conf[name] = value
     return SessionOptions(master, remote, conf)
 

@@ -9,6 +9,8 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
+from dobonomodo.problems.package import require_modules
+
 MONTHS = {"2026-01": (date(2026, 1, 1), 31), "2026-02": (date(2026, 2, 1), 28)}
 
 ORDERS = {"2026-01": 48_731, "2026-02": 51_269}
@@ -128,6 +130,7 @@ def _money(cents: int) -> Decimal:
 
 
 def _parquet(rows: Sequence[Mapping[str, object]], **columns: str) -> bytes:
+    require_modules(["pyarrow"])
     import pyarrow as pa
     import pyarrow.parquet as pq
 

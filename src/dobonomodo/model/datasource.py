@@ -1,19 +1,20 @@
 """A datasource: how to reach a store of data, without the secret that opens it."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny, model_validator
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
-from dobonomodo.model.secret import holds_secret, is_secret_key
+from dobonomodo.model.secret import find_secrets, is_plain_address
 from dobonomodo.model.shape import ChosenBy
 from dobonomodo.model.value import Expected, Filled, Flag, Id, Text
 from dobonomodo.problems import Problem
-from dobonomodo.problems.definition import InvalidValue, SecretInDefinition
+from dobonomodo.problems.definition import InvalidValue
 
+_SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
 _CREDENTIAL_REFERENCE = re.compile(r"env://[A-Za-z_][A-Za-z0-9_]*|file://\S+")
 
 
@@ -90,7 +91,9 @@ class DataSource(Entity):
         """No secrets in the open, and a reference that can be followed."""
         options = places.at("options")
         if options is not None:
-            yield from _find_secrets(options, "options")
+            yield from (secrets := tuple(find_secrets(options, "options")))
+            if not secrets and places.text("type") == "database":
+                yield from _check_address(options)
         reference = places.text("credential_ref")
         if reference is not None and not _CREDENTIAL_REFERENCE.fullmatch(reference):
             yield InvalidValue(
@@ -102,16 +105,14 @@ class DataSource(Entity):
             )
 
 
-def _find_secrets(places: Places, key: str) -> Iterator[Problem]:
-    for name in places.keys:
-        part = places.at(name)
-        if part is None:
-            continue
-        if is_secret_key(name) and not part.is_mapping:
-            yield SecretInDefinition(key=name, span=places.key_span(name))
-        else:
-            yield from _find_secrets(part, name)
-    for element in places.elements():
-        yield from _find_secrets(element, key)
-    if holds_secret(places.text() or ""):
-        yield SecretInDefinition(key=key, span=places.span())
+def _check_address(options: Places) -> Iterable[Problem]:
+    """One form of address, which cannot be read in two ways; no other kind of database is taken for PostgreSQL."""
+    url = options.text("url")
+    if url is not None and url.strip() and not (_SCHEME.match(url) and is_plain_address(url)):
+        yield InvalidValue(
+            key="url",
+            expected="the address of a PostgreSQL database",
+            found="this text",
+            advice="write `postgresql://user@host:5432/database`; special characters as `%` and two digits",
+            span=options.span("url"),
+        )

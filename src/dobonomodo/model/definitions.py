@@ -43,6 +43,10 @@ class Definitions:
     """What a workspace defines, by kind and id. Definitions with problems are not among them."""
 
     workspace: Workspace = field(default_factory=Workspace)
+    has_workspace: bool = False
+    """Whether a document describes the workspace; it is all defaults otherwise."""
+    lacks_workspace: bool = False
+    """Whether a document describes the workspace and could not be loaded."""
     datasources: Mapping[str, DataSource] = field(default_factory=dict)
     resolvers: Mapping[str, Resolver] = field(default_factory=dict)
     calendars: Mapping[str, Calendar] = field(default_factory=dict)
@@ -93,6 +97,8 @@ def load_definitions(sources: Iterable[Source]) -> tuple[Definitions, tuple[Prob
     first_workspace = next(iter(_of_kind(drafts, Workspace).values()), None)
     definitions = Definitions(
         workspace=first_workspace or Workspace(),
+        has_workspace=first_workspace is not None,
+        lacks_workspace=any(draft.kind is Workspace and draft.entity is None for draft in drafts),
         datasources=_of_kind(drafts, DataSource),
         resolvers=_of_kind(drafts, Resolver),
         calendars=_of_kind(drafts, Calendar),

@@ -7,7 +7,7 @@ definition has no use for (tags, recursion) and what is far too large is refused
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, NoReturn, cast
@@ -15,7 +15,15 @@ from typing import Any, NoReturn, cast
 import yaml
 
 from dobonomodo.model.scalar import Scalar, UnusableNumberError, decode_scalar, locate_characters, resolve_plain
-from dobonomodo.model.secret import mask_secrets
+from dobonomodo.model.secret import (
+    address_holds_secret,
+    cover,
+    holds_secret,
+    is_masked_key,
+    is_reference,
+    mask_secrets,
+    setting_holds_secret,
+)
 from dobonomodo.problems import Passage, Problem, Source, Span, in_order
 from dobonomodo.problems.definition import DuplicateKey, LimitExceeded, YamlFeature, YamlSyntax, YamlUnsupported
 
@@ -233,15 +241,52 @@ def load_documents(source: Source) -> tuple[tuple[Document, ...], tuple[Problem,
         return (), unprintable
     # What the parser reads differently from YAML 1.2 and JSON is kept from it, at no change of length.
     parsed = _SURROGATES.sub(r"\\ufffd\\ufffd", source.text).translate(_OTHER_BREAKS)
+    documents, problems = _compose_all(source.text, parsed, shown)
+    hidden = [place for document in documents for place in _find_secret_places(document.places.node, shown.text)]
+    if hidden:
+        shown = Source(source.name, cover(shown.text, hidden))
+        documents, problems = _compose_all(source.text, parsed, shown)
+    return documents, problems
+
+
+def _compose_all(text: str, parsed: str, shown: Source) -> tuple[tuple[Document, ...], tuple[Problem, ...]]:
     documents: list[Document] = []
     problems: list[Problem] = []
     for start, end in _split_documents(parsed):
-        composer = _Composer(source.text, parsed[start:end], shown=shown, base=start)
+        composer = _Composer(text, parsed[start:end], shown=shown, base=start)
         root = composer.compose()
         problems += composer.problems
         if root is not None:
             documents.append(Document(Places(root, shown), len(documents), not composer.problems))
     return tuple(documents), in_order(problems)
+
+
+_HOLDS_SECRET_BY_KEY = {
+    "url": address_holds_secret,
+    "store": address_holds_secret,
+    "remote": address_holds_secret,
+    "conf": setting_holds_secret,
+    "options": setting_holds_secret,
+}
+"""How a secret is looked for behind a key and all that is below it; elsewhere a text may be a formula or prose."""
+
+
+def _find_secret_places(
+    node: Node, shown: str, key: str = "", look: Callable[[str], bool] = holds_secret
+) -> Iterator[tuple[int, int]]:
+    """The values that hold a secret and still show it, such as those that are only seen when YAML is decoded."""
+    match node.value:
+        case dict():
+            for name, entry in node.value.items():
+                yield from _find_secret_places(entry.value, shown, name, _HOLDS_SECRET_BY_KEY.get(name, look))
+        case tuple():
+            for element in node.value:
+                yield from _find_secret_places(element, shown, key, look)
+        case str() | int() | Decimal() if node.start >= 0 and not is_reference(str(node.value)):
+            written = shown[node.start : node.end].strip("'\"")
+            still_shows = is_masked_key(key) or "\\" in written or "\n" in written or look(written)
+            if still_shows and set(written) != {"*"} and (is_masked_key(key) or look(str(node.value))):
+                yield node.start, node.end
 
 
 def _find_unprintable(text: str, shown: Source) -> Iterator[Problem]:

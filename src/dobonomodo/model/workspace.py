@@ -7,43 +7,65 @@ from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
+from dobonomodo.model.secret import find_secrets
 from dobonomodo.model.value import Filled, Id, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue, UnknownReference
 
 DEFAULT_STORE = "sqlite:///.dobo/store.db"
 DEFAULT_SANDBOX = ".dobo/sandbox"
+_STORE_PASSWORD = "give it to PostgreSQL in PGPASSWORD or in the file ~/.pgpass"
+TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+"""Where the client of a Spark Connect server looks for its token."""
+_SERVER_TOKEN = f"give it to Spark in {TOKEN_VARIABLE}"
+_REFERENCE = "write `env://NAME` or `file://path` in its place"
 
 
 class SparkSettings(Entity):
     """How Spark is reached and set up."""
 
+    refuses_secrets: ClassVar[bool] = True
+
     master: Filled | None = Field(default=None, description="Where Spark runs: local[*], spark://..., yarn.")
     remote: Filled | None = Field(default=None, description="A Spark Connect server instead: sc://host:15002.")
-    conf: dict[str, Setting] = Field(default_factory=dict, description="Settings of the Spark session.")
+    conf: dict[str, Setting] = Field(
+        default_factory=dict,
+        description="Settings of the Spark session; a secret as `env://NAME` or `file://path`.",
+    )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """One way to reach Spark."""
+        """One way to reach Spark, and no secrets."""
         if places.get("master") is not None and places.get("remote") is not None:
             yield InvalidValue(
                 key="remote", expected="no `master` beside it", found="both", span=places.key_span("remote")
             )
+        yield from find_secrets(places.without("conf"), "spark", advice=_SERVER_TOKEN)
+        if (conf := places.at("conf")) is not None:
+            yield from find_secrets(conf, "conf", references=True, advice=_REFERENCE)
 
 
 class Environment(Entity):
     """What is different in one installation; what is left out is as in the workspace."""
+
+    refuses_secrets: ClassVar[bool] = True
 
     store: Filled | None = Field(default=None, description="The store to use instead.")
     sandbox: Filled | None = Field(default=None, description="The sandbox to use instead.")
     default_resolver: Id | None = Field(default=None, description="The default resolver to use instead.")
     spark: SparkSettings | None = Field(default=None, description="Spark settings to use instead, one by one.")
 
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """No secrets; those of Spark's settings are found there."""
+        return find_secrets(places.without("spark"), "environment", advice=_STORE_PASSWORD)
+
 
 class Workspace(Entity):
     """A folder of definitions and its surroundings."""
 
     kind: ClassVar[str] = "workspace"
+    refuses_secrets: ClassVar[bool] = True
 
     name: Filled | None = Field(default=None, description="What people call it.")
     description: Text | None = Field(default=None, description="What it is for.")
@@ -54,6 +76,12 @@ class Workspace(Entity):
     environments: dict[str, Environment] = Field(
         default_factory=dict, description="What differs between installations, by name; chosen with --env."
     )
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """No secrets; those of environments and of Spark's settings are found there."""
+        own = places.without("spark").without("environments")
+        return find_secrets(own, "workspace", advice=_STORE_PASSWORD)
 
     def in_environment(self, name: str | None) -> Loaded["Workspace"]:
         """The workspace as it is in one of its environments; unchanged for None."""

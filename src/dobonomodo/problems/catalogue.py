@@ -17,6 +17,7 @@ from dobonomodo.problems.formula import (
     WrongArity,
 )
 from dobonomodo.problems.operation import OPERATION_PROBLEMS
+from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.problem import Problem
 from dobonomodo.problems.run import RUN_PROBLEMS
 from dobonomodo.problems.store import STORE_PROBLEMS
@@ -39,6 +40,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *RUN_PROBLEMS,
     *STORE_PROBLEMS,
     *WORKSPACE_PROBLEMS,
+    PackageMissing,
 )
 
 

@@ -324,12 +324,14 @@ class SecretInDefinition(Problem):
     )
 
     key: str
+    advice: str | None = None
 
     def message(self) -> str:
         return f"`{self.key}` holds a secret"
 
     def hint(self) -> str | None:
-        return "take it out, change it where it was used, and name where to find it: `credential_ref: env://NAME`"
+        where = self.advice or "name where to find it: `credential_ref: env://NAME`"
+        return f"delete it here, change it where it was used, and {where}"
 
 
 class OperationReason(StrEnum):

@@ -120,18 +120,36 @@ class SparkFailed(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkUnavailable(Problem):
+    """Spark cannot be started: there is no Java that it runs on, or it is set up in a way that cannot work."""
+
+    code: ClassVar[str] = "SPARK_UNAVAILABLE"
+    example: ClassVar[Example] = Example("a machine without Java", "pip install 'dobonomodo[java]'")
+
+    reason: str
+    remedy: str | None = None
+
+    def message(self) -> str:
+        return f"Spark cannot start: {self.reason}"
+
+    def hint(self) -> str | None:
+        return self.remedy or "`dobo doctor` checks what Spark needs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialNotFound(Problem):
-    """A datasource refers to a secret that is not there."""
+    """A datasource, or a setting of Spark, refers to a secret that is not there."""
 
     code: ClassVar[str] = "CREDENTIAL_NOT_FOUND"
     example: ClassVar[Example] = Example("credential_ref: env://PASWORD", "credential_ref: env://WAREHOUSE_PASSWORD")
 
-    datasource: str
+    owner: str
+    """What refers to it, such as "datasource `warehouse`"."""
     reference: str
     reason: str
 
     def message(self) -> str:
-        return f"the credential `{self.reference}` of datasource `{self.datasource}` {self.reason}"
+        return f"the credential `{self.reference}` of {self.owner} {self.reason}"
 
     def hint(self) -> str | None:
         return "set the variable, or put the secret into the file, before the run"
@@ -261,6 +279,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     AppendDataLoad,
     OutputWrite,
     SparkFailed,
+    SparkUnavailable,
     CredentialNotFound,
     InputChanged,
     RunHeld,

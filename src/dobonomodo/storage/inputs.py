@@ -273,7 +273,7 @@ def open_database(source: DataSource, *, root: Path) -> Database:
     """How to reach the database of a datasource, with its secret."""
     if not isinstance(source.options, DatabaseOptions):
         raise AssertionError("checked before")
-    password = find_secret(source.credential_ref, root=root, datasource=source.id)
+    password = find_secret(source.credential_ref, root=root, owner=f"datasource `{source.id}`")
     return Database(source.options.url, source.options.schema_name, password)
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError,
 from sqlalchemy.pool import NullPool
 
 from dobonomodo.problems import InternalError, Rejected, RunFailed
+from dobonomodo.problems.package import missing_package
 from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid, StoreUnavailable
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Database:
                 self._engine = _create_postgresql(bare, password=next(iter(self._secrets), None))
         except OSError as error:
             raise self.unreachable(error) from error
-        except ModuleNotFoundError as error:
-            raise self._unavailable(f"the package `{error.name}` is not installed") from error
+        except ImportError as error:
+            raise missing_package(["psycopg"]) from error
 
     def __repr__(self) -> str:
         return f"Database({self.name!r})"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import RunFacts
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
+from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
@@ -30,6 +31,7 @@ from dobonomodo.problems.operation import (
     ProjectNotRunnable,
     ResolverNotFound,
 )
+from dobonomodo.problems.package import POSTGRESQL, SPARK, require_modules
 from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 
@@ -102,6 +104,7 @@ class Workspace:
             known = tuple(self._definitions.workspace.environments)
             raise Rejected([EnvironmentNotFound(name=environment or "", known=known)])
         self.settings = loaded.value
+        """The defaults, where the file that says otherwise has errors: then nothing is read or written by them."""
         self._store: Store | None = None
 
     @classmethod
@@ -151,6 +154,7 @@ class Workspace:
         planned = self.plan(
             project_id, period=period, started_at=started_at, draft=draft, override_closed=override_closed, to_run=True
         )
+        self._require_spark(spark, session)
         plan, facts = planned.plan, planned.facts
         valid_on = as_of or facts.period_start
         own = planned.definitions
@@ -200,6 +204,7 @@ class Workspace:
         from dobonomodo.runs import restore_snapshot
 
         record = self._find_run(run_id)
+        self._require_spark(spark, session)
         restored = restore_snapshot(record.snapshot)
         data = self._data(record.id, restored)
         runner = self._runner(listener)
@@ -221,11 +226,12 @@ class Workspace:
         session: SessionOptions | None = None,
     ) -> tuple[RunView, tuple[Problem, ...]]:
         """Whether the outputs of a run are still what it recorded; with ``replay``, whether computing again gives the same."""
+        view = self.find_run(run_id)
+        self._require_spark(spark, session)
         from dobonomodo.engine.engine import SparkEngine
         from dobonomodo.runs import restore_snapshot
         from dobonomodo.workspace.running import Discard
 
-        view = self.find_run(run_id)
         restored = restore_snapshot(view.snapshot)
         engine_session = self._session(spark, session)
         engine = SparkEngine(engine_session)
@@ -310,6 +316,7 @@ class Workspace:
             found = {name: version.location}
         else:
             found = {table: output.location for table, output in self.find_run(name).outputs.items()}
+        require_modules(POSTGRESQL if any(each["kind"] == "database" for each in found.values()) else ["pyarrow"])
         sources = self._definitions.datasources
         return {
             table: sample_rows(location, rows, root=self.root, datasources=sources) for table, location in found.items()
@@ -349,6 +356,9 @@ class Workspace:
 
         sandbox = self._definitions.datasources.get(self.settings.sandbox) or self._sandbox_folder
         draft = restored.status == "draft"
+        into = sandbox.type if draft and not isinstance(sandbox, Path) else "folder" if draft else None
+        if "database" in _kinds_of_storage(restored.plan, into=into):
+            require_modules(POSTGRESQL)
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / restored.plan.project.id
         return RunData(
@@ -369,18 +379,38 @@ class Workspace:
     def _session(
         self, spark: SparkSession | None, options: SessionOptions | None, *, input_bytes: int | None = None
     ) -> SparkSession:
-        from dobonomodo.engine import adapt_session, open_session
+        from dobonomodo.engine import adapt_session
+        from dobonomodo.workspace.session import open_spark
 
         if spark is not None:
             return adapt_session(spark)
         settings, chosen = self.settings.spark, options or SessionOptions()
         own = chosen.master is not None or chosen.remote is not None
-        return open_session(
+        return open_spark(
             master=chosen.master if own else settings.master,
             remote=chosen.remote if own else settings.remote,
-            conf={**{name: str(value) for name, value in settings.conf.items()}, **chosen.conf},
+            conf=self._conf(options),
             input_bytes=input_bytes,
         )
+
+    def _require_spark(self, spark: SparkSession | None, options: SessionOptions | None) -> None:
+        """Refuse to begin where Spark is not installed, or a secret that it needs is not there."""
+        require_modules(SPARK)
+        if spark is None:
+            self._conf(options)
+
+    def _conf(self, options: SessionOptions | None) -> dict[str, str]:
+        """The settings of Spark. A secret is only referred to, and looked up now."""
+        from dobonomodo.storage.secret import find_secret
+
+        settings = {**self.settings.spark.conf, **(options.conf if options is not None else {})}
+        hidden = {name for name, value in settings.items() if is_secret_key(name) and is_reference(value)}
+        return {
+            name: (find_secret(value, root=self.root, owner=f"setting `{name}`") or "")
+            if name in hidden
+            else str(value)
+            for name, value in settings.items()
+        }
 
     @property
     def _sandbox_folder(self) -> Path:
@@ -511,7 +541,7 @@ class Workspace:
         own = self._definitions
         return _Datasets(
             own,
-            self._existing_store,
+            self._store_to_check,
             count=count,
             sandbox=self._existing_sandbox_store,
             chain=lambda datasets: Chain(
@@ -611,14 +641,30 @@ class Workspace:
     @property
     def store(self) -> Store:
         """The store of the workspace, made if it is not there."""
+        self.require_settings()
         if self._store is None:
             from dobonomodo.store import open_store
 
             self._store = open_store(self.settings.store, root=self.root)
         return self._store
 
+    def _has_settings(self) -> bool:
+        """Whether the settings are those of the workspace, and not the defaults in place of some that could not be read."""
+        own = self._definitions
+        return not own.lacks_workspace and (own.has_workspace or not any(map(_is_error_of_file, self._load_problems)))
+
+    def require_settings(self) -> None:
+        """Raise with every problem where the file of the workspace could not be read: its defaults are not what it says."""
+        if not self._has_settings():
+            raise Rejected(self.problems())
+
+    def _store_to_check(self) -> Store | None:
+        """The store that checking may look into; what keeps it from being known is reported as a problem of its own."""
+        return self._existing_store() if self._has_settings() else None
+
     def _existing_store(self) -> Store | None:
         """The store, unless it was never made."""
+        self.require_settings()
         path = self.settings.store.removeprefix("sqlite:///")
         # Where this user may not look, opening the store says so.
         with suppress(OSError):
@@ -980,6 +1026,20 @@ def find_root(folder: Path) -> Path:
         if (candidate / FILE).is_file():
             return candidate
     raise Rejected([WorkspaceNotFound(folder=str(folder), exists=start.exists())])
+
+
+def _kinds_of_storage(plan: Plan, *, into: str | None) -> set[str]:
+    """What a run reads and writes; ``into`` is what the sandbox of a draft is."""
+    read = {location.kind for use in plan.uses for location in use.locations}
+    registered = {use.registered["kind"] for use in plan.uses if use.registered is not None and not use.locations}
+    written = {step.lowered.write.destination.kind for step in plan.steps if step.lowered.write is not None}
+    return read | registered | ({into} if into is not None else written)
+
+
+def _is_error_of_file(problem: Problem) -> bool:
+    if isinstance(problem, UnreadableFile):
+        return problem.path == FILE
+    return problem.severity == "error" and problem.span is not None and problem.span.source.name == FILE
 
 
 def _read_files(root: Path) -> tuple[list[Source], list[Problem]]:

@@ -197,7 +197,16 @@ def test_a_driver_that_is_missing(dobo: Dobo, sales: Path, monkeypatch: pytest.M
 
 @pytest.mark.usefixtures("java")
 def test_a_store_that_cannot_be_reached(dobo: Dobo, sales: Path) -> None:
-    change(sales, "dobo.yaml", "name: sales", 'name: sales, store: "postgresql://dobo:hunter2@127.0.0.1:1/dobo"')
+    change(sales, "dobo.yaml", "name: sales", 'name: sales, store: "postgresql://dobo@127.0.0.1:1/dobo"')
+    result = dobo("doctor", "--json")
+    assert result.code == 6
+    assert _by_check(result.document)["store"]["status"] == "failed"
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("address", ["postgresql://dobo:hunter2@127.0.0.1:1/dobo", "host=127.0.0.1 password=hunter2"])
+def test_a_store_with_a_secret_in_its_address(dobo: Dobo, sales: Path, address: str) -> None:
+    change(sales, "dobo.yaml", "name: sales", f'name: sales, store: "{address}"')
     result = dobo("doctor", "--json")
     found = _by_check(result.document)
     assert result.code == 6

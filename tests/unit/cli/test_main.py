@@ -225,6 +225,63 @@ def test_an_interruption(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatc
     assert dobo("validate").code == 130
 
 
+# --- a workspace that cannot be read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "workspace: {name: sales, store: 'postgresql://me:hunter2@host/db'}",
+        "workspace: {name: sales, sandbox: 5}",
+        "workspace: {name: [sales}",
+        "workspace: {name: sales, environments: {prod: {spark: {conf: {spark.ssl.keyPassword: hunter2}}}}}",
+    ],
+)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("ls", "projects"),
+        ("apply", "--yes"),
+        ("plan", "monthly-sales", "-p", "2026-01"),
+        ("run", "monthly-sales", "-p", "2026-01"),
+        ("runs", "list"),
+        ("validate",),
+    ],
+    ids=" ".join,
+)
+def test_defaults_do_not_take_the_place_of_settings_that_could_not_be_read(
+    dobo: Dobo, sales: Path, text: str, command: tuple[str, ...]
+) -> None:
+    (sales / "dobo.yaml").write_text(text)
+    result = dobo(*command)
+    assert (result.code, result.out) == (1, "")
+    assert "hunter2" not in result.err
+    assert not (sales / ".dobo").exists()
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ("--spark-conf", "spark.hadoop.fs.s3a.secret.key=hunter2"),
+        ("--spark-conf", "spark.hadoop.fs.s3a.secret.key:hunter2"),
+        ("--spark-conf", "spark.driver.extraJavaOptions=-Dx.password=hunter2"),
+        ("--remote", "sc://host/;token=hunter2"),
+    ],
+)
+def test_secrets_on_the_command_line(dobo: Dobo, sales: Path, flags: tuple[str, str]) -> None:
+    result = dobo("run", "monthly-sales", "-p", "2026-01", *flags)
+    assert (result.code, result.out) == (2, "")
+    assert result.err
+    assert "hunter2" not in result.err
+
+
+def test_a_secret_that_a_setting_of_spark_refers_to_is_missing(dobo: Dobo, sales: Path) -> None:
+    setting = "spark.hadoop.fs.s3a.secret.key=env://NOT_THERE_AT_ALL"
+    result = dobo("run", "monthly-sales", "-p", "2026-01", "--json", "--spark-conf", setting)
+    assert result.code == 2
+    assert result.codes == ["CREDENTIAL_NOT_FOUND"]
+
+
 # --- colours
 
 

@@ -12,7 +12,8 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 
 from dobonomodo.problems import Rejected, RunFailed
-from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid, StoreUnavailable
+from dobonomodo.problems.package import PackageMissing
+from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid
 from dobonomodo.store import open_store
 from dobonomodo.store.format import FORMAT, MIGRATIONS
 
@@ -75,9 +76,9 @@ def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(RunFailed) as failure:
         open_store("postgresql://u:hush-hush@host/db", root=tmp_path)
-    assert isinstance(failure.value.problem, StoreUnavailable)
-    assert "psycopg" in failure.value.problem.reason
-    assert failure.value.problem.store == "postgresql://u@host/db"
+    assert isinstance(failure.value.problem, PackageMissing)
+    assert (failure.value.problem.modules, failure.value.problem.extras) == (("psycopg",), ("postgresql",))
+    assert "hush-hush" not in str(failure.value)
 
 
 def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""Packages that only some commands need: which extra brings which, and what is said where one is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import ClassVar
+
+from dobonomodo.problems.faults import RunFailed
+from dobonomodo.problems.problem import Example, Problem, listed
+
+EXTRA_BY_MODULE = {
+    "pyspark": "spark",
+    "py4j": "spark",
+    "pyarrow": "spark",
+    "grpc": "connect",
+    "grpc_status": "connect",
+    "google": "connect",
+    "pandas": "connect",
+    "zstandard": "connect",
+    "psycopg": "postgresql",
+    "adbc_driver_manager": "postgresql",
+    "adbc_driver_postgresql": "postgresql",
+}
+"""By module, the extra of this package that brings it."""
+
+SPARK = ("pyspark", "pyarrow")
+POSTGRESQL = ("psycopg", "adbc_driver_manager", "adbc_driver_postgresql", "pyarrow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PackageMissing(Problem):
+    """A command needs Python packages that are not installed. Checking and planning need none of them."""
+
+    code: ClassVar[str] = "PACKAGE_MISSING"
+    example: ClassVar[Example] = Example("pip install dobonomodo", "pip install 'dobonomodo[spark]'")
+
+    modules: tuple[str, ...]
+    extras: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"this needs {listed(self.modules)}, which {'is' if len(self.modules) == 1 else 'are'} not installed"
+
+    def hint(self) -> str | None:
+        return f"pip install 'dobonomodo[{','.join(self.extras)}]'"
+
+
+def require_modules(names: Iterable[str]) -> None:
+    """Raise where modules are not installed; all that are missing are named at once. Imports none of them."""
+    missing = tuple(name for name in dict.fromkeys(names) if not _is_installed(name))
+    if missing:
+        raise missing_package(missing)
+
+
+def missing_package(names: Iterable[str]) -> RunFailed:
+    """The failure of a command that needs modules which are not installed."""
+    names = tuple(names)
+    extras = tuple(dict.fromkeys(EXTRA_BY_MODULE[name] for name in names))
+    return RunFailed(PackageMissing(modules=names, extras=extras), retry_helps=True)
+
+
+def find_missing_package(error: ImportError) -> RunFailed | None:
+    """What a failed import means, if it is one of a package that an extra brings."""
+    name = (error.name or "").partition(".")[0]
+    return missing_package([name]) if name in EXTRA_BY_MODULE else None
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
