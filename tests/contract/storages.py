@@ -32,6 +32,7 @@ from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged, key_of
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import FolderTarget
 
 if TYPE_CHECKING:
@@ -104,13 +105,14 @@ class Storage:
 
     # --- through the doors of the product
 
-    def outputs(self, *, run: str = "run-1", period: str = PERIOD) -> Outputs:
+    def outputs(self, *, run: str = "run-1", period: str = PERIOD, fence: int = 1) -> Outputs:
         return Outputs(
             root=self.root,
             datasources={self.source.id: self.source},
             folder=self.root / ".dobo" / "runs" / run,
             period=period,
             run=run,
+            fence=Fence("store", "project", period, fence),
             started=time.time(),
         )
 

@@ -1177,7 +1177,7 @@ class TestFolderDestinations:
             os.utime(mark, (long_ago, long_ago))
         folder.put(rows("more"), SIMPLE, run="run-4")
         assert sorted(path.name for path in store.iterdir() if path.is_dir()) == [
-            f"{PERIOD}~run-{number}-{SEQ}" for number in (1, 3, 4)
+            f"{PERIOD}~run-{number}-{SEQ}-1" for number in (1, 3, 4)
         ]
 
     def test_appending_does_not_change_what_was_there_before(self, folder: Storage) -> None:
@@ -1186,7 +1186,7 @@ class TestFolderDestinations:
         folder.put(rows("b", start=2), SIMPLE, run="run-2", mode="append")
         assert folder.inputs().find_changes(pinned, listing=False) == ()
         ((before,),) = pinned.values()
-        assert [Path(file.path).parent.parent.name for file in before.files] == [f"{PERIOD}~run-1-{SEQ}"] * 2
+        assert [Path(file.path).parent.parent.name for file in before.files] == [f"{PERIOD}~run-1-{SEQ}-1"] * 2
 
     def test_where_an_output_is_can_be_moved_with_the_workspace(self, folder: Storage) -> None:
         found = folder.put(rows("a"), SIMPLE)

@@ -11,8 +11,10 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
+from functools import partial
 from itertools import chain, product
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -240,8 +242,8 @@ class TestText:
         store.change_period(name, name, to=CLOSED, start=OPEN, at=AT, by=name)
         assert list(store.list_periods(name)) == [name]
         assert [entry.by for entry in store.list_period_history(name, name)] == [name]
-        lease = store.take_lease(name, name, holder=name, at=AT, expires_at=LATER)
-        assert store.take_lease(name, name, holder="other", at=AT, expires_at=LATER) == Held(lease)  # type: ignore[arg-type]
+        lease = store.take_lease(name, name, token=name, holder=name, at=AT)
+        assert store.take_lease(name, name, token="other", holder="other", at=AT) == Held(lease)  # type: ignore[arg-type]
 
     def test_ids_that_look_alike_are_different(self, store: Store) -> None:
         apply(store, *(define(name) for name in HURTFUL))
@@ -586,17 +588,43 @@ class TestRuns:
 
     def test_a_run_that_lost_its_lease_cannot_change_its_record(self, store: Store) -> None:
         store.put_run(RUN)
-        old = take(store, holder="run-1")
-        take(store, holder="run-2", at=LATER)
+        old = take(store, token="run-1")
+        take_over(store, old, token="run-2")
         failure = failed(
             lambda: store.change_run_status("run-1", before="pending", after="running", at=LATER, lease=old)
         )
         assert failure.problem.code == "LEASE_LOST"
         assert store.get_run("run-1") == RUN
 
+    def test_a_run_that_lost_its_lease_records_nothing_new(self, store: Store) -> None:
+        old = take(store, token="run-1")
+        take_over(store, old, token="run-2")
+        register = partial(store.register, define("out"), location={}, origin="run-1/10", at=AT, by="ann", lease=old)
+        for call in (partial(store.put_run, RUN, lease=old), register):
+            assert failed(call).problem.code == "LEASE_LOST"
+        assert store.get_run("run-1") is None
+        assert store.list_versions("dataset", "out") == ()
 
-def take(store: Store, *, holder: str = "run-1", at: datetime = AT, period: str = "2026-01") -> Lease:
-    taken = store.take_lease("sales", period, holder=holder, at=at, expires_at=at + timedelta(minutes=1))
+    def test_the_record_has_the_fence_of_its_latest_attempt(self, store: Store) -> None:
+        store.put_run(replace(RUN, fence=1))
+        first = take(store, token="first")
+        assert store.change_run_status("run-1", before="pending", after="failed", at=LATER, lease=first).fence == 1
+        second = take_over(store, first, token="second")
+        again = store.change_run_status("run-1", before="failed", after="running", at=LATER, lease=second)
+        assert (again.fence, again) == (2, store.get_run("run-1"))
+        stale = refused(lambda: store.change_run_status("run-1", before="running", after="failed", at=LATER, fence=1))
+        assert stale.code == "INVALID_TRANSITION"
+        assert store.change_run_status("run-1", before="running", after="failed", at=LATER, fence=2).fence == 2
+
+
+def take(store: Store, *, token: str = "run-1", period: str = "2026-01") -> Lease:
+    taken = store.take_lease("sales", period, token=token, holder=f"ann ({token})", at=AT)
+    assert isinstance(taken, Lease)
+    return taken
+
+
+def take_over(store: Store, lease: Lease, *, token: str) -> Lease:
+    taken = store.take_over(lease, token=token, holder=f"ann ({token})", at=LATER)
     assert isinstance(taken, Lease)
     return taken
 
@@ -605,56 +633,66 @@ class TestLeases:
     def test_one_holder_at_a_time(self, store: Store) -> None:
         lease = take(store)
         assert lease == Lease(
-            project="sales",
-            period="2026-01",
-            holder="run-1",
-            fence=1,
-            taken_at=AT,
-            expires_at=AT + timedelta(minutes=1),
+            project="sales", period="2026-01", token="run-1", holder="ann (run-1)", fence=1, renewals=0, taken_at=AT
         )
-        for holder in ("run-2", "run-1"):
-            second = store.take_lease("sales", "2026-01", holder=holder, at=AT, expires_at=LATER)
-            assert second == Held(lease)
+        for token in ("run-2", "run-1"):
+            assert store.take_lease("sales", "2026-01", token=token, holder="x", at=LATER) == Held(lease)
 
     def test_other_periods_and_projects_are_free(self, store: Store) -> None:
         take(store)
-        take(store, period="2026-02", holder="run-2")
-        assert isinstance(store.take_lease("fx", "2026-01", holder="x", at=AT, expires_at=LATER), Lease)
+        take(store, period="2026-02", token="run-2")
+        assert isinstance(store.take_lease("fx", "2026-01", token="x", holder="x", at=AT), Lease)
 
-    def test_a_lease_ends_at_its_time_and_the_fence_grows(self, store: Store) -> None:
+    def test_a_lease_that_is_taken_over_is_lost_and_the_fence_grows(self, store: Store) -> None:
         old = take(store)
-        just_before = old.expires_at - timedelta(microseconds=1)
-        held = store.take_lease("sales", "2026-01", holder="run-2", at=just_before, expires_at=LATER)
-        assert held == Held(old)
-        new = take(store, holder="run-2", at=old.expires_at)
-        assert new.fence == 2
+        new = take_over(store, old, token="run-2")
+        assert (new.fence, new.token, new.renewals) == (2, "run-2", 0)
         store.check_lease(new)
-        for call in (lambda: store.check_lease(old), lambda: store.renew_lease(old, expires_at=LATER)):
+        for call in (lambda: store.check_lease(old), lambda: store.renew_lease(old)):
             failure = failed(call)
-            assert (failure.problem.code, getattr(failure.problem, "holder", None)) == ("LEASE_LOST", "run-1")
+            assert (failure.problem.code, getattr(failure.problem, "fence", None)) == ("LEASE_LOST", 1)
+
+    def test_a_renewed_lease_is_not_taken_over(self, store: Store) -> None:
+        old = take(store)
+        renewed = store.renew_lease(old)
+        assert (renewed.fence, renewed.renewals) == (1, 1)
+        assert store.take_over(old, token="run-2", holder="x", at=LATER) == Held(renewed)
+        assert take_over(store, renewed, token="run-2").fence == 2
+
+    def test_two_that_see_the_same_lease_do_not_both_take_it(self, store: Store) -> None:
+        old = take(store)
+        new = take_over(store, old, token="run-2")
+        assert store.take_over(old, token="run-3", holder="x", at=LATER) == Held(new)
+
+    def test_a_lease_that_was_released_meanwhile_is_taken(self, store: Store) -> None:
+        old = take(store)
+        store.release_lease(old)
+        assert take_over(store, old, token="run-2").fence == 2
 
     def test_a_released_lease_is_free_and_the_fence_grows(self, store: Store) -> None:
         old = take(store)
         store.release_lease(old)
         assert failed(lambda: store.check_lease(old)).problem.code == "LEASE_LOST"
-        assert failed(lambda: store.renew_lease(old, expires_at=LATER)).problem.code == "LEASE_LOST"
-        assert take(store, holder="run-2").fence == 2
+        assert failed(lambda: store.renew_lease(old)).problem.code == "LEASE_LOST"
+        assert take(store, token="run-2").fence == 2
 
     def test_who_comes_late_releases_nothing(self, store: Store) -> None:
         old = take(store)
-        new = take(store, holder="run-2", at=LATER)
+        new = take_over(store, old, token="run-2")
         store.release_lease(old)
         store.check_lease(new)
 
-    def test_a_renewed_lease_lasts_longer(self, store: Store) -> None:
-        lease = store.renew_lease(take(store), expires_at=LATER)
-        assert (lease.expires_at, lease.fence) == (LATER, 1)
-        before = LATER - timedelta(seconds=1)
-        assert store.take_lease("sales", "2026-01", holder="b", at=before, expires_at=LATER) == Held(lease)
-
-    def test_a_late_renewal_is_fine_when_nobody_came(self, store: Store) -> None:
+    def test_a_lease_belongs_to_its_token(self, store: Store) -> None:
         lease = take(store)
-        assert store.renew_lease(lease, expires_at=LATER + timedelta(hours=1)).fence == lease.fence
+        stranger = replace(lease, token="run-2")
+        assert failed(lambda: store.check_lease(stranger)).problem.code == "LEASE_LOST"
+        store.release_lease(stranger)
+        store.check_lease(lease)
+
+    def test_a_store_keeps_its_id(self, store: Store, place: Place, tmp_path: Path) -> None:
+        with closing(place.open()) as again, closing(open_store("sqlite:///other.db", root=tmp_path)) as other:
+            assert store.id == again.id != other.id
+            assert UUID(store.id).version == 4
 
 
 class TestAtOnce:
@@ -775,6 +813,16 @@ class TestFormat:
             assert apply(store, define("orders")) == [(Action.UNCHANGED, 1)]
             store.put_run(RUN)
 
+    def test_fences_go_on_and_leases_are_free_after_an_upgrade(self, place: Place, behind: Database) -> None:
+        with closing(behind):
+            migrate(behind, to="0002")
+            with behind.writing() as connection:
+                columns = "project, period, fence, holder, taken_at, expires_at"
+                values = f"'sales', '2026-01', 7, 'ann', '{AT.isoformat()}', '{AT.isoformat()}'"
+                connection.execute(text(f"INSERT INTO dobo_lease ({columns}) VALUES ({values})"))
+        with closing(place.open()) as store:
+            assert take(store).fence == 8
+
     def test_an_upgrade_that_fails_leaves_the_old_format(self, place: Place, behind: Database) -> None:
         with closing(behind):
             migrate(behind, to="0001")
@@ -790,7 +838,7 @@ class TestFormat:
         with closing(place.open()) as store:
             take(store)
 
-    @pytest.mark.parametrize("newer", ["0003", "1000", "later"])
+    @pytest.mark.parametrize("newer", ["0004", "1000", "later"])
     def test_a_newer_store_is_refused_and_left_alone(self, place: Place, behind: Database, newer: str) -> None:
         with closing(behind):
             migrate(behind)

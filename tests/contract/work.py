@@ -6,7 +6,7 @@ import os
 import signal
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -107,7 +107,7 @@ def start_run(place: Place, number: int) -> str:
 
 def take_once(place: Place, number: int) -> Lease | Held:
     with closing(place.open()) as store:
-        return store.take_lease("p", "2026-01", holder=f"run-{number}", at=AT, expires_at=AT + timedelta(minutes=1))
+        return store.take_lease("p", "2026-01", token=f"run-{number}", holder="ann", at=AT)
 
 
 def take_and_release(place: Place, number: int, *, times: int) -> list[int]:
@@ -115,9 +115,7 @@ def take_and_release(place: Place, number: int, *, times: int) -> list[int]:
     fences: list[int] = []
     with closing(place.open()) as store:
         while len(fences) < times:
-            taken = store.take_lease(
-                "p", "2026-01", holder=f"run-{number}", at=AT, expires_at=AT + timedelta(minutes=1)
-            )
+            taken = store.take_lease("p", "2026-01", token=f"run-{number}", holder="ann", at=AT)
             if isinstance(taken, Lease):
                 store.check_lease(taken)
                 store.release_lease(taken)

@@ -160,15 +160,13 @@ class Closing:
                 raise
 
     @contextmanager
-    def waiting(self, failpoint: str) -> Iterator[subprocess.Popen[str]]:
+    def waiting(self, failpoint: str, *, at: str = NEW, **environment: str) -> Iterator[subprocess.Popen[str]]:
         """A run that waits at a failpoint; it goes on after `go`."""
         self._gate.unlink(missing_ok=True)
         waits = self._gate.with_name(f"{self._gate.name}.waiting")
         waits.unlink(missing_ok=True)
-        with self.start(*_RUN, "--started-at", NEW, failpoint=f"{failpoint}@{self._gate}") as process:
-            for _ in range(1200):
-                if waits.exists():
-                    break
+        with self.start(*_RUN, "--started-at", at, failpoint=f"{failpoint}@{self._gate}", **environment) as process:
+            while not waits.exists():
                 assert process.poll() is None, process.communicate()
                 time.sleep(0.05)
             yield process

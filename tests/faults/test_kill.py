@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -188,6 +189,37 @@ def test_a_second_run_is_refused_while_one_is_at_work(closing: Closing) -> None:
     assert closing.open().find_run(running.id).status == "cancelled"
     assert closing.command("resume", running.id).returncode == 1
     assert closing.run().returncode == 0
+
+
+@pytest.mark.parametrize("failpoint", ["output.staged:1", "output.converting:1", "publish.before:3"])
+def test_a_suspended_run_does_not_publish_over_its_successor(closing: Closing, failpoint: str) -> None:
+    """A computer that sleeps: the whole process stands still beyond its lease, its heartbeat too."""
+    short = {"DOBO_LEASE_SECONDS": "2"}
+    with closing.waiting(failpoint, at=OLD, **short) as late:
+        _suspend(late, closing.root / ".dobo" / "store.db")
+        assert closing.run(**short).returncode == 0
+        after = closing.clocks()
+        closing.go()
+        late.send_signal(signal.SIGCONT)
+        shown, _ = late.communicate()
+    assert late.returncode == 4, shown
+    assert [each["code"] for each in json.loads(shown)["problems"] if each["severity"] == "error"] == ["LEASE_LOST"]
+    assert closing.clocks() == after
+    assert all(NEW[:10] in next(iter(found)) for found in after.values())
+    lost = next(run for run in closing.open().runs() if run.started_at.isoformat().startswith(OLD[:10]))
+    assert (lost.status, lost.problems[0]["code"]) == ("failed", "LEASE_LOST")
+
+
+def _suspend(process: subprocess.Popen[str], store: Path) -> None:
+    """Stop a process at a moment at which its heartbeat does not hold the lock of the store."""
+    while True:
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with contextlib.closing(sqlite3.connect(store, timeout=0.1, isolation_level=None)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+        except sqlite3.OperationalError:
+            process.send_signal(signal.SIGCONT)
 
 
 def test_changed_inputs_are_not_resumed(closing: Closing) -> None:

@@ -140,7 +140,7 @@ def _all_commands() -> Callable[..., object]:
     return typer.main.get_command(app)
 
 
-_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD"})
+_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD", "LEASE_LOST"})
 _CONFIGURATION = frozenset(
     {
         "WORKSPACE_NOT_FOUND",

@@ -239,4 +239,5 @@ def _leave(views: list[RunView], *, as_json: bool, thing: str) -> None:
         return
     sys.stderr.flush()
     retry = any(problem.get("retry_helps") for problem in last.problems)
-    stop(Exit.ENVIRONMENT if retry else Exit.FAILURE)
+    lost = any(problem["code"] == "LEASE_LOST" for problem in last.problems)
+    stop(Exit.CONFLICT if lost else Exit.ENVIRONMENT if retry else Exit.FAILURE)

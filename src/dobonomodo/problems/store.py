@@ -109,21 +109,23 @@ class UnstorableText(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseLost(Problem):
-    """A run no longer holds its project and period: its lease ran out, and was given to another or ended."""
+    """A run no longer holds its project and period: it was suspended for too long, and another run has taken over."""
 
     code: ClassVar[str] = "LEASE_LOST"
-    example: ClassVar[Example] = Example("a run whose computer slept for an hour", "dobo resume RUN")
+    example: ClassVar[Example] = Example("a run whose computer slept for an hour", "dobo runs list")
 
     project: str
     period: str
-    holder: str
     fence: int
 
     def message(self) -> str:
-        return f"`{self.holder}` no longer holds project `{self.project}` and period `{self.period}`"
+        return (
+            f"this run no longer holds project `{self.project}` and period `{self.period}`: another run took over "
+            f"(its fencing number is higher than {self.fence})"
+        )
 
     def hint(self) -> str | None:
-        return "see `dobo runs list` for who came after, then `dobo resume` this run"
+        return "nothing of this run was published after that; `dobo runs list` shows the run that took over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

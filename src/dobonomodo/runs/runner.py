@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.formula import RunFacts, Type
@@ -15,21 +13,23 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.failpoint import reach
-from dobonomodo.problems.run import InputChanged, ResumeRefused, RunCancelled, RunHeld, RunInterrupted
+from dobonomodo.problems.run import InputChanged, ResumeRefused, RunCancelled, RunInterrupted
+from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
 from dobonomodo.runs.record import RunView, view_run
+from dobonomodo.runs.resume import find_successor
 from dobonomodo.runs.snapshot import Restored
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
     from dobonomodo.store import Lease, Run, Store
 
-LEASE_SECONDS = 60
-HEARTBEAT_SECONDS = 5
-"""How often a run says that it is alive, and looks whether it was cancelled."""
-
 
 class Data(Protocol):
     """The rows that a run reads and writes."""
+
+    def hold(self, fence: int) -> None:
+        """Work under a fencing number from now on: destinations refuse lower ones than they have seen."""
+        ...
 
     def pin(self) -> Mapping[str, Any]:
         """Find and check what there is to read now; gives it as plain data."""
@@ -67,8 +67,8 @@ class Data(Protocol):
         """Where a published output is."""
         ...
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
-        """Make a published output a dataset, once; gives its version."""
+    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
+        """Make a published output a dataset, once and only while the lease is held; gives its version."""
         ...
 
     def clear(self) -> None:
@@ -128,7 +128,7 @@ class Quiet:
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Who runs: a name for the record, and one for the lease that tells processes apart."""
+    """Who runs: a name for the record, and one that tells people which process holds a lease."""
 
     name: str
     holder: str
@@ -137,17 +137,20 @@ class Who:
 class Runner:
     """Takes runs from their start, or from where they stopped, to their end."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        who: Who,
-        is_dead: Callable[[str], bool],
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        listener: Listener | None = None,
-    ) -> None:
-        self._store, self._who, self._is_dead, self._clock = store, who, is_dead, clock
+    def __init__(self, store: Store, *, who: Who, pace: Pace | None = None, listener: Listener | None = None) -> None:
+        self._store, self._who, self._pace = store, who, pace or Pace()
         self._listener = listener or Quiet()
+
+    def _hold(self, project: str, period: str, *, wait: bool) -> AbstractContextManager[Heartbeat]:
+        return hold_lease(
+            self._store,
+            project,
+            period,
+            holder=self._who.holder,
+            pace=self._pace,
+            wait=wait,
+            report=self._listener.working,
+        )
 
     # --- the two ways in
 
@@ -167,7 +170,8 @@ class Runner:
         from dobonomodo.store import Run
 
         project, period = planned.plan.project.id, planned.facts.period
-        with self._lease(project, period, wait=wait) as heart:
+        with self._hold(project, period, wait=wait) as heart:
+            data.hold(heart.lease.fence)
             fault: RunFailed | None = None
             inputs: Mapping[str, Any] | None = None
             self._listener.working("reading inputs")
@@ -176,7 +180,7 @@ class Runner:
                 inputs = data.pin()
             except RunFailed as failed:
                 fault = failed
-            at = self._clock()
+            at = self._pace.now()
             progress = {
                 "operations": _unreached(planned.plan),
                 "outputs": [],
@@ -194,8 +198,9 @@ class Runner:
                 updated_at=at,
                 snapshot=snapshot(inputs),
                 progress=progress,
+                fence=heart.lease.fence,
             )
-            self._store.put_run(run)
+            self._store.put_run(run, lease=heart.lease)
             reach("run.recorded")
             return self._execute(run, planned, data, engine, heart, fault=fault)
 
@@ -207,11 +212,12 @@ class Runner:
         if planned.inputs is None:
             reason = "it found no inputs to begin with, so there is nothing to continue"
             raise Rejected([ResumeRefused(run=run.id, reason=reason)])
-        with self._lease(run.project, run.period, wait=wait) as heart:
-            for other in self._store.list_runs(project=run.project, period=run.period):
-                if other.created_at > run.created_at and other.progress.get("outputs"):
-                    reason = f"run `{other.id}` came after it and wrote outputs"
-                    raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+        with self._hold(run.project, run.period, wait=wait) as heart:
+            successor = find_successor(run, self._store.list_runs(project=run.project, period=run.period))
+            if successor is not None:
+                reason = f"run `{successor.id}` came after it and wrote outputs"
+                raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+            data.hold(heart.lease.fence)
             changes = data.find_changes(listing=True)
             if changes:
                 raise Rejected([InputChanged(changes=changes)])
@@ -221,7 +227,7 @@ class Runner:
                 run.id,
                 before=run.status,
                 after=next_run_status(run.status, RunEvent.RESUME, run=run.id),
-                at=self._clock(),
+                at=self._pace.now(),
                 progress=progress,
                 lease=heart.lease,
             )
@@ -235,11 +241,11 @@ class Runner:
         planned: Restored,
         data: Data,
         engine: Callable[[], Engine],
-        heart: _Heartbeat,
+        heart: Heartbeat,
         *,
         fault: RunFailed | None = None,
     ) -> RunView:
-        execution = _Execution(run, planned, data, heart, self._store, self._clock, self._who, self._listener)
+        execution = _Execution(run, planned, data, heart, self._store, self._pace, self._who, self._listener)
         self._listener.started(view_run(run), planned.plan)
         try:
             if fault is not None:
@@ -255,33 +261,6 @@ class Runner:
             raise
         return execution.complete()
 
-    @contextmanager
-    def _lease(self, project: str, period: str, *, wait: bool) -> Iterator[_Heartbeat]:
-        from dobonomodo.store import Held
-
-        while True:
-            at = self._clock()
-            expires = at + timedelta(seconds=LEASE_SECONDS)
-            taken = self._store.take_lease(project, period, holder=self._who.holder, at=at, expires_at=expires)
-            if not isinstance(taken, Held):
-                break
-            if self._is_dead(taken.lease.holder):
-                # Killed on this machine: nobody will give the lease back, and nobody can still be writing.
-                self._store.release_lease(taken.lease)
-                continue
-            if not wait:
-                since = taken.lease.taken_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-                held = RunHeld(project=project, period=period, holder=taken.lease.holder, since=since)
-                raise Rejected([held])
-            self._listener.working(f"waiting for {taken.lease.holder}")
-            time.sleep(1)
-        heart = _Heartbeat(self._store, taken, self._clock)
-        try:
-            yield heart
-        finally:
-            heart.end()
-            self._store.release_lease(heart.lease)
-
 
 class _Execution:
     """One attempt at a run. It is also the writer that the engine hands its outputs to."""
@@ -291,17 +270,17 @@ class _Execution:
         run: Run,
         planned: Restored,
         data: Data,
-        heart: _Heartbeat,
+        heart: Heartbeat,
         store: Store,
-        clock: Callable[[], datetime],
+        pace: Pace,
         who: Who,
         listener: Listener,
     ) -> None:
         self._run, self._planned, self._data, self._heart = run, planned, data, heart
         heart.run_id = run.id
-        self._store, self._clock, self._who, self._listener = store, clock, who, listener
+        self._store, self._pace, self._who, self._listener = store, pace, who, listener
         self._steps = {step.spec.seq: step for step in planned.plan.steps}
-        self._began = time.monotonic()
+        self._began = pace.monotonic()
         self._before = int(run.progress.get("milliseconds", 0))
 
     def perform(self, engine: Callable[[], Engine]) -> None:
@@ -387,7 +366,11 @@ class _Execution:
         write = step.lowered.write
         if write is None:
             return
-        number = self._data.register(step, run=self._run.id, at=self._clock(), by=self._who.name)
+        # Drafts register elsewhere, where nobody knows the lease.
+        self._store.check_lease(self._heart.lease)
+        number = self._data.register(
+            step, run=self._run.id, at=self._pace.now(), by=self._who.name, lease=self._heart.lease
+        )
         reach("output.registered")
         output = {
             "seq": step.spec.seq,
@@ -427,11 +410,17 @@ class _Execution:
             return self._finish()
         retry = isinstance(cause, RunFailed) and cause.retry_helps
         described = {**render.render_json(problem), "retry_helps": retry}
+        progress = {**self._run.progress, "problems": [described]}
         try:
-            self._change(RunEvent.FAIL, {**self._run.progress, "problems": [described]})
+            self._change(RunEvent.FAIL, progress)
         except (Rejected, RunFailed):
-            # Somebody cancelled the run or took it over; their record stands.
-            self._run = self._store.get_run(self._run.id) or self._run
+            found = self._store.get_run(self._run.id)
+            if found is not None and found.fence == self._heart.lease.fence:
+                # Somebody cancelled the run; their record stands.
+                self._run = found
+            else:
+                # A later attempt owns the record. This one failed all the same.
+                self._run = replace(self._run, status=RunStatus.FAILED, progress=progress)
         return self._finish()
 
     def _finish(self) -> RunView:
@@ -440,56 +429,25 @@ class _Execution:
         return view
 
     def _change(self, event: RunEvent, progress: Mapping[str, Any]) -> None:
-        spent = self._before + int((time.monotonic() - self._began) * 1000)
+        """Record a change. Whoever lost the lease may still say that the run failed, unless it was taken up again."""
+        spent = self._before + int((self._pace.monotonic() - self._began) * 1000)
         self._run = self._store.change_run_status(
             self._run.id,
             before=self._run.status,
             after=next_run_status(self._run.status, event, run=self._run.id),
-            at=self._clock(),
+            at=self._pace.now(),
             progress={**progress, "milliseconds": spent},
-            lease=self._heart.lease,
+            fence=self._heart.lease.fence,
+            lease=None if event is RunEvent.FAIL else self._heart.lease,
         )
 
     # --- staying alive
 
     def _check_alive(self) -> None:
-        if self._heart.stopped:
-            raise RunFailed(RunCancelled(run=self._run.id))
+        self._heart.check()
         found = self._store.get_run(self._run.id)
         if found is not None and found.status == RunStatus.CANCELLED:
             raise RunFailed(RunCancelled(run=self._run.id))
-
-
-class _Heartbeat:
-    """Keeps the lease while a run works, and notices when somebody cancels it."""
-
-    def __init__(self, store: Store, lease: Lease, clock: Callable[[], datetime]) -> None:
-        self._store, self._clock = store, clock
-        self.lease = lease
-        self.run_id: str | None = None
-        self.engine: Engine | None = None
-        self.stopped = False
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="dobo-heartbeat", daemon=True)
-        self._thread.start()
-
-    def end(self) -> None:
-        """The lease is kept no longer."""
-        self._over.set()
-        self._thread.join(timeout=10)
-
-    def _beat(self) -> None:
-        while not self._over.wait(HEARTBEAT_SECONDS):
-            try:
-                expires = self._clock() + timedelta(seconds=LEASE_SECONDS)
-                self.lease = self._store.renew_lease(self.lease, expires_at=expires)
-                found = self._store.get_run(self.run_id) if self.run_id is not None else None
-                self.stopped = found is not None and found.status == RunStatus.CANCELLED
-            except RunFailed as fault:
-                # A store that cannot be reached for a moment is no reason to stop; a lost lease is.
-                self.stopped = fault.problem.code == "LEASE_LOST"
-            if self.stopped and self.engine is not None:
-                self.engine.interrupt()
 
 
 def _unreached(plan: Plan) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -21,6 +21,7 @@ from dobonomodo.plan.system import PERIOD, PERIOD_FROM, PERIOD_TO, RUN_PERIOD
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import Commit
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
 from dobonomodo.storage.values import convert_values, explain_wrong, show_value
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 COMMITS = "dobo_commit"
+FENCES = "dobo_fence"
+"""The highest fencing number of each store, project and period that published into a table."""
 """The table, beside the data, that says what was published."""
 MAX_NAME = 63
 """Bytes of a name; PostgreSQL cuts longer ones without a word."""
@@ -324,6 +327,7 @@ class TableTarget:
     run: str
     seq: int
     columns: Mapping[str, Type]
+    fence: Fence
 
     @property
     def name(self) -> str:
@@ -332,19 +336,33 @@ class TableTarget:
 
     @property
     def _stage(self) -> str:
-        text = f"{self.schema}\0{self.table}\0{self.run}\0{self.seq}"
+        # Each attempt at a run has a table of its own: an earlier one may still be writing, and not know that it lost.
+        text = f"{self.table}\0{self.run}\0{self.seq}\0{self.fence.number}"
         return f"dobo_stage_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def _written(self) -> dict[str, Type]:
         return {**{name: kind for name, kind in self.columns.items() if name != RUN_PERIOD}, RUN_PERIOD: TEXT}
 
+    def _located(self, connection: psycopg.Connection[Any]) -> TableTarget:
+        """The same with the schema that the table is in, or will be made in.
+
+        One table may be named with its schema and without; what locks and records refer to has one name.
+        """
+        row = connection.execute(
+            "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass(%s)",
+            [_named(self.schema, self.table).as_string(connection)],
+        ).fetchone()
+        if row is None and self.schema is None:
+            row = connection.execute("SELECT current_schema()").fetchone()
+        return replace(self, schema=row[0]) if row is not None and row[0] is not None else self
+
     def check(self) -> None:
         """Refuse a table that cannot take the rows, before anything is computed."""
         with self._explaining(), self.database.connect() as connection:
-            self._check_table(connection)
+            self._located(connection).check_table(connection)
 
-    def _check_table(self, connection: psycopg.Connection[Any]) -> dict[str, str | None]:
+    def check_table(self, connection: psycopg.Connection[Any]) -> dict[str, str | None]:
         """The columns that are written, each with its spelling in the table, None where the table lacks it.
 
         Raises if the table cannot take them.
@@ -379,17 +397,17 @@ class TableTarget:
 
         with self._explaining():
             with self.database.connect() as connection:
-                self._drop_stage(connection)
+                schema_name = self._located(connection).schema
+                stage = _named(schema_name, self._stage)
+                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(stage))
                 fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self.columns.items())
-                connection.execute(
-                    sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(_named(self.schema, self._stage), fields)
-                )
+                connection.execute(sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(stage, fields))
             schema = _arrow_schema(self.columns)
             with self.database.stream() as cursor:
                 for path in files:
                     with pq.ParquetFile(path) as file:
                         reader = pa.RecordBatchReader.from_batches(schema, self._batches(file, schema))
-                        cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=self.schema)
+                        cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=schema_name)
 
     def _batches(self, file: ParquetFile, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
@@ -401,9 +419,10 @@ class TableTarget:
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
         with self._explaining(), self.database.connect() as connection:
-            return self._find_commit(connection)
+            return self._located(connection).read_commit(connection)
 
-    def _find_commit(self, connection: psycopg.Connection[Any]) -> Commit | None:
+    def read_commit(self, connection: psycopg.Connection[Any]) -> Commit | None:
+        """The same over a connection, for a target that is located."""
         from psycopg import sql
 
         if _describe(connection, self.schema, COMMITS) is None:
@@ -415,27 +434,13 @@ class TableTarget:
         ).fetchone()
         return Commit(self.run, self.seq, int(row[0]), row[1]) if row else None
 
-    def find_latest(self) -> tuple[str, int] | None:
-        """The run and operation that last published for the period."""
-        from psycopg import sql
-
-        with self._explaining(), self.database.connect() as connection:
-            if _describe(connection, self.schema, COMMITS) is None:
-                return None
-            row = connection.execute(
-                sql.SQL(
-                    "SELECT run, seq FROM {} WHERE destination = {} AND run_period = {} ORDER BY number DESC LIMIT 1"
-                ).format(_named(self.schema, COMMITS), self.table, self.period)
-            ).fetchone()
-            return (row[0], int(row[1])) if row else None
-
     def publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
         """Replace the period's rows, or add to them, and record it: one transaction. ``keep_as`` is a copy that stays."""
         import psycopg
 
         try:
-            with self._explaining():
-                self._publish(commit, mode=mode, keep_as=keep_as)
+            with self._explaining(), self.database.connect() as connection:
+                self._located(connection).publish_in(connection, commit, mode=mode, keep_as=keep_as)
         except RunFailed as failed:
             # The answer may be lost although the transaction was committed: look before saying that it failed.
             if not isinstance(failed.__cause__, psycopg.OperationalError) or self._quietly_find() is None:
@@ -447,54 +452,75 @@ class TableTarget:
         except RunFailed:
             return None
 
-    def _publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
+    def publish_in(
+        self, connection: psycopg.Connection[Any], commit: Commit, *, mode: str, keep_as: str | None
+    ) -> None:
         from psycopg import sql
 
         # Values are put into the text, quoted: psycopg would look for its `%s` in the names of columns too.
         target, stage = _named(self.schema, self.table), _named(self.schema, self._stage)
-        with self.database.connect() as connection:
-            _lock(connection, f"dobo/{self.name}")
-            self._prepare_commits(connection)
-            if self._find_commit(connection) is not None:
-                self._drop_stage(connection)
-                return
-            fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
-            connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
-            spelled = self._check_table(connection)
-            for name in [name for name, spelling in spelled.items() if spelling is None]:
-                added = _declaration(name, self._written[name])
-                connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
-            period = sql.Identifier(RUN_PERIOD)
-            if mode == "replace":
-                connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
-            names = [name for name in self._written if name != RUN_PERIOD]
-            staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
-            listed = sql.SQL(", ").join(sql.Identifier(spelled[name] or name) for name in names)
-            done = connection.execute(
-                sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, {} FROM {}").format(
-                    target, listed, period, staged, self.period, stage
-                )
+        _lock(connection, f"dobo/{self.name}")
+        self._prepare_commits(connection)
+        self._claim(connection)
+        if self.read_commit(connection) is not None:
+            self.drop_stage(connection)
+            return
+        fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
+        connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
+        spelled = self.check_table(connection)
+        for name in [name for name, spelling in spelled.items() if spelling is None]:
+            added = _declaration(name, self._written[name])
+            connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
+        period = sql.Identifier(RUN_PERIOD)
+        if mode == "replace":
+            connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
+        names = [name for name in self._written if name != RUN_PERIOD]
+        staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
+        listed = sql.SQL(", ").join(sql.Identifier(spelled[name] or name) for name in names)
+        done = connection.execute(
+            sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, {} FROM {}").format(
+                target, listed, period, staged, self.period, stage
             )
-            if done.rowcount != commit.rows:
-                self._refuse(f"{done.rowcount} rows were staged instead of {commit.rows}")
-            connection.execute(
-                sql.SQL("INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES ({})").format(
-                    _named(self.schema, COMMITS),
-                    sql.SQL(", ").join([self.table, self.run, self.seq, self.period, commit.rows, commit.digest]),
-                )
+        )
+        if done.rowcount != commit.rows:
+            self._refuse(f"{done.rowcount} rows were staged instead of {commit.rows}")
+        connection.execute(
+            sql.SQL("INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES ({})").format(
+                _named(self.schema, COMMITS),
+                sql.SQL(", ").join([self.table, self.run, self.seq, self.period, commit.rows, commit.digest]),
             )
-            if keep_as is not None:
-                connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
-            self._drop_stage(connection)
-            reach("publish.during")
+        )
+        if keep_as is not None:
+            connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
+        self.drop_stage(connection)
+        reach("publish.during")
 
-    def _prepare_commits(self, connection: psycopg.Connection[Any]) -> None:
-        """Make the table of commits where it is not there yet; two that do so at once would get in each other's way."""
+    def _claim(self, connection: psycopg.Connection[Any]) -> None:
+        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
         from psycopg import sql
 
-        if _describe(connection, self.schema, COMMITS) is not None:
+        done = connection.execute(
+            sql.SQL(
+                "INSERT INTO {} AS known (destination, key, number) VALUES ({}) ON CONFLICT (destination, key) "
+                "DO UPDATE SET number = EXCLUDED.number WHERE known.number <= EXCLUDED.number"
+            ).format(_named(self.schema, FENCES), sql.SQL(", ").join([self.table, self.fence.key, self.fence.number]))
+        )
+        if done.rowcount != 1:
+            raise self.fence.lost()
+
+    def _prepare_commits(self, connection: psycopg.Connection[Any]) -> None:
+        """Make our own tables where they are not there yet; two that do so at once would get in each other's way."""
+        from psycopg import sql
+
+        if None not in (_describe(connection, self.schema, name) for name in (COMMITS, FENCES)):
             return
         _lock(connection, f"dobo/{COMMITS}")
+        connection.execute(
+            sql.SQL(
+                "CREATE TABLE IF NOT EXISTS {} (destination text, key text, number bigint NOT NULL, "
+                "PRIMARY KEY (destination, key))"
+            ).format(_named(self.schema, FENCES))
+        )
         connection.execute(
             sql.SQL(
                 "CREATE TABLE IF NOT EXISTS {} (number bigserial, destination text, run text, seq integer, "
@@ -507,11 +533,12 @@ class TableTarget:
         """Take the staging table away after a failure; if that fails too, the next attempt does it."""
         try:
             with self.database.connect() as connection:
-                self._drop_stage(connection)
+                self._located(connection).drop_stage(connection)
         except _faults():
             return
 
-    def _drop_stage(self, connection: psycopg.Connection[Any]) -> None:
+    def drop_stage(self, connection: psycopg.Connection[Any]) -> None:
+        """Remove the staging table of a target that is located."""
         from psycopg import sql
 
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))

@@ -13,19 +13,22 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, writing_failed
+from dobonomodo.storage.fence import Fence
 
 HIDDEN = ".dobo-data"
 KEY = "run_period"
 MANIFEST = "manifest.json"
 KEPT = "kept"
 REPLACED = "replaced"
+FENCES = "fences.json"
+"""The highest fencing number of each store, project and period that published here."""
 GRACE_SECONDS = 3600
 """How long replaced data stay, for readers that have begun to read them."""
 
@@ -38,15 +41,18 @@ class Commit:
     seq: int
     rows: int
     digest: str
+    fence: int | None = None
+    """The number of the attempt that published; None in records of versions without numbers."""
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
-        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest}
+        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
 
     @classmethod
     def load(cls, document: Mapping[str, Any]) -> Commit:
         """From plain data."""
-        return cls(document["run"], int(document["seq"]), int(document["rows"]), document["digest"])
+        rows, fence = int(document["rows"]), document.get("fence")
+        return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,7 @@ class FolderTarget:
     run: str
     seq: int
     columns: tuple[str, ...]
+    fence: Fence
 
     @property
     def _store(self) -> Path:
@@ -68,12 +75,25 @@ class FolderTarget:
 
     @property
     def _version(self) -> Path:
-        return self._store / f"{self.period}~{self.run}-{self.seq}"
+        return self._version_of(self.fence.number)
+
+    def _version_of(self, fence: int | None) -> Path:
+        """Each attempt at a run has a folder of its own: an earlier one may still be writing, and not know that it lost."""
+        name = f"{self.period}~{self.run}-{self.seq}"
+        return self._store / (name if fence is None else f"{name}-{fence}")
 
     @property
     def data(self) -> Path:
-        """Where this output's files are, before and after they are published."""
+        """Where this attempt puts the output's files, before and after they are published."""
         return self._version / "data"
+
+    def published_data(self) -> Path:
+        """Where the output's files are, whichever attempt published them."""
+        return self._published_version() / "data"
+
+    def _published_version(self) -> Path:
+        commit = self.find_commit()
+        return self._version if commit is None else self._version_of(commit.fence)
 
     def _find_key(self) -> str:
         """The name of the column that tools make of the folders of periods: one that is not among the data's own.
@@ -128,10 +148,12 @@ class FolderTarget:
     def publish(self, commit: Commit, *, mode: str, since: float) -> None:
         """Make the data the period's, in one act; ``since`` is when the run started, whose inputs are left alone."""
         with self._explaining(), self._locked():
+            self._claim()
             before = self._current()
             if self._own_commit(before) is not None:
                 return
             own = sorted(path.name for path in self.data.iterdir())
+            commit = replace(commit, fence=self.fence.number)
             commits = [commit]
             if mode == "append" and before is not None:
                 commits = [*self._commits(before), commit]
@@ -153,6 +175,19 @@ class FolderTarget:
                 (before / REPLACED).touch()
             self._sweep(since)
 
+    def _claim(self) -> None:
+        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        path = self._store / FENCES
+        numbers: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+        seen = numbers.get(self.fence.key, 0)
+        if seen > self.fence.number:
+            raise self.fence.lost()
+        if seen < self.fence.number:
+            fresh = path.with_name(f".{FENCES}")
+            _write_durably(fresh, json.dumps({**numbers, self.fence.key: self.fence.number}, indent=2).encode())
+            fresh.replace(path)
+            _sync(self._store)
+
     def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str]) -> None:
         """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere."""
         manifest = {
@@ -167,7 +202,7 @@ class FolderTarget:
 
     def own_files(self) -> list[str]:
         """The files that this output wrote, without those that it was appended to."""
-        manifest: dict[str, Any] = json.loads((self._version / MANIFEST).read_text())
+        manifest: dict[str, Any] = json.loads((self._published_version() / MANIFEST).read_text())
         # Manifests of earlier versions list these alone.
         return list(manifest.get("own_files", manifest["files"]))
 

@@ -18,6 +18,7 @@ from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import write_csv
 from dobonomodo.storage.database import TableTarget, kept_name
 from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.parquet import count_rows, read_parquet
@@ -59,13 +60,20 @@ class Outputs:
         folder: Path,
         period: str,
         run: str,
+        fence: Fence,
         started: float,
         sandbox: Path | DataSource | None = None,
         in_one_file: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._root, self._datasources, self._folder = root, datasources, folder / "outputs"
+        self._root, self._datasources, self._run_folder = root, datasources, folder
         self._period, self._run, self._started, self._sandbox = period, run, started, sandbox
+        self.fence = fence
         self._in_one_file = in_one_file
+
+    @property
+    def _folder(self) -> Path:
+        """Each attempt at a run has a folder of its own: an earlier one may still be writing, and not know that it lost."""
+        return self._run_folder / "outputs" / str(self.fence.number)
 
     # --- where
 
@@ -87,7 +95,7 @@ class Outputs:
         if kind == "database" and source is not None:
             database = open_database(source, root=self._root)
             target = TableTarget(
-                database, table, schema or database.schema, self._period, self._run, seq, dict(columns)
+                database, table, schema or database.schema, self._period, self._run, seq, dict(columns), self.fence
             )
             return Place(target, kind, datasource_id=source.id)
         prefix = prefix_of(source, self._root) if source is not None else self._root
@@ -96,7 +104,7 @@ class Outputs:
     def _folder_target(self, folder: Path, kind: str, seq: int, columns: Mapping[str, Type]) -> FolderTarget:
         # Links between files are relative, and would lead elsewhere from behind a link.
         path = Path(os.path.realpath(folder))
-        return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns))
+        return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns), self.fence)
 
     def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:
         """Refuse a destination that cannot take the rows, before anything is computed."""
@@ -225,7 +233,7 @@ class Outputs:
         return {
             "kind": place.kind,
             "folder": self._portable(target.folder),
-            "data": self._portable(target.data),
+            "data": self._portable(target.published_data()),
             "files": target.own_files(),
             "delimiter": place.delimiter,
             "has_header": place.has_header,

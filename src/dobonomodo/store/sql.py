@@ -6,7 +6,8 @@ Each writing method is one ``writing`` transaction, so it may read, decide and w
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, assert_never
 
 from sqlalchemy import func, insert, select, update
@@ -39,7 +40,7 @@ from dobonomodo.store.store import (
     Transition,
     Version,
 )
-from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, VERSION, render_document
+from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, STORE, VERSION, render_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,6 +61,13 @@ class SqlStore(Store):
 
     def __repr__(self) -> str:
         return f"SqlStore({self._database.name!r})"
+
+    @cached_property
+    @override
+    def id(self) -> str:
+        with self._database.reading() as connection:
+            found: str = connection.execute(select(STORE.c.id)).scalar_one()
+            return found
 
     @override
     def close(self) -> None:
@@ -87,8 +95,19 @@ class SqlStore(Store):
             return changes
 
     @override
-    def register(self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str) -> Version:
+    def register(
+        self,
+        definition: Definition,
+        *,
+        location: Document,
+        origin: str,
+        at: datetime,
+        by: str,
+        lease: Lease | None = None,
+    ) -> Version:
         with self._database.writing() as connection:
+            if lease is not None:
+                _require_lease(connection, lease)
             same = (VERSION.c.kind == definition.kind, VERSION.c.id == definition.id)
             if known := _read_versions(connection, *same, VERSION.c.origin == origin):
                 return known[0]
@@ -205,9 +224,11 @@ class SqlStore(Store):
             return _read_history(connection, *this)
 
     @override
-    def put_run(self, run: Run) -> None:
+    def put_run(self, run: Run, *, lease: Lease | None = None) -> None:
         values = {column.name: getattr(run, column.name) for column in RUN.columns}
         with self._database.writing() as connection:
+            if lease is not None:
+                _require_lease(connection, lease)
             connection.execute(insert(RUN).values(values))
 
     @override
@@ -243,6 +264,7 @@ class SqlStore(Store):
         after: str,
         at: datetime,
         progress: Document | None = None,
+        fence: int | None = None,
         lease: Lease | None = None,
     ) -> Run:
         with self._database.writing() as connection:
@@ -251,38 +273,53 @@ class SqlStore(Store):
             run = _find_run(connection, run_id)
             if run is None:
                 raise InternalError(f"there is no run {run_id}")
-            if run.status != before:
+            if run.status != before or (fence is not None and run.fence != fence):
                 raise Rejected([InvalidTransition(subject=f"run `{run_id}`", status=run.status, wanted=after)])
-            changed = replace(run, status=after, updated_at=at, progress=run.progress if progress is None else progress)
+            changed = replace(
+                run,
+                status=after,
+                updated_at=at,
+                progress=run.progress if progress is None else progress,
+                fence=run.fence if lease is None else lease.fence,
+            )
             connection.execute(
                 update(RUN)
                 .where(RUN.c.id == run_id)
-                .values(status=changed.status, updated_at=changed.updated_at, progress=changed.progress)
+                .values(
+                    status=changed.status, updated_at=changed.updated_at, progress=changed.progress, fence=changed.fence
+                )
             )
             return changed
 
     @override
-    def take_lease(self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime) -> Lease | Held:
-        values: dict[str, Any] = {"holder": holder, "taken_at": at, "expires_at": expires_at}
-        this = (LEASE.c.project == project, LEASE.c.period == period)
+    def take_lease(self, project: str, period: str, *, token: str, holder: str, at: datetime) -> Lease | Held:
         with self._database.writing() as connection:
-            row = connection.execute(select(LEASE).where(*this)).mappings().one_or_none()
-            if row is None:
-                lease = Lease(project=project, period=period, fence=1, **values)
-                connection.execute(insert(LEASE).values(project=project, period=period, fence=lease.fence, **values))
-                return lease
-            if row["holder"] is not None and row["expires_at"] > at:
-                return Held(Lease(**row))
-            lease = Lease(project=project, period=period, fence=row["fence"] + 1, **values)
-            connection.execute(update(LEASE).where(*this).values(fence=lease.fence, **values))
-            return lease
+            found = _find_lease(connection, project, period)
+            if found is not None and found["token"] is not None:
+                return Held(Lease(**found))
+            fence = found["fence"] + 1 if found is not None else 1
+            lease = Lease(
+                project=project, period=period, token=token, holder=holder, fence=fence, renewals=0, taken_at=at
+            )
+            return _put_lease(connection, lease, is_new=found is None)
 
     @override
-    def renew_lease(self, lease: Lease, *, expires_at: datetime) -> Lease:
+    def take_over(self, lease: Lease, *, token: str, holder: str, at: datetime) -> Lease | Held:
+        with self._database.writing() as connection:
+            found = _find_lease(connection, lease.project, lease.period)
+            if found is None:
+                raise InternalError(f"there is no lease of {lease.project} and {lease.period}")
+            if found["token"] is not None and (found["fence"], found["renewals"]) != (lease.fence, lease.renewals):
+                return Held(Lease(**found))
+            new = replace(lease, token=token, holder=holder, fence=found["fence"] + 1, renewals=0, taken_at=at)
+            return _put_lease(connection, new, is_new=False)
+
+    @override
+    def renew_lease(self, lease: Lease) -> Lease:
         with self._database.writing() as connection:
             _require_lease(connection, lease)
-            connection.execute(update(LEASE).where(_held(lease)).values(expires_at=expires_at))
-        return replace(lease, expires_at=expires_at)
+            renewed = replace(lease, renewals=lease.renewals + 1)
+            return _put_lease(connection, renewed, is_new=False)
 
     @override
     def check_lease(self, lease: Lease) -> None:
@@ -292,7 +329,7 @@ class SqlStore(Store):
     @override
     def release_lease(self, lease: Lease) -> None:
         with self._database.writing() as connection:
-            connection.execute(update(LEASE).where(_held(lease)).values(holder=None))
+            connection.execute(update(LEASE).where(_held(lease)).values(token=None))
 
     def _find(self, *conditions: ColumnElement[bool]) -> Version | None:
         """The highest version that fits."""
@@ -473,11 +510,27 @@ def _held(lease: Lease) -> ColumnElement[bool]:
         (LEASE.c.project == lease.project)
         & (LEASE.c.period == lease.period)
         & (LEASE.c.fence == lease.fence)
-        & (LEASE.c.holder.is_not(None))
+        & (LEASE.c.token == lease.token)
     )
+
+
+def _find_lease(connection: Connection, project: str, period: str) -> dict[str, Any] | None:
+    this = (LEASE.c.project == project, LEASE.c.period == period)
+    row = connection.execute(select(LEASE).where(*this)).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
+def _put_lease(connection: Connection, lease: Lease, *, is_new: bool) -> Lease:
+    values = asdict(lease)
+    if is_new:
+        connection.execute(insert(LEASE).values(values))
+    else:
+        this = (LEASE.c.project == lease.project, LEASE.c.period == lease.period)
+        connection.execute(update(LEASE).where(*this).values(values))
+    return lease
 
 
 def _require_lease(connection: Connection, lease: Lease) -> None:
     if connection.scalar(select(func.count()).select_from(LEASE).where(_held(lease))) == 0:
-        lost = LeaseLost(project=lease.project, period=lease.period, holder=lease.holder, fence=lease.fence)
-        raise RunFailed(lost, retry_helps=True)
+        lost = LeaseLost(project=lease.project, period=lease.period, fence=lease.fence)
+        raise RunFailed(lost)

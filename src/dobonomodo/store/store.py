@@ -133,18 +133,30 @@ class Run:
     updated_at: datetime
     snapshot: Document
     progress: Document
+    fence: int | None = None
+    """The fencing number of the latest attempt: of two runs of a project and period, the higher one is the later one.
+
+    None for runs of versions that did not record it.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """The right to run a project for a period. A later lease has a higher fence number, also after a release."""
+    """The right to run a project for a period. It belongs to a token, and each lease has a higher fencing number.
+
+    A store knows no expiry times, since clocks of hosts differ: a holder that is alive renews its lease, and who waits for it
+    sees ``renewals`` grow.
+    """
 
     project: str
     period: str
+    token: str
+    """Random, so that two runs never hold one lease, not even in one process."""
     holder: str
+    """For people."""
     fence: int
+    renewals: int
     taken_at: datetime
-    expires_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +172,11 @@ class Store(Protocol):
     Raises ``Rejected`` for what the caller must change and ``RunFailed`` for what the outside world must.
     """
 
+    @property
+    def id(self) -> str:
+        """A random id that was made with the store: fencing numbers of different stores are not compared."""
+        ...
+
     def compare(self, definitions: Iterable[Definition]) -> tuple[Change, ...]:
         """What ``apply`` would do, without doing it."""
         ...
@@ -168,8 +185,17 @@ class Store(Protocol):
         """Record definitions: a new fingerprint makes the next version, any other difference changes the newest."""
         ...
 
-    def register(self, definition: Definition, *, location: Document, origin: str, at: datetime, by: str) -> Version:
-        """Record the next version of a dataset that an output wrote.
+    def register(
+        self,
+        definition: Definition,
+        *,
+        location: Document,
+        origin: str,
+        at: datetime,
+        by: str,
+        lease: Lease | None = None,
+    ) -> Version:
+        """Record the next version of a dataset that an output wrote, if the lease is still held.
 
         ``origin`` names the output; registering it again gives the version that it already has.
         """
@@ -235,8 +261,8 @@ class Store(Protocol):
         """Every step of a period, oldest first."""
         ...
 
-    def put_run(self, run: Run) -> None:
-        """Record a new run."""
+    def put_run(self, run: Run, *, lease: Lease | None = None) -> None:
+        """Record a new run, if the lease is still held."""
         ...
 
     def get_run(self, run_id: str) -> Run | None:
@@ -262,17 +288,25 @@ class Store(Protocol):
         after: str,
         at: datetime,
         progress: Document | None = None,
+        fence: int | None = None,
         lease: Lease | None = None,
     ) -> Run:
-        """Change a run, if its status is ``before`` and the lease is still held."""
+        """Change a run, if its status is ``before`` and the lease is still held; the record gets the fence of the lease.
+
+        With ``fence`` and no lease: only if no later attempt at the run has begun.
+        """
         ...
 
-    def take_lease(self, project: str, period: str, *, holder: str, at: datetime, expires_at: datetime) -> Lease | Held:
-        """Take a lease that nobody has, or whose time is over at ``at``."""
+    def take_lease(self, project: str, period: str, *, token: str, holder: str, at: datetime) -> Lease | Held:
+        """Take a lease that nobody has."""
         ...
 
-    def renew_lease(self, lease: Lease, *, expires_at: datetime) -> Lease:
-        """Hold a lease for longer, if nobody has taken it since."""
+    def take_over(self, lease: Lease, *, token: str, holder: str, at: datetime) -> Lease | Held:
+        """Take a lease from its holder, if it was neither renewed nor taken since it was seen like this."""
+        ...
+
+    def renew_lease(self, lease: Lease) -> Lease:
+        """Show that the holder is alive, if nobody has taken the lease since."""
         ...
 
     def check_lease(self, lease: Lease) -> None:

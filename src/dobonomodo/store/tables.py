@@ -176,6 +176,7 @@ RUN = Table(
     Column("updated_at", Instant, nullable=False),
     Column("snapshot", Json, nullable=False),
     Column("progress", Json, nullable=False),
+    Column("fence", Integer),
 )
 Index("dobo_run_latest", RUN.c.created_at)
 
@@ -185,7 +186,11 @@ LEASE = Table(
     Column("project", Name, primary_key=True),
     Column("period", Name, primary_key=True),
     Column("fence", Integer, nullable=False),
-    Column("holder", Name),  # NULL after a release; the row stays, so that fence numbers only grow.
+    Column("token", Name),  # NULL after a release; the row stays, so that fencing numbers only grow.
+    Column("holder", Name, nullable=False),
+    Column("renewals", Integer, nullable=False),
     Column("taken_at", Instant, nullable=False),
-    Column("expires_at", Instant, nullable=False),
 )
+
+STORE = Table("dobo_store", METADATA, Column("id", Name, primary_key=True))
+"""One row: what tells this store from every other."""

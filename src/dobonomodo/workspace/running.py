@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
-import socket
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.snapshot import Restored
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import PinnedFile
 from dobonomodo.store import Definition
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.model import DataSource
-    from dobonomodo.store import Store
+    from dobonomodo.store import Lease, Store
 
 RUNS = ".dobo/runs"
 SMALL_BYTES = 32 << 20
@@ -38,26 +38,6 @@ SMALL_BYTES = 32 << 20
 def new_run_id(at: datetime) -> str:
     """An id that sorts by time, can be read and can be typed."""
     return f"{at:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def holder_of_lease(name: str) -> str:
-    """This process, as others see who holds a lease."""
-    return f"{name}@{socket.gethostname()} (process {os.getpid()})"
-
-
-def is_dead(holder: str) -> bool:
-    """Whether a holder is a process of this machine that is gone."""
-    place, _, rest = holder.rpartition(" (process ")
-    if place.rpartition("@")[2] != socket.gethostname() or not rest.rstrip(")").isdigit():
-        return False
-    number = int(rest.rstrip(")"))
-    try:
-        os.kill(number, 0)
-    except ProcessLookupError:
-        return True
-    except PermissionError:
-        return False
-    return number == os.getpid()
 
 
 class RunData:
@@ -70,6 +50,7 @@ class RunData:
         run: str,
         planned: Restored,
         registry: Callable[[], Store],
+        store_id: str,
         sandbox: Path | DataSource | None,
     ) -> None:
         self._planned, self._registry = planned, registry
@@ -87,6 +68,7 @@ class RunData:
             folder=self._folder,
             period=planned.facts.period,
             run=run,
+            fence=Fence(store_id, planned.plan.project.id, planned.facts.period, 0),
             started=planned.facts.started_at.timestamp(),
             sandbox=sandbox if planned.status == "draft" else None,
             # Little data come out as one file, as people expect.
@@ -98,6 +80,10 @@ class RunData:
             key: tuple(PinnedLocation.load(each) for each in locations)
             for key, locations in (planned.inputs or {}).items()
         }
+
+    def hold(self, fence: int) -> None:
+        """Write under a fencing number from now on."""
+        self._outputs.fence = replace(self._outputs.fence, number=fence)
 
     def pin(self) -> Mapping[str, Any]:
         """Find, check and fingerprint the inputs."""
@@ -143,7 +129,7 @@ class RunData:
         write, columns = _written(step)
         return self._outputs.location(step.spec.seq, write, columns)
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
+    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
         """Make a published output the next version of its dataset; asked again, it is the version it already was."""
         write, columns = _written(step)
         if write.register_as is None:
@@ -154,7 +140,10 @@ class RunData:
         )
         location = self._outputs.registered(step.spec.seq, write, columns)
         origin = f"{run}/{step.spec.seq}"
-        return self._registry().register(definition, location=location, origin=origin, at=at, by=by).version
+        # The store of drafts knows no leases.
+        held = None if self._planned.status == "draft" else lease
+        registry = self._registry()
+        return registry.register(definition, location=location, origin=origin, at=at, by=by, lease=held).version
 
     def clear(self) -> None:
         """Take away what only an unfinished run needs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -48,6 +49,8 @@ FOLDERS = ("datasources", "resolvers", "calendars", "datasets", "projects", "sce
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 KINDS = ("workspace", "datasource", "resolver", "calendar", "dataset", "project")
 MAX_FILE = 10_000_000
+LEASE_VARIABLE = "DOBO_LEASE_SECONDS"
+"""For tests: how long a lease lasts that is not renewed."""
 NEVER = 2**31
 """Above every operation's number: all of them could be read, and yet the project has problems."""
 
@@ -270,8 +273,12 @@ class Workspace:
 
     def _replaced_by(self, view: RunView, output: Output) -> str | None:
         """The later run whose rows are now where an output wrote."""
+        from dobonomodo.runs.resume import came_after
+
+        own = self._find_run(view.id)
         for other in self.store.list_runs(period=view.period):
-            if other.created_at <= view.created_at:
+            later = came_after(other, own) if other.project == own.project else other.created_at > own.created_at
+            if not later:
                 continue
             for each in other.progress.get("outputs", ()):
                 same = [each["location"].get(key) for key in ("folder", "table", "datasource_id")]
@@ -345,11 +352,18 @@ class Workspace:
 
     def _runner(self, listener: Listener | None) -> Runner:
         from dobonomodo.runs import Runner
+        from dobonomodo.runs.holder import describe_holder
+        from dobonomodo.runs.lease import Pace
         from dobonomodo.runs.runner import Who
-        from dobonomodo.workspace.running import holder_of_lease, is_dead
 
         person = who()
-        return Runner(self.store, who=Who(person, holder_of_lease(person)), is_dead=is_dead, listener=listener)
+        seconds = os.environ.get(LEASE_VARIABLE)
+        return Runner(
+            self.store,
+            who=Who(person, describe_holder(person)),
+            pace=Pace.of(float(seconds)) if seconds else Pace(),
+            listener=listener,
+        )
 
     def _data(self, run_id: str, restored: Restored) -> RunData:
         from dobonomodo.workspace.running import RunData
@@ -366,6 +380,7 @@ class Workspace:
             run=run_id,
             planned=restored,
             registry=(lambda: self._sandbox_store) if draft else (lambda: self.store),
+            store_id=self.store.id,
             sandbox=sandbox,
         )
 

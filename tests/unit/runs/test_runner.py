@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,8 +19,9 @@ from dobonomodo.plan.resolution import Resolution
 from dobonomodo.problems import Rejected, RunFailed, Source
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.runs import Restored, Runner, RunView, restore_snapshot, take_snapshot, view_run
+from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.runner import Who, cancel_run
-from dobonomodo.store import Held, Store, open_store
+from dobonomodo.store import Held, Lease, Store, open_store
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 
@@ -68,11 +69,15 @@ class Diary:
     log: list[str] = field(default_factory=list)
     changes: tuple[str, ...] = ()
     fails_at: str | None = None
+    fence: int = 0
 
     def _note(self, what: str) -> None:
         self.log.append(what)
         if what == self.fails_at:
             raise RunFailed(OutputWrite(destination="x", detail="disk full"), retry_helps=True)
+
+    def hold(self, fence: int) -> None:
+        self.fence = fence
 
     def pin(self) -> Mapping[str, Any]:
         self._note("pin")
@@ -105,7 +110,7 @@ class Diary:
     def location(self, step: Step) -> Mapping[str, Any]:
         return {"kind": "parquet", "folder": f"out/{step.spec.seq}"}
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str) -> int | None:
+    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
         self._note(f"register {step.spec.seq}")
         return 1 if step.lowered.write and step.lowered.write.register_as else None
 
@@ -189,12 +194,17 @@ def use_dataset(planned: Restored) -> Any:
     return definitions.datasets[planned.plan.input.dataset_id]
 
 
-def runner(store: Store, *, holder: str = "me", dead: bool = False) -> Runner:
-    return Runner(store, who=Who("ann", holder), is_dead=lambda _: dead)
+PACE = Pace(lease=0.2, heartbeat=0.01)
 
 
-def start(store: Store, planned: Restored, data: Diary, engine: Any = None, run_id: str = "r1") -> RunView:
-    return runner(store).start(
+def runner(store: Store, *, holder: str = "me", pace: Pace = PACE) -> Runner:
+    return Runner(store, who=Who("ann", holder), pace=pace)
+
+
+def start(
+    store: Store, planned: Restored, data: Diary, engine: Any = None, run_id: str = "r1", pace: Pace = PACE
+) -> RunView:
+    return runner(store, pace=pace).start(
         run_id,
         planned,
         data,
@@ -236,8 +246,7 @@ def test_from_start_to_end(store: Store, planned: Restored) -> None:
 
 
 def take(store: Store) -> Any:
-    now = datetime.now(UTC)
-    return store.take_lease("close", "2026-01", holder="other", at=now, expires_at=now)
+    return store.take_lease("close", "2026-01", token="other", holder="other", at=datetime.now(UTC))
 
 
 @pytest.mark.parametrize("place", ["stage 2", "publish 2", "register 2", "stage 3", "publish 3", "register 3"])
@@ -291,22 +300,81 @@ def test_a_lease_that_is_held(store: Store, planned: Restored) -> None:
     assert store.get_run("r2") is None
 
 
-def test_a_killed_run_is_taken_over(store: Store, planned: Restored) -> None:
+def test_a_run_whose_lease_is_not_renewed_is_taken_over(store: Store, planned: Restored) -> None:
     class Killed(BaseException):
         """Ends the process, as far as the store can see."""
 
-    now = datetime.now(UTC)
     with pytest.raises(Killed):
         start(store, planned, Diary(), Hand(between=_raising(Killed)))
+    store.change_run_status("r1", before="failed", after="running", at=datetime.now(UTC))
+    assert isinstance(take(store), Lease)
+    data = Diary()
+    assert resume(store, data).status == "completed"
+    assert data.fence == 3
+
+
+class Asleep(Hand):
+    """An engine in a process that is suspended at an output, while another run takes over and completes."""
+
+    def __init__(self, at: int, meanwhile: Callable[[], RunView]) -> None:
+        super().__init__(lambda seq: self._sleep(seq))
+        self._at, self._meanwhile = at, meanwhile
+        self.other: RunView | None = None
+
+    def _sleep(self, seq: int) -> None:
+        if seq == self._at:
+            self.other = self._meanwhile()
+
+
+NEVER = Pace(lease=0.2, heartbeat=3600)
+"""The pace of a process that is suspended: it renews nothing."""
+
+
+@pytest.mark.parametrize("seq", [2, 3])
+def test_a_run_that_slept_through_its_lease_fails_and_says_so(store: Store, planned: Restored, seq: int) -> None:
+    engine = Asleep(seq, lambda: start(store, planned, Diary(), run_id="r2"))
+    data = Diary()
+    late = start(store, planned, data, engine, pace=NEVER)
+    assert engine.other is not None
+    assert engine.other.status == "completed"
+    assert (late.status, [problem["code"] for problem in late.problems]) == ("failed", ["LEASE_LOST"])
+    assert late.problems[0]["retry_helps"] is False
+    assert set(data.published) == set(range(2, seq))
     record = store.get_run("r1")
     assert record is not None
-    store.change_run_status("r1", before="failed", after="running", at=now)
-    held = store.take_lease("close", "2026-01", holder="dead", at=now, expires_at=now.replace(year=2099))
-    assert not isinstance(held, Held)
-    with pytest.raises(Rejected) as refused:
-        resume(store, Diary())
-    assert [problem.code for problem in refused.value.problems] == ["RUN_HELD"]
-    assert resume(store, Diary(), dead=True).status == "completed"
+    assert view_run(record).problems == late.problems
+    assert isinstance(take(store), Lease)
+
+
+def test_a_run_that_was_resumed_elsewhere_leaves_the_record_alone(store: Store, planned: Restored) -> None:
+    engine = Asleep(2, lambda: resume(store, Diary()))
+    late = start(store, planned, Diary(), engine, pace=NEVER)
+    assert (late.status, [problem["code"] for problem in late.problems]) == ("failed", ["LEASE_LOST"])
+    record = store.get_run("r1")
+    assert record is not None
+    assert (record.status, record.fence, view_run(record).problems) == ("completed", 2, ())
+
+
+def test_nothing_is_registered_after_the_lease_is_lost(store: Store, planned: Restored) -> None:
+    class Late(Diary):
+        def publish(self, staged: int, *, rows: int, digest: str) -> Mapping[str, Any]:
+            details = super().publish(staged, rows=rows, digest=digest)
+            if staged == 3:
+                start(store, planned, Diary(), run_id="r2")
+            return details
+
+    data = Late()
+    late = start(store, planned, data, pace=NEVER)
+    assert [problem["code"] for problem in late.problems] == ["LEASE_LOST"]
+    assert "register 3" not in data.log
+
+
+def test_the_time_of_earlier_attempts_counts(store: Store, planned: Restored) -> None:
+    seconds = iter(range(0, 1000, 10))
+    pace = replace(PACE, monotonic=lambda: float(next(seconds)))
+    first = start(store, planned, Diary(fails_at="stage 3"), pace=pace)
+    second = resume(store, Diary(), pace=pace)
+    assert second.seconds > first.seconds >= 10
 
 
 def _raising(fault: type[BaseException]) -> Callable[[int], None]:
@@ -348,6 +416,12 @@ def test_a_later_run_makes_an_earlier_one_unresumable(store: Store, planned: Res
     with pytest.raises(Rejected) as refused:
         resume(store, Diary())
     assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
+
+
+def test_a_later_run_without_outputs_is_in_nobodys_way(store: Store, planned: Restored) -> None:
+    start(store, planned, Diary(fails_at="stage 3"))
+    assert start(store, planned, Diary(fails_at="stage 2"), run_id="r2").status == "failed"
+    assert resume(store, Diary()).status == "completed"
 
 
 def test_the_snapshot_gives_the_same_plan_after_a_way_through_json(planned: Restored) -> None:

@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN, Commit, FolderTarget
 
 PERIOD = "2026-01"
 NOW = time.time()
+FENCE = Fence("store", "project", PERIOD, 1)
 
 
 def target(folder: Path, run: str) -> FolderTarget:
-    return FolderTarget(folder, ".csv", PERIOD, run, 10, ("id",))
+    return FolderTarget(folder, ".csv", PERIOD, run, 10, ("id",), FENCE)
 
 
 def publish(folder: Path, run: str, *, mode: str = "replace", since: float = NOW) -> Path:
@@ -126,7 +128,7 @@ class TestSweep:
         second = publish(folder, "run-2")
         for path in (first, first / "replaced", second):
             age(path, 1000 * GRACE_SECONDS)
-        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, ("id",))
+        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, ("id",), FENCE)
         other.start().mkdir()
         other.publish(Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
         assert first.exists()

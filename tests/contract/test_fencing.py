@@ -1,0 +1,278 @@
+"""A run that was suspended beyond its lease publishes nothing over the run that took over, whatever it writes to.
+
+Runner, store, storage and records are real; only Spark is missing, whose files are made here.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula.types import INTEGER, TEXT
+from dobonomodo.plan.relation import Write
+from dobonomodo.problems import failpoint
+from dobonomodo.runs import Restored, Runner, RunView
+from dobonomodo.runs.lease import Pace
+from dobonomodo.runs.runner import Who
+from dobonomodo.storage.folder import FolderTarget
+from dobonomodo.storage.outputs import Staged
+from dobonomodo.store import Store, open_store
+from dobonomodo.workspace import Workspace
+from dobonomodo.workspace.running import RunData
+from tests.contract.storages import Storage, failure, open_source
+from tests.contract.test_storages import KINDS, SIMPLE, database, make_storage, rows
+from tests.postgresql import PASSWORD
+from tests.searching import tries
+
+if TYPE_CHECKING:
+    from dobonomodo.plan import Plan
+
+__all__ = ["database"]
+
+PERIOD = "2026-01"
+SUSPENDED = Pace(lease=0.2, heartbeat=3600)
+"""A suspended process renews nothing."""
+AWAKE = Pace(lease=0.2, heartbeat=0.02)
+
+DEFINITIONS = """
+workspace: {{name: fencing}}
+---
+datasource: {{id: lake, type: parquet, options: {{path_prefix: in}}}}
+---
+datasource: {{id: out, type: {kind}, options: {options}, credential_ref: {credential}}}
+---
+resolver:
+  id: all
+  is_default: true
+  rules: [{{strategy: {{type: path, datasource_id: lake, path: "{{{{table_name}}}}.parquet"}}}}]
+---
+calendar:
+  id: months
+  levels: [{{name: month, identifier_pattern: "{{year}}-{{sequence:02}}"}}]
+  generate: {{from: 2026-01-01, to: 2026-12-31}}
+---
+dataset: {{id: lines, main_table: {{name: lines, columns: [{{name: id, type: integer}}, {{name: value, type: string}}]}}}}
+---
+project:
+  id: close
+  input_dataset_id: lines
+  operations:
+    - {{seq: 10, type: output, arguments: {{destination: {{datasource_id: out, table: closed}}, columns: [id, value]}}}}
+"""
+
+
+class ByHand(RunData):
+    """The data of a run, whose rows say which run they are of."""
+
+    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Staged:
+        place = self._outputs.place(seq, write, columns)
+        target = place.target
+        own = isinstance(target, FolderTarget) and place.kind == "parquet"
+        folder = target.start() if isinstance(target, FolderTarget) and own else self._outputs._folder / str(seq)
+        folder.mkdir(parents=True)
+        table = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "value": [self._run] * 3})
+        pq.write_table(table, folder / "part-0.parquet")
+        failpoint.reach("output.staged")
+        return Staged(seq, write, columns, folder)
+
+
+class OneOutput:
+    """An engine that has one output to write."""
+
+    def run(
+        self, plan: Plan, facts: RunFacts, *, writer: Any, done: Callable[[Sequence[Any], Any], None], **_: Any
+    ) -> None:
+        (step,) = plan.steps
+        write = step.lowered.write
+        assert write is not None
+        staged = writer.stage(None, write, seq=10, columns={"id": INTEGER, "value": TEXT})
+        details = writer.publish(staged, rows=3, digest="d")
+        done([], SimpleNamespace(seq=10, rows=3, digest="d", details=details, seconds=0.0))
+
+    def interrupt(self) -> None:
+        """Nothing to stop."""
+
+
+class World:
+    """A workspace with one output, and runs that write to it."""
+
+    def __init__(self, storage: Storage, store: Store) -> None:
+        self.storage, self.store = storage, store
+        options = storage.source.options.model_dump(by_alias=True, exclude_none=True)
+        text = DEFINITIONS.format(
+            kind=storage.kind, options=options, credential=storage.source.credential_ref or "env://NOTHING"
+        )
+        (storage.root / "dobo.yaml").write_text(text)
+        (storage.root / "in").mkdir()
+        pq.write_table(pa.table({"id": [1], "value": ["x"]}), storage.root / "in/lines.parquet")
+        planned = Workspace.open(storage.root).plan("close", period=PERIOD, draft=True)
+        facts = RunFacts(datetime(2026, 2, 3, tzinfo=UTC), PERIOD, date(2026, 1, 1), date(2026, 1, 31))
+        self._planned = Restored(
+            planned.plan, facts, facts.period_start, planned.definitions.datasources, "active", None
+        )
+
+    def run(self, run_id: str, pace: Pace) -> RunView:
+        data = ByHand(
+            root=self.storage.root,
+            run=run_id,
+            planned=self._planned,
+            registry=lambda: self.store,
+            store_id=self.store.id,
+            sandbox=None,
+        )
+        snapshot = {"project": {"status": "active"}, "started_at": "2026-02-03T00:00:00+00:00"}
+        runner = Runner(self.store, who=Who("ann", run_id), pace=pace)
+        return runner.start(run_id, self._planned, data, OneOutput, version=1, snapshot=lambda _: snapshot)
+
+    def see(self) -> set[str]:
+        """The runs whose rows readers find."""
+        return {row["value"] for row in self.storage.see(SIMPLE, "closed")}
+
+
+@pytest.fixture(params=KINDS)
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    url = request.getfixturevalue("database") if request.param == "database" else None
+    storage = make_storage(request.param, tmp_path, url)
+    with closing(open_store("sqlite:///store.db", root=tmp_path)) as store:
+        yield World(storage, store)
+
+
+@contextmanager
+def suspended(place: str, path: Path, work: Callable[[], RunView]) -> Iterator[list[RunView]]:
+    """A run that waits at a failpoint while the block runs; its end is in the list afterwards."""
+    ended: list[RunView] = []
+    failpoint._reached.clear()
+    os.environ[failpoint.VARIABLE] = f"{place}@{path}"
+    thread = threading.Thread(target=lambda: ended.append(work()))
+    thread.start()
+    try:
+        while thread.is_alive() and not Path(f"{path}.waiting").exists():
+            thread.join(0.002)
+        assert thread.is_alive(), "the run did not come to the failpoint"
+        yield ended
+    finally:
+        path.touch()
+        thread.join()
+        del os.environ[failpoint.VARIABLE]
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("place", ["output.staged", "output.converting", "publish.before"])
+def test_a_suspended_run_does_not_publish_over_its_successor(world: World, place: str, tmp_path: Path) -> None:
+    if place == "output.converting" and world.storage.kind == "parquet":
+        place = "output.converted"
+    for number in range(tries(sample=2, full=100)):
+        late, next_one = f"late-{number}", f"next-{number}"
+        with suspended(place, tmp_path / f"go-{number}", partial(world.run, late, SUSPENDED)) as ended:
+            assert world.run(next_one, AWAKE).status == "completed"
+        (view,) = ended
+        assert (view.status, [problem["code"] for problem in view.problems]) == ("failed", ["LEASE_LOST"])
+        record = world.store.get_run(late)
+        assert record is not None
+        assert (record.status, record.progress["problems"][0]["code"]) == ("failed", "LEASE_LOST")
+        assert world.see() == {next_one}
+
+
+def test_a_destination_refuses_a_lower_number_of_the_same_key_only(world: World) -> None:
+    storage = world.storage
+
+    def put(value: str, *, fence: int, **more: Any) -> None:
+        outputs = storage.outputs(run=f"run-{value}", fence=fence)
+        write = storage.write(SIMPLE)
+        if more:
+            outputs.fence = replace(outputs.fence, **more)
+        table = pa.table({"id": pa.array([1], pa.int64()), "value": [value]})
+        staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
+        outputs.publish(staged, rows=1, digest=value)
+
+    put("a", fence=5)
+    lost = failure(lambda: put("b", fence=4))
+    assert (lost.problem.code, getattr(lost.problem, "fence", None), lost.retry_helps) == ("LEASE_LOST", 4, False)
+    assert storage.see(SIMPLE) == rows("a")
+    put("c", fence=5)
+    put("d", fence=1, store="another store")
+    put("e", fence=1, project="another project")
+    assert storage.see(SIMPLE) == rows("e")
+    assert failure(lambda: put("f", fence=4)).problem.code == "LEASE_LOST"
+    put("g", fence=6)
+    assert storage.see(SIMPLE) == rows("g")
+
+
+def test_an_earlier_attempt_at_the_same_run_does_not_touch_what_a_later_one_published(world: World) -> None:
+    """Both attempts have the same run and the same operation, so they would write into the same place."""
+    storage, write = world.storage, world.storage.write(SIMPLE)
+
+    def stage(value: str, fence: int) -> tuple[Any, Any]:
+        outputs = storage.outputs(run="run-1", fence=fence)
+        table = pa.table({"id": pa.array([1], pa.int64()), "value": [value]})
+        return outputs, storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
+
+    early, staged_early = stage("early", 1)
+    late, staged_late = stage("late", 2)
+    late.publish(staged_late, rows=1, digest="late")
+    # It is told where the later attempt's rows are; its own are nobody's. The store refuses its record.
+    assert early.publish(staged_early, rows=1, digest="early") == late.location(10, write, SIMPLE)
+    stage("early", 1)
+    assert storage.see(SIMPLE) == rows("late")
+    location = storage.outputs(run="run-1", fence=3).location(10, write, SIMPLE)
+    if storage.kind != "database":
+        assert location["data"].endswith("run-1-10-2/data")
+
+
+@pytest.mark.postgresql
+def test_one_table_under_two_spellings_is_one_table(tmp_path: Path, database: str) -> None:
+    """Named with its schema and without: one lock, one record, one number."""
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    bare = open_source("database", url=database.replace(f":{PASSWORD}", ""))
+    full = open_source("database", url=database.replace(f":{PASSWORD}", ""), schema="public")
+    storages = [Storage(tmp_path, source, database) for source in (bare, full)]
+    for number, storage in enumerate([*storages, *storages], 1):
+        outputs, write = storage.outputs(run=f"run-{number}", fence=number), storage.write(SIMPLE, table="spelled")
+        table = pa.table({"id": pa.array([1], pa.int64()), "value": [str(number)]})
+        staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
+        outputs.publish(staged, rows=1, digest=str(number))
+        stale = storages[number % 2].outputs(run="stale", fence=number - 1)
+        staged = storage.stage_by_hand(stale, table, write, seq=10, columns=SIMPLE)
+        lost = failure(partial(stale.publish, staged, rows=1, digest="x"))
+        assert lost.problem.code == "LEASE_LOST"
+        assert storages[1].see(SIMPLE, "spelled") == rows(str(number))
+    with storages[1].connect() as connection:
+        held = connection.execute("SELECT count(*) FROM dobo_fence WHERE destination = 'spelled'").fetchone()
+    assert held == (1,)
+
+
+@pytest.mark.postgresql
+def test_publications_under_two_spellings_wait_for_each_other(tmp_path: Path, database: str) -> None:
+    """While one spelling is being published, the other cannot be; else both would find nothing to replace."""
+    (tmp_path / "password").write_text(PASSWORD + "\n")
+    url = database.replace(f":{PASSWORD}", "")
+    sources = [open_source("database", url=url), open_source("database", url=url, schema="public")]
+    storages = [Storage(tmp_path, source, database) for source in sources]
+    table = pa.table({"id": pa.array([1], pa.int64()), "value": ["x"]})
+    threads = []
+    for turn in range(tries(sample=3, full=30)):
+        for number, storage in enumerate(storages):
+            outputs = storage.outputs(run=f"turn-{turn}-{number}")
+            outputs.fence = replace(outputs.fence, store=f"store {number}")
+            write = storage.write(SIMPLE, table=f"twice_{turn}")
+            staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
+            threads.append(threading.Thread(target=partial(outputs.publish, staged, rows=1, digest="x")))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        threads.clear()
+        assert storages[1].see(SIMPLE, f"twice_{turn}") == rows("x")
