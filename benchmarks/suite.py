@@ -299,14 +299,13 @@ def chains() -> dict[str, Any]:
 
 
 def row_ids(scale: float) -> dict[str, Any]:
-    """The pipeline with row ids in both outputs and without them, by position and by natural key."""
+    """The pipeline with row ids in both outputs and without them."""
     data = make_data(scale)
     spark = open_spark()
     text = (HOME / "pipeline.yaml").read_text()
     with_ids = text.replace("_deleted]", "_deleted, _row_id]")
-    by_position = with_ids.replace("  natural_key_columns: [o_orderkey]\n", "")
     runs: dict[str, Callable[[], object]] = {}
-    for name, project in (("without", text), ("by position", by_position), ("by natural key", with_ids)):
+    for name, project in (("without", text), ("by position", with_ids)):
         workspace = make_workspace(WORK / "ids" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
         runs[name] = partial(contestants.run_dobo, spark, workspace)

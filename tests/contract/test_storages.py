@@ -912,6 +912,17 @@ class TestTables:
             assert found == ["A", "B", "a", "b", "ä", None]
         assert fingerprints[0] == fingerprints[1]
 
+    def test_rows_that_share_a_key_have_the_same_place_too(self, table: Storage) -> None:
+        """C-85: by the natural key, then by all columns."""
+        found = [{"id": key, "value": value} for key, value in ((2, "b"), (1, "d"), (1, "a"), (None, "c"), (None, "b"))]
+        fingerprints = []
+        for order in (found, found[::-1]):
+            table.execute("DROP TABLE IF EXISTS {}", "out")
+            table.plant(SIMPLE, order)
+            use = table.use(SIMPLE, natural_key=("id",))
+            fingerprints.append(table.extract(use)[0].fingerprint)
+        assert fingerprints[0] == fingerprints[1]
+
     def test_rows_of_other_periods_do_not_travel(self, table: Storage, spark: SparkSession) -> None:
         columns: dict[str, Type] = {**SIMPLE, "_period": TEXT}
         periods = ["2025-12", PERIOD, "2026-02", None]

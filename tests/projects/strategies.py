@@ -417,7 +417,7 @@ class _Datasets:
         if mode is not None:
             document["main_table"]["temporal_mode"] = mode
         if drawing.chance(25):
-            document["natural_key_columns"] = [columns[0]["name"]]
+            document["natural_key_columns"] = [drawing.pick(columns)["name"]]
         if lookups:
             document["lookups"] = list(lookups)
         unique = drawing.chance(60)

@@ -73,13 +73,19 @@ project:
     - {seq: 4, type: delete, selector: MONTH(ordered_on) = 1 AND DAY(ordered_on) > 20}
     - {seq: 5, type: output, arguments: {destination: {datasource_id: out, table: active}}}
     - {seq: 6, type: output, arguments: {destination: {datasource_id: out, table: everything}, include_deleted: true}}
+    - seq: 7
+      type: output
+      arguments:
+        destination: {datasource_id: out, table: values}
+        include_deleted: true
+        columns: [order_id, customer, city, amount, ordered_on, tier, net, place, seen, total, _period, _deleted]
 """
 
 CITIES = ("iğdır", "Izmir", "straße", "İstanbul", None)
 
 
-def write_inputs(folder: Path, *, files: int, rows: int = 600) -> Path:
-    """The same rows every time, in so many files and in an order that depends on their number."""
+def write_inputs(folder: Path, *, files: int, order: int = 1, rows: int = 600) -> Path:
+    """The same rows every time, in so many files, one order after the other."""
     chance = random.Random(7)
     orders = [
         {
@@ -92,7 +98,7 @@ def write_inputs(folder: Path, *, files: int, rows: int = 600) -> Path:
         }
         for number in range(rows)
     ]
-    random.Random(files).shuffle(orders)
+    random.Random(order).shuffle(orders)
     types = pyarrow.schema(
         {
             "order_id": pyarrow.string(),
@@ -106,7 +112,8 @@ def write_inputs(folder: Path, *, files: int, rows: int = 600) -> Path:
     for number in range(files):
         path = folder / "orders" / f"part-{number:03}.parquet"
         path.parent.mkdir(exist_ok=True)
-        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(orders[number::files], schema=types), path)
+        part = orders[number * rows // files : (number + 1) * rows // files]
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(part, schema=types), path)
     customers = [{"id": "C1", "tier": "gold"}, {"id": "C2", "tier": "silver"}]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(customers), folder / "customers.parquet")
     return folder

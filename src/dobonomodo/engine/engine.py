@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
-from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_suspects
+from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_repeated, find_suspects
 from dobonomodo.engine.frames import Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
@@ -162,6 +162,8 @@ class SparkEngine:
         except Exception as error:
             if not _is_spark_error(error):
                 raise
+            if (repeated := find_repeated(error)) is not None:
+                raise RunFailed(frames.explain_repeated(repeated)) from error
             problem = explain_fault(error)
             suspects = find_suspects(error, list(_places(plan, facts)))
             steps = [step for step in plan.steps if step.spec.ref in suspects and _is_before(step, until)]

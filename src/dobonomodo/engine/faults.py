@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dobonomodo.engine.frames import MULTIPLE
+from dobonomodo.engine.frames import MULTIPLE, REPEATED
 from dobonomodo.problems import OperationRef, Problem
 from dobonomodo.problems.formula import InvalidDate
 from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed
@@ -17,6 +17,7 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\]")
 _MULTIPLE = re.compile(
     rf"{MULTIPLE}\|(?P<seq>\d+)\|(?P<alias>[^|]*)\|(?P<count>\d+)\|(?P<keys>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
 )
+_REPEATED = re.compile(rf"{REPEATED}\|(?P<number>\d+)\|")
 
 
 class ExpressionPlace:
@@ -41,6 +42,12 @@ def explain_fault(error: Exception) -> Problem:
     if "CAST_INVALID_INPUT" in conditions:
         return InvalidNumber(text=_quoted(text))
     return SparkFailed(detail=one_line(text), conditions=conditions)
+
+
+def find_repeated(error: Exception) -> int | None:
+    """Which natural key is not unique, if that is what stopped the job."""
+    found = _REPEATED.search(str(error))
+    return int(found["number"]) if found else None
 
 
 def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:

@@ -10,11 +10,11 @@ from functools import reduce
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
-from dobonomodo.engine.rowid import PLACES, IdSeed, id_by_key, id_by_place
+from dobonomodo.engine.rowid import IdSeed, id_by_key, id_by_place
 from dobonomodo.formula import RunFacts, Typed, columns_of, flat_name, render_column, render_formula
 from dobonomodo.formula.sql import literal, quote_name, quote_text
 from dobonomodo.formula.typed import ColumnRef, Operation
-from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, Type
+from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.relation import (
     Derive,
@@ -43,6 +43,7 @@ from dobonomodo.plan.system import (
     UPDATED_AT,
 )
 from dobonomodo.problems import RunFailed
+from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import AppendDataLoad, DataLoad
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ MATCHES = " matches"
 CANDIDATE = "` candidate`"
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
 """Marks the message by which a join with more than one match stops the job."""
+REPEATED = "NATURAL_KEY_REPEATED"
+"""Marks the message by which a natural key that is not unique stops the job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,7 @@ class Frames:
         self._leaves: dict[int, int] = {}
         self._idless: Frames | None = None
         self._ids_unread: dict[int, bool] = {}
+        self._keyed: list[tuple[DatasetUse, DataFrame]] = []
 
     def make(self, node: Rel) -> DataFrame:
         """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
@@ -196,12 +200,15 @@ class Frames:
     def _scan(self, node: Scan) -> DataFrame:
         stored = self._reader.read(node.use)
         parts = [self._load(node, rows) for rows in stored]
-        return reduce(lambda one, other: one.unionByName(other), parts)
+        frame = reduce(lambda one, other: one.unionByName(other), parts)
+        if not self._asks_for_ids(node.use) or all(rows.has_positions for rows in stored):
+            return frame
+        return self._tell_apart(frame, node)
 
     def _load(self, node: Scan, rows: StoredRows) -> DataFrame:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
-        if rows.positioned is not None and self._asks_for_ids(use) and not use.natural_key:
+        if rows.positioned is not None and self._asks_for_ids(use):
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         self._require_time(use, rows, present)
@@ -215,8 +222,8 @@ class Frames:
                 else self._system(name, kind, use, rows, present)
             )
             selected.append(f"{sql} AS {quote_name(name)}")
-        if self._is_late(use) and (place := self._place(use, present)) is not None:
-            selected.append(f"{place} AS {quote_name(PLACE)}")
+        if self._is_late(use) and ROW_NUMBER in present:
+            selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
             self._hidden[id(node)] = (PLACE,)
         return frame.selectExpr(*selected)
 
@@ -278,25 +285,50 @@ class Frames:
         return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
 
     def _loaded_id(self, use: DatasetUse, present: Mapping[str, str]) -> str:
-        if not self._asks_for_ids(use):
+        """SQL for the id of a row by its position (C-85); NULL where nobody asks, or where it is made later."""
+        if not self._asks_for_ids(use) or self._is_late(use) or ROW_NUMBER not in present:
             return literal(None, TEXT)
-        keys = [quote_name(present[name.casefold()]) for name in use.natural_key or use.columns]
-        by_key = id_by_key(self._run.seed, _loading(use), keys)
-        place = self._place(use, present)
-        if place is None:
-            return by_key
-        by_place = literal(None, TEXT) if self._is_late(use) else id_by_place(self._run.seed, _loading(use), place)
-        return f"CASE WHEN {place} IS NULL THEN {by_key} ELSE {by_place} END" if use.natural_key else by_place
+        return id_by_place(self._run.seed, _loading(use), quote_name(ROW_NUMBER))
 
-    def _place(self, use: DatasetUse, present: Mapping[str, str]) -> str | None:
-        """SQL for a number that tells the loaded rows apart, NULL where a natural key is none; None if there is no such."""
-        if use.natural_key:
-            name = use.columns.spelling(use.natural_key[0]) or ""
-            if len(use.natural_key) > 1 or use.columns[name] != INTEGER:
-                return None
-            key = quote_name(present[name.casefold()])
-            return f"CASE WHEN {key} BETWEEN 0L AND {PLACES - 1}L THEN {key} END"
-        return quote_name(ROW_NUMBER) if ROW_NUMBER in present else None
+    def _tell_apart(self, frame: DataFrame, node: Scan) -> DataFrame:
+        """Rows without positions with ids by their natural key, which must be unique, or by all that is in them (C-85)."""
+        others = [quote_name(name) for name in node.schema.own if name != ROW_ID]
+        keys = [quote_name(node.use.columns.spelling(name) or name) for name in node.use.natural_key]
+        if keys:
+            frame = self._require_unique(frame, node.use, keys)
+        else:
+            # Rows that are the same in everything: which of them comes first makes no difference.
+            alike, ordinal = quote_name(" alike"), quote_name(" ordinal")
+            hashed = frame.selectExpr("*", f"{id_by_key(self._run.seed, 'alike', others)} AS {alike}")
+            frame = hashed.selectExpr("*", f"row_number() OVER (PARTITION BY {alike} ORDER BY {alike}) AS {ordinal}")
+            keys = [alike, ordinal]
+        made = id_by_key(self._run.seed, _loading(node.use), keys)
+        return frame.selectExpr(*others, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
+
+    def _require_unique(self, frame: DataFrame, use: DatasetUse, keys: list[str]) -> DataFrame:
+        """The same rows; the job stops, within the job, where two have the same key."""
+        repeated = quote_name(" repeated")
+        head = quote_text(f"{REPEATED}|{len(self._keyed)}|")
+        self._keyed.append((use, frame))
+        counted = frame.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(keys)}) AS {repeated}")
+        return counted.where(f"CASE WHEN {repeated} > 1 THEN CAST(raise_error({head}) AS BOOLEAN) ELSE TRUE END")
+
+    def explain_repeated(self, number: int) -> DataLoad:
+        """Which natural keys are there more than once. A look that only a failed run takes."""
+        from pyspark.sql import functions as F
+
+        use, frame = self._keyed[number]
+        names = [use.columns.spelling(name) or name for name in use.natural_key]
+        keys = [quote_name(name) for name in names]
+        counted = frame.groupBy(*keys).agg(F.expr("count(1)").alias(MATCHES)).where(f"{quote_name(MATCHES)} > 1")
+        shown = [
+            ", ".join(f"{name} = {'NULL' if row[name] is None else row[name]}" for name in names)
+            + f" ({row[MATCHES]} rows)"
+            for row in counted.orderBy(*keys).limit(LISTED_AT_MOST).collect()
+        ]
+        kind = AppendDataLoad if use.role == "append" else DataLoad
+        detail = "its rows have no positions, so its natural key must be unique, and it is not"
+        return kind(dataset_id=use.dataset_id, detail=detail, differences=tuple(shown), operation=use.operation)
 
     def make_with_ids(self, node: Rel, use: DatasetUse) -> DataFrame:
         """The frame of a node, with the ids that are made late; ``use`` is the input."""
@@ -379,10 +411,9 @@ class Frames:
             return False
         found = self._ids_unread.get(id(node))
         if found is None:
-            below = list(walk_relation(node))
-            positioned = any(isinstance(each, Scan) and not each.use.natural_key for each in below)
+            below = walk_relation(node)
             read = (column for each in below for part in expressions_of(each) for column in columns_of(part))
-            found = positioned and not any(column.name == ROW_ID for column in read)
+            found = not any(column.name == ROW_ID for column in read)
             self._ids_unread[id(node)] = found
         return found
 

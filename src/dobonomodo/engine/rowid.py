@@ -1,7 +1,7 @@
 """Row ids: UUIDv7 as text, made from the run and a stable key of the row, never from chance.
 
-The first 48 bits are the run's clock. The rest is a place where a row has one, which is its position in a file or a key that
-is a number, else a hash of its key.
+The first 48 bits are the run's clock. The rest is a place where a row has one, which is its position in its source, else a
+hash of its key.
 """
 
 from __future__ import annotations

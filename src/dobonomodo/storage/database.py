@@ -222,8 +222,9 @@ def _select(
     tests = list(_tests(folded, stored, use, belongs))
     if tests:
         query = query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
-    keys = use.natural_key or _primary_key(connection, table) or tuple(columns)
-    order = [_order_by(folded[key.casefold()], stored) for key in keys if key.casefold() in folded]
+    # All columns follow the key: rows that share one have a stable order too, and equal ones need none (C-85).
+    keys = (*(use.natural_key or _primary_key(connection, table)), *columns)
+    order = [_order_by(name, stored) for name in dict.fromkeys(folded[key.casefold()] for key in keys)]
     if order:
         query = query + sql.SQL(" ORDER BY ") + sql.SQL(", ").join(order)
     return query.as_string(connection)

@@ -17,7 +17,7 @@ ROW_NUMBER = " row"
 class StoredRows:
     """The rows of one location, with declared columns in their declared types and whatever system columns are stored.
 
-    Rows without a stored id are told apart by ``ROW_NUMBER``, if the frame has it, else by their natural key.
+    Rows without a stored id are told apart by ``ROW_NUMBER``; where there is none, by their natural key or all that is in them.
     """
 
     frame: DataFrame
@@ -25,3 +25,8 @@ class StoredRows:
     """The period that all rows belong to, where the location says it."""
     positioned: Callable[[], DataFrame] | None = None
     """The same rows with their positions, where those must be asked for because they cost something."""
+
+    @property
+    def has_positions(self) -> bool:
+        """Whether the place of a row in its source is known."""
+        return self.positioned is not None or ROW_NUMBER in self.frame.columns
