@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow
+import pyarrow.csv
 import pyarrow.dataset
 import pyarrow.parquet
 import pytest
@@ -399,6 +400,50 @@ project:
     assert ledger.open().verify(run.id, spark=ledger.spark)[1] == ()
     ids = {row["id"]: row["_row_id"] for row in ledger.rows("out/everything")}
     assert {row["id"]: row["_row_id"] for row in ledger.rows("out/active")}.items() <= ids.items()
+
+
+TYPES = {"id": pyarrow.int64(), "_period": pyarrow.string()}
+LOOSE = """
+datasource: {id: texts, type: csv, options: {path_prefix: lake}}
+---
+resolver: {id: beside, rules: [{strategy: {type: path, datasource_id: %s, path: "{{table_name}}-{{identifier}}"}}]}
+---
+dataset:
+  id: loose
+  resolver_id: beside
+  main_table: {name: loose, columns: [{name: id, type: integer}]}
+---
+project:
+  id: loose
+  input_dataset_id: lines
+  operations:
+    - {seq: 1, type: append, arguments: {source: {dataset_id: loose}}}
+    - seq: 2
+      type: output
+      selector: _operation_seq = 1
+      arguments: {destination: {datasource_id: out, table: loose}, columns: [id, _period]}
+"""
+
+
+@pytest.mark.parametrize("source", ["lake", "texts"])
+def test_periods_that_a_source_without_a_temporal_mode_stores_are_appended(ledger: Ledger, source: str) -> None:
+    """As in scenarios (C-87); a file that is named by a period does not give its rows one."""
+    ledger.add("loose", LOOSE % source)
+    rows: dict[str, dict[str, list[Any]]] = {
+        "2026-01": {"id": [7, 8], "_period": ["2025-12", None]},
+        "2026-02": {"id": [9]},
+    }
+    for period, values in rows.items():
+        table = pyarrow.table(values, schema=pyarrow.schema({name: TYPES[name] for name in values}))
+        write = pyarrow.csv.write_csv if source == "texts" else pyarrow.parquet.write_table
+        write(table, ledger.root / f"lake/loose-{period}")
+    found = {}
+    for period in rows:
+        run = ledger.run("loose", period, draft=True)
+        assert run.status == "completed", run.problems
+        for row in run.outputs["loose"].dataframe(ledger.spark).collect():
+            found[row["id"]] = row["_period"]
+    assert found == {7: "2025-12", 8: None, 9: None}
 
 
 IDS = """

@@ -275,11 +275,12 @@ class Frames:
             made = self._loaded_id(use, present)
             return f"coalesce({quote_name(stored)}, {made})" if stored and use.role != "append" else made
         if name == PERIOD:
-            given = quote_text(rows.period) if rows.period is not None else literal(None, TEXT)
+            given = literal(rows.period if use.temporal_mode == "period" else None, TEXT)
             return f"CAST({quote_name(stored)} AS STRING)" if stored else given
         if name in (PERIOD_FROM, PERIOD_TO):
-            found = _interval(present)[0 if name == PERIOD_FROM else 1]
-            return f"CAST({quote_name(found)} AS DATE)"
+            if use.temporal_mode == "bitemporal":
+                stored = _interval(present)[0 if name == PERIOD_FROM else 1]
+            return f"CAST({quote_name(stored)} AS DATE)" if stored else literal(None, DATE)
         if stored is None:
             return starts[name]
         return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"

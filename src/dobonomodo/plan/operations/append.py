@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula, convert
-from dobonomodo.formula.types import BOOLEAN, TEXT, UNKNOWN, unify
+from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, unify
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.value import Count, Id, Setting
@@ -34,7 +34,8 @@ from dobonomodo.problems.operation import (
     UnfilteredPeriods,
 )
 
-CARRIED = (PERIOD, PERIOD_FROM, PERIOD_TO)
+CARRIED: Mapping[str, Type] = {PERIOD: TEXT, PERIOD_FROM: DATE, PERIOD_TO: DATE}
+"""System columns that appended rows bring with them."""
 
 
 class Source(Entity):
@@ -68,8 +69,8 @@ class Append(Entity):
         scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at, later=True)
         if known.has_period and scan.use.temporal_mode is None:
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
-        if known.has_period and PERIOD not in scan.schema.own:
-            scan = replace(scan, schema=Schema(Columns({**scan.schema.own, PERIOD: TEXT}, synonyms=SYNONYMS)))
+        # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).
+        scan = replace(scan, schema=Schema(Columns({**scan.schema.own, **CARRIED}, synonyms=SYNONYMS)))
         scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
         kept = Keep(scan, both(ACTIVE, selector), scan.schema)
@@ -78,7 +79,9 @@ class Append(Entity):
         else:
             lowered = self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
         ctx.report_resolvers()
-        return lowered
+        if known.has_period or scan.use.temporal_mode == "period" or PERIOD not in rows.columns:
+            return lowered
+        return replace(lowered, rows=_without_period(lowered.rows, ctx.spec.seq))
 
     def _find(self, places: Places, ctx: Context) -> KnownDataset | None:
         dataset_id, version = self.source.dataset_id, self.source.dataset_version
@@ -113,7 +116,7 @@ class Append(Entity):
         source = scan.schema.own
         values: dict[str, Typed] = {name: own(name, source) for name in scan.use.columns}
         span_of = {name: ctx.arguments.span("source", "dataset_id") for name in values}
-        values |= {name: own(name, source) for name in CARRIED if name in source and name in rows.columns}
+        values |= {name: own(name, source) for name in CARRIED if name in rows.columns}
         values[LABELS] = own(LABELS, source)
         origins = {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
         return self._stack(rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx)
@@ -200,14 +203,15 @@ class Append(Entity):
             if column is not None and name in origins:
                 origin = merge([*([merged[column]] if column in merged else []), origins[name]])
                 merged[column] = replace(origin, conditions=origin.conditions | conditions).through(seq)
-        periodless = PERIOD in rows.columns and PERIOD not in aligned
-        after = replace(
-            rows,
-            node=node,
-            origins=merged,
-            periodless_of=(*rows.periodless_of, seq) if periodless else rows.periodless_of,
-        )
+        after = replace(rows, node=node, origins=merged)
+        if PERIOD in rows.columns and PERIOD not in aligned:
+            after = _without_period(after, seq)
         return Lowered(after, selected=both(ACTIVE, selector), added=added, reads=frozenset(aligned))
+
+
+def _without_period(rows: Rows, seq: int) -> Rows:
+    """The same rows, some of which an operation made without a period, as far as is known."""
+    return replace(rows, periodless_of=tuple(dict.fromkeys((*rows.periodless_of, seq))))
 
 
 def _aligned_type(working: Type, source: Type) -> Type | None:

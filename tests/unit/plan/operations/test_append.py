@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from dobonomodo.formula.typed import ColumnRef, Literal, Operation
+from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
 from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Scan, Stack
 from dobonomodo.problems.operation import (
@@ -24,6 +25,7 @@ from tests.unit.plan.building import (
     found,
     no_problem,
     nodes,
+    output,
     plan_of,
     planned,
     problem_in,
@@ -397,12 +399,23 @@ def test_labels_of_summarised_rows_are_empty() -> None:
     assert added.values["_labels"] == Literal("", added.schema.own["_labels"])
 
 
-def test_the_period_is_null_when_the_source_has_none() -> None:
-    # C-51
-    plan = plan_of(append("more"), world=source("{name: region, type: string}", mode="snapshot"))
+@pytest.mark.parametrize("mode", [None, "snapshot", "period", "bitemporal"])
+def test_the_period_is_carried_whatever_the_mode_of_the_source(mode: str | None) -> None:
+    # C-87: whether the stored rows have one is seen when they are read
+    plan = plan_of(append("more"), world=source("{name: region, type: string}", mode=mode))
     added = step_of(plan, 1).lowered.added
     assert isinstance(added, Derive)
-    assert added.values["_period"] == Literal(None, added.schema.own["_period"])
+    assert added.values["_period"] == ColumnRef("_period", None, TEXT)
+    assert [name for name in added.schema.own if name.startswith("_period")] == ["_period"]
+
+
+@pytest.mark.parametrize(("mode", "warned"), [(None, ["W-05"]), ("snapshot", ["W-05"]), ("period", [])])
+def test_rows_of_a_source_that_may_lack_periods_are_registered_with_a_warning(
+    mode: str | None, warned: list[str]
+) -> None:
+    # W-05
+    world = source("{name: region, type: string}", mode=mode)
+    assert codes(append("more") + output(seq=2, register_as_dataset="kept"), world=world, output=False) == warned
 
 
 def test_time_columns_that_the_working_dataset_lacks_are_dropped() -> None:
