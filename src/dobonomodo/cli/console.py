@@ -65,21 +65,24 @@ def colored(stream: Any) -> bool:
 def say(text: str) -> None:
     """A line of talk, unless --quiet."""
     if not Settings.quiet:
-        put(text + "\n", sys.stderr)
+        put(render.printable_lines(text) + "\n", sys.stderr)
 
 
 def complain(text: str) -> None:
     """A line that must be seen, also with --quiet."""
-    put(text + "\n", sys.stderr)
+    put(render.printable_lines(text) + "\n", sys.stderr)
 
 
-def show(text: str) -> None:
-    """A line of data."""
-    put(text + "\n", sys.stdout)
+def show(text: str, *, mark: str = "") -> None:
+    """A line of data, and before it what we colour ourselves."""
+    put(mark + render.printable_lines(text) + "\n", sys.stdout)
 
 
 def put(text: str, stream: TextIO) -> None:
-    """Write at once. Where nobody reads any more, as after `| head`, the command goes on and ends as it would have."""
+    """Write at once, and as it is: whoever calls this has escaped what is not ours.
+
+    Where nobody reads any more, as after `| head`, the command goes on and ends as it would have.
+    """
     try:
         stream.write(text)
         stream.flush()
@@ -96,9 +99,15 @@ def _abandon(stream: TextIO) -> None:
 
 def make_console(stream: TextIO, *, markup: bool = False) -> Console:
     """A console of rich that follows the common flags; without markup, text with brackets stays as it is."""
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
     class Ours(Console):
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+            """Every text passes through here; what moves the cursor is rich's own."""
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else render.printable_lines(text), style, control)
+
         def on_broken_pipe(self) -> None:
             """Go on; rich would end the process."""
             _abandon(stream)
@@ -122,7 +131,13 @@ def show_json(thing: str, data: Any, *, problems: Iterable[Problem | Mapping[str
             render.render_json(problem) if isinstance(problem, Problem) else dict(problem) for problem in problems
         ],
     }
-    show(json.dumps(document, ensure_ascii=False, indent=2, default=_plain))
+    show_document(document)
+
+
+def show_document(document: Any) -> None:
+    """A JSON document as it is."""
+    text = json.dumps(document, ensure_ascii=False, indent=2, default=_plain)
+    put(render.printable_json(text) + "\n", sys.stdout)
 
 
 def open_workspace(path: Path | None = None) -> Workspace:

@@ -266,7 +266,7 @@ def _show(finding: Finding) -> None:
     mark = f"{finding.status:<7}"
     if colored(sys.stdout):
         mark = f"\x1b[{COLORS[finding.status]}m{mark}\x1b[0m"
-    show(f"{mark}  {finding.check:<22} {finding.detail}")
+    show(f"  {finding.check:<22} {finding.detail}", mark=mark)
     if finding.remedy is not None:
         first, *rest = finding.remedy.strip().splitlines()
         show(f"{'':9}to do: {first}")

@@ -86,11 +86,14 @@ class LiveProgress:
 
     def started(self, run: RunView, plan: Plan) -> None:
         """The run has its record."""
+        from rich.markup import escape
+
         del plan
         self.run_id = run.id
         which = "draft, into the sandbox" if run.draft else f"version {run.version}"
         self._live.stop()
-        self._console.print(f"run [bold]{run.id}[/]: {run.project} ({which}), period [bold]{run.period}[/]")
+        project, period = escape(run.project), escape(run.period)
+        self._console.print(f"run [bold]{run.id}[/]: {project} ({which}), period [bold]{period}[/]")
         self._operations = run.operations
         self._live.start()
 
@@ -180,7 +183,9 @@ def show_summary(run: RunView) -> None:
         console.print(table)
     for output in run.outputs.values():
         where = output.location.get("folder") or output.destination
-        kept = f", dataset {output.dataset_id} v{output.dataset_version}" if output.dataset_version else ""
+        kept = (
+            f", dataset {escape(output.dataset_id or '')} v{output.dataset_version}" if output.dataset_version else ""
+        )
         console.print(
             f"\nwrote [bold]{output.rows:,}[/] rows to [bold]{escape(where)}[/]{kept}\n[dim]digest {output.digest}[/]"
         )

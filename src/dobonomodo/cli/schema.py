@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated
 
 import typer
 
-from dobonomodo.cli.console import show, usage_error
+from dobonomodo.cli.console import show_document, usage_error
 
 
 def schema(
@@ -25,4 +24,4 @@ def schema(
         found = make_schema(kind, arguments_by_type=arguments)
     else:
         usage_error(f"`{kind}` is not a kind of definition; there is {', '.join(KINDS)}")
-    show(json.dumps(found, indent=2, ensure_ascii=False))
+    show_document(found)

@@ -9,6 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from dobonomodo.cli.console import make_console, say
+from dobonomodo.problems.render import printable
 
 
 def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -19,10 +20,12 @@ def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
     names = list(dict.fromkeys(name for row in rows for name in row))
     empty = [name for name in names if all(row.get(name) in (None, "") for row in rows)]
     shown = [name for name in names if name not in empty]
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, show_edge=False)
+    table = Table(
+        title=printable(title), title_justify="left", box=None, header_style="bold", pad_edge=False, show_edge=False
+    )
     for name in shown:
         number = all(isinstance(row.get(name), int | Decimal | None) for row in rows)
-        table.add_column(name, justify="right" if number else "left", overflow="ellipsis", no_wrap=True)
+        table.add_column(printable(name), justify="right" if number else "left", overflow="ellipsis", no_wrap=True)
     for row in rows:
         table.add_row(*(_text(row.get(name)) for name in shown))
     console.print(table)
@@ -41,4 +44,4 @@ def _text(value: Any) -> str:
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:
-            return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in str(value))
+            return printable(str(value))

@@ -5,6 +5,8 @@ Colour is markup that the edge turns on; nothing here knows a terminal.
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -15,6 +17,7 @@ from dobonomodo.problems.problem import Problem
 EXCERPT_WIDTH = 100
 WORDS_AT_MOST = 240
 
+_UNPRINTABLE_IN_JSON = re.compile(r"[^\n\x20-\x7e]")
 _STYLES = {"error": "1;31", "warning": "1;33", "place": "34", "help": "36", "bold": "1"}
 
 
@@ -67,9 +70,9 @@ def _render_block(problem: Problem, *, color: bool) -> str:
 
     head = paint(f"{problem.severity}[{problem.code}]", problem.severity)
     lines = [f"{head}: {paint(_shown(problem.message()), 'bold')}"]
-    where = [f"operation {problem.operation.seq} `{_printable(problem.operation.name)}`"] if problem.operation else []
+    where = [f"operation {problem.operation.seq} `{printable(problem.operation.name)}`"] if problem.operation else []
     if span := problem.span:
-        where.insert(0, f"{_printable(span.source.name)}:{span.line}:{span.column}")
+        where.insert(0, f"{printable(span.source.name)}:{span.line}:{span.column}")
         number = str(span.line)
         gutter = " " * len(number)
         bar = paint("|", "place")
@@ -98,22 +101,36 @@ def _cut_excerpt(span: Span) -> tuple[str, str, str]:
     right = left + EXCERPT_WIDTH
     if end > right:
         end = right
-    before = ("..." if left else "") + _printable(line[left:start])
-    after = _printable(line[end:right]) + ("..." if right < len(line) else "")
-    return before, _printable(line[start:end]), after
+    before = ("..." if left else "") + printable(line[left:start])
+    after = printable(line[end:right]) + ("..." if right < len(line) else "")
+    return before, printable(line[start:end]), after
 
 
 def _shown(text: str) -> str:
     """A message or hint, cut in the middle where what it quotes would fill the screen."""
     if len(text) > WORDS_AT_MOST:
         text = f"{text[: WORDS_AT_MOST // 2]}...{text[-WORDS_AT_MOST // 2 :]}"
-    return _printable(text)
+    return printable(text)
 
 
-def _printable(text: str) -> str:
-    """Without anything that would move a cursor or turn the writing direction round."""
+def printable(text: str) -> str:
+    """A text with escapes in place of all that would move a cursor, turn the writing direction round or not be seen."""
+    if text.isprintable():
+        return text
     return "".join(
-        "    " if char == "\t" else char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text
+        char if char.isprintable() else "    " if char == "\t" else ascii(char).strip("'\"") for char in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """The same for a text of several lines, which stay lines."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def printable_json(text: str) -> str:
+    """JSON with JSON's own escapes in place of such characters; it says the same."""
+    return _UNPRINTABLE_IN_JSON.sub(
+        lambda found: json.dumps(found[0])[1:-1] if not found[0].isprintable() else found[0], text
     )
 
 
@@ -125,14 +142,14 @@ def _width(text: str) -> int:
 
 
 def _render_place(span: Span | None) -> str:
-    return f"{_printable(span.source.name)}:{span.line}:{span.column}: " if span else ""
+    return f"{printable(span.source.name)}:{span.line}:{span.column}: " if span else ""
 
 
 def _render_annotation(problem: Problem) -> str:
     def escape(text: str, extra: str = "") -> str:
         for char in "%\r\n" + extra:
             text = text.replace(char, f"%{ord(char):02X}")
-        return text
+        return printable(text)
 
     span = problem.span
     place = (

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from dobonomodo.model import Definitions, Document, load_documents
 from dobonomodo.problems import Problem, Rejected, Source
+from dobonomodo.problems.render import printable, printable_lines
 from dobonomodo.scenarios.run import Result, load_scenario, run_scenario
 
 if TYPE_CHECKING:
@@ -102,9 +103,13 @@ def render_junit(results: Sequence[Result]) -> str:
     )
     for result in results:
         case = ElementTree.SubElement(
-            suite, "testcase", classname=result.file, name=result.name, time=f"{result.seconds:.3f}"
+            suite,
+            "testcase",
+            classname=printable(result.file),
+            name=printable(result.name),
+            time=f"{result.seconds:.3f}",
         )
         if not result.passed:
-            failure = ElementTree.SubElement(case, "failure", message=result.differences[0])
-            failure.text = "\n".join(result.differences)
+            failure = ElementTree.SubElement(case, "failure", message=printable(result.differences[0]))
+            failure.text = "\n".join(printable_lines(each) for each in result.differences)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)

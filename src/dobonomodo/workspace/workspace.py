@@ -1036,7 +1036,11 @@ def require_runnable(period: Period, *, override_closed: bool) -> None:
 
 def find_root(folder: Path) -> Path:
     """The workspace that a folder is in; a folder that is not there is in none."""
-    start = folder.resolve()
+    try:
+        start = folder.resolve()
+    except ValueError as fault:
+        # A name that no file can have, as one with NUL.
+        raise Rejected([WorkspaceNotFound(folder=str(folder), exists=False)]) from fault
     for candidate in (start, *start.parents) if start.exists() else ():
         if (candidate / FILE).is_file():
             return candidate
