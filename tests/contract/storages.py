@@ -119,7 +119,7 @@ class Storage:
     def inputs(self, name: str = "reading") -> Inputs:
         folder = self.root / ".dobo" / "runs" / name
         datasources = {self.source.id: self.source}
-        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=FACTS, as_of=FACTS.period_start)
+        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=FACTS, as_of=None)
 
     def write(self, columns: Mapping[str, Type], *, table: str = "out", **more: Any) -> Write:
         return write_to(Destination(self.kind, table, self.source.id), columns, **more)

@@ -29,6 +29,7 @@ from pyarrow import dataset
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.model.schema import AsOf
 from dobonomodo.problems import OperationRef, Rejected
 from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
 from dobonomodo.storage import PinnedLocation, key_of
@@ -929,6 +930,24 @@ class TestTables:
         table.plant(columns, [{"id": number, "_period": each} for number, each in enumerate(periods)])
         (frame,) = table.frames(spark, table.use(SIMPLE, temporal_mode="period"))
         assert rows_of(frame, columns) == [{"id": 1, "value": None, "_period": PERIOD}]
+
+    def test_rows_of_other_days_do_not_travel(self, table: Storage, spark: SparkSession) -> None:
+        """Each reading has a day of its own (C-94), and `_period_from` goes before `valid_from` (C-57)."""
+        columns: dict[str, Type] = {"id": INTEGER, "valid_from": DATE, "valid_to": DATE}
+        stored: dict[str, Type] = {**columns, "_period_from": DATE, "_period_to": DATE}
+        first, last, never = date(2026, 1, 1), date(2026, 1, 31), date(2030, 1, 1)
+        table.plant(
+            stored,
+            [
+                {"id": 1, "_period_from": first, "_period_to": last, "valid_from": never},
+                {"id": 2, "_period_from": last, "valid_from": first},
+            ],
+        )
+        use = table.use(columns, temporal_mode="bitemporal")
+        days: dict[AsOf | None, int] = {None: 1, "period_start": 1, "period_end": 2}
+        for as_of, expected in days.items():
+            (frame,) = table.frames(spark, replace(use, as_of=as_of))
+            assert [row["id"] for row in rows_of(frame, stored)] == [expected]
 
     @pytest.mark.parametrize("zone", ["America/New_York", "Pacific/Auckland"])
     def test_days_do_not_depend_on_the_zone_of_the_server(

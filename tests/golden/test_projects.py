@@ -6,6 +6,7 @@ small project for each problem that an operation can have. ``make golden`` rewri
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from textwrap import indent
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from dobonomodo.problems.operation import (
     DestinationReason,
     InputDatasetNotFound,
     InvalidDestination,
+    OneDayForPeriod,
     PeriodNotRunnable,
     ProjectNotRunnable,
 )
@@ -181,6 +183,9 @@ WHEN_RUN: dict[str, Problem] = {
     "a project that reads its own result": DatasetCycle(dataset_id="balances", projects=("closing", "closing")),
     "a run before the one it builds on": InputDatasetNotFound(
         dataset_id="balances", registered_by=("closing",), period="2026-01"
+    ),
+    "one day's values for a whole quarter": OneDayForPeriod(
+        dataset_id="fx-rates", day=date(2026, 1, 1), period="2026-Q1", level="month", count=3
     ),
     "a project that was deactivated": ProjectNotRunnable(project_id="monthly-sales", status="inactive"),
     "a project in conflict": ProjectNotRunnable(project_id="monthly-sales", status="conflict"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import textwrap
-from datetime import datetime
+from datetime import date, datetime
 from typing import Annotated
 
 import typer
@@ -19,6 +19,9 @@ def plan(
     period: Annotated[
         str, typer.Option("--period", "-p", metavar="P", help="The period, such as 2026-01.", autocompletion=periods)
     ],
+    as_of: Annotated[
+        str | None, typer.Option("--as-of", metavar="D", help="The day on which bitemporal rows must be valid.")
+    ] = None,
     started_at: Annotated[
         str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")
     ] = None,
@@ -31,15 +34,16 @@ def plan(
     """Show what a run would read, do and write. Never reads data, never writes."""
     from dobonomodo.plan.explain import describe_plan, render_plan
 
-    planned = open_workspace().plan(project, period=period, started_at=moment(started_at), draft=draft)
+    named = day(as_of)
+    planned = open_workspace().plan(project, period=period, as_of=named, started_at=moment(started_at), draft=draft)
     if as_json:
-        described = describe_plan(planned.plan, planned.facts, sql=sql)
+        described = describe_plan(planned.plan, planned.facts, as_of=named, sql=sql)
         data = {**described, "version": planned.version, "status": planned.status}
         show_json("plan", data, problems=planned.problems)
         return
     show_problems(planned.problems)
     which = f"version {planned.version}, {planned.status}" if planned.version else planned.status
-    show(_fold(render_plan(planned.plan, planned.facts, which=which, sql=sql)))
+    show(_fold(render_plan(planned.plan, planned.facts, as_of=named, which=which, sql=sql)))
 
 
 def _fold(text: str) -> str:
@@ -67,3 +71,13 @@ def moment(text: str | None) -> datetime | None:
     if not isinstance(found, datetime):
         usage_error(f"`{text}` is not a time such as 2026-02-03T08:00:00Z")
     return found
+
+
+def day(text: str | None) -> date | None:
+    """A day given on the command line."""
+    if text is None:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        usage_error(f"`{text}` is not a day such as 2026-01-31")

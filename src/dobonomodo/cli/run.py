@@ -7,7 +7,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -26,7 +25,7 @@ from dobonomodo.cli.console import (
     stop,
     usage_error,
 )
-from dobonomodo.cli.plan import moment, plan
+from dobonomodo.cli.plan import day, moment, plan
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
@@ -66,7 +65,7 @@ def run(
     """Run a project for one or more periods, one after the other in date order."""
     if dry_run:
         for each in period:
-            plan(project, period=each, started_at=started_at, draft=draft, as_json=as_json)
+            plan(project, period=each, as_of=as_of, started_at=started_at, draft=draft, as_json=as_json)
         return
     workspace = open_workspace()
     periods = sorted(
@@ -84,7 +83,7 @@ def run(
                 view = workspace.run(
                     project,
                     period=identifier,
-                    as_of=_day(as_of),
+                    as_of=day(as_of),
                     started_at=moment(started_at),
                     draft=draft,
                     override_closed=override_closed,
@@ -182,15 +181,6 @@ def _session(master: str | None, remote: str | None, settings: list[str] | None)
             usage_error(f"the setting `{name}` holds a secret, which other users can see; write {name}=env://NAME")
         conf[name] = value
     return SessionOptions(master, remote, conf)
-
-
-def _day(text: str | None) -> date | None:
-    if text is None:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        usage_error(f"`{text}` is not a day such as 2026-01-31")
 
 
 @contextmanager

@@ -120,7 +120,7 @@ class SparkEngine:
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         asked = _how_ids_are_asked_for(plan)
-        context = RunContext(facts, seed, as_of or facts.period_start, **asked, cut=self._little_data)
+        context = RunContext(facts, seed, as_of, **asked, cut=self._little_data)
         frames = Frames(self._spark, reader, context)
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):

@@ -41,6 +41,7 @@ from dobonomodo.plan.system import (
     SOURCE_DATASET,
     SOURCE_TABLE,
     UPDATED_AT,
+    VALIDITY,
 )
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.problem import LISTED_AT_MOST
@@ -63,8 +64,8 @@ class RunContext:
 
     facts: RunFacts
     seed: IdSeed
-    as_of: date
-    """The date at which bitemporal rows must be valid."""
+    as_of: date | None
+    """The day on which bitemporal rows must be valid, where the run itself names one."""
     ids: bool = True
     """Whether anything asks for row ids; they cost something."""
     late_ids: bool = False
@@ -241,7 +242,7 @@ class Frames:
             yield f"{quote_name(present[PERIOD])} IN ({listed})"
         if use.temporal_mode == "bitemporal":
             start, end = _interval(present)
-            as_of = literal(self._run.as_of, DATE)
+            as_of = literal(use.valid_on(self._run.facts, self._run.as_of), DATE)
             yield f"CAST({quote_name(start)} AS DATE) <= {as_of}"
             yield f"({quote_name(end)} IS NULL OR CAST({quote_name(end)} AS DATE) > {as_of})"
 
@@ -556,7 +557,7 @@ def _seq_of(node: Lookup) -> int:
 
 
 def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:
-    for start, end in ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to")):
+    for start, end in VALIDITY:
         if start in present and end in present:
             return present[start], present[end]
     return None

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, check_unique
-from dobonomodo.model.schema import Column, Table, TemporalMode, check_columns, column_names
+from dobonomodo.model.schema import AS_OF, AsOf, Column, Table, TemporalMode, check_as_of, check_columns, column_names
 from dobonomodo.model.value import FileName, Filled, Id, Identifier, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import DuplicateName, InvalidValue
@@ -49,11 +49,14 @@ class Lookup(Entity):
 
     alias: Identifier = Field(description="The name that formulas use: `alias.column`.")
     target: TableTarget | DatasetTarget = Field(description="What is looked up.")
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
     join_conditions: tuple[JoinCondition, ...] = Field(description="Columns that must be equal, all of them.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """At least one condition, on columns that the target has."""
+        if places.text("target", "type") == "table":
+            yield from check_as_of(places, places.get("target", "temporal_mode"))
         conditions = places.at("join_conditions")
         if conditions is None:
             return

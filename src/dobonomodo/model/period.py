@@ -95,6 +95,13 @@ class Schedule:
             return ()
         return tuple(part for part in self.at_level(level) if self._is_part(part, period))
 
+    def parts(self, period: Period) -> tuple[Period, ...]:
+        """The periods of the nearest lower level at which a period has several, none if there is no such level."""
+        for level in self.parent_by_level:
+            if self.is_finer(level, period.level) and len(found := self.children(period, level)) > 1:
+                return found
+        return ()
+
     def with_statuses(self, status_by_identifier: Mapping[str, PeriodStatus]) -> "Schedule":
         """The same periods with the statuses they have come to meanwhile."""
         periods = tuple(

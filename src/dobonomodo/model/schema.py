@@ -21,6 +21,11 @@ MAX_PRECISION = 38
 TypeName = Literal["string", "integer", "decimal", "boolean", "date", "timestamp"]
 TYPE_NAMES: tuple[TypeName, ...] = ("string", "integer", "decimal", "boolean", "date", "timestamp")
 TemporalMode = Literal["period", "bitemporal", "snapshot"]
+AsOf = Literal["period_start", "period_end"]
+"""The day of a period on which the rows of a bitemporal dataset must be valid (C-94)."""
+AS_OF = (
+    "The day on which bitemporal rows must be valid: the first of the period (period_start) or the last (period_end)."
+)
 
 _TYPE_BY_HABIT: dict[str, TypeName] = {
     "text": "string", "str": "string", "varchar": "string", "char": "string", "uuid": "string",
@@ -114,6 +119,7 @@ class Table(Entity):
         description="How rows belong to a time: by `_period`, by an interval (bitemporal), or not (snapshot). "
         "Left out: rows are not filtered by period.",
     )
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: period_start.")
     columns: tuple[Column, ...] = Field(description="The columns, in order.")
     description: Text | None = Field(default=None, description="What the table holds.")
 
@@ -121,6 +127,20 @@ class Table(Entity):
     def check(cls, places: Places) -> Iterable[Problem]:
         """Columns that can be told apart, at least one and not too many."""
         yield from check_columns(places)
+        yield from check_as_of(places, places.get("temporal_mode"))
+
+
+def check_as_of(places: Places, temporal_mode: object) -> Iterable[Problem]:
+    """A day is named only where rows are chosen by a day."""
+    named = places.text("as_of")
+    if named is not None and temporal_mode != "bitemporal":
+        yield InvalidValue(
+            key="as_of",
+            expected="a bitemporal dataset",
+            found=f"one of mode `{temporal_mode}`" if temporal_mode else "one without temporal mode",
+            advice="leave `as_of` out, or set `temporal_mode: bitemporal`",
+            span=places.key_span("as_of"),
+        )
 
 
 def check_columns(places: Places) -> Iterable[Problem]:

@@ -13,7 +13,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
-from dobonomodo.model.schema import Table
+from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, working_columns
 from dobonomodo.plan.expression import ACTIVE, both
 from dobonomodo.plan.relation import Scan, Schema
@@ -131,13 +131,21 @@ class Context:
         role: Role,
         *,
         alias: str | None = None,
+        as_of: AsOf | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
         later: bool = False,
     ) -> Scan:
         """The stored rows of a dataset's main table."""
         table = known.dataset.main_table
-        return self.scan_table(known, table, role, alias=alias, problem=problem, at=at, later=later)
+        return self.scan_table(
+            known, table, role, alias=alias, as_of=as_of or table.as_of, problem=problem, at=at, later=later
+        )
+
+    def check_as_of(self, places: Places, use: DatasetUse) -> None:
+        """A reading may name a day only of a bitemporal dataset."""
+        for problem in check_as_of(places, use.temporal_mode):
+            self.report(problem)
 
     def report_resolvers(self) -> None:
         """Report what is wrong with the resolvers of the tables scanned so far."""
@@ -168,6 +176,7 @@ class Context:
         role: Role,
         *,
         alias: str | None = None,
+        as_of: AsOf | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
         later: bool = False,
@@ -181,6 +190,7 @@ class Context:
             version=known.version,
             table=table.name,
             temporal_mode=table.temporal_mode,
+            as_of=as_of,
             columns=columns,
             natural_key=dataset.natural_key_columns if isinstance(table, Table) else (),
             nullable=frozenset(column.name for column in table.columns if column.nullable),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Literal, Protocol
 
-from dobonomodo.formula import Columns, Type
+from dobonomodo.formula import Columns, RunFacts, Type
 from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
-from dobonomodo.model.schema import Column, DataType, TemporalMode
+from dobonomodo.model.schema import AsOf, Column, DataType, TemporalMode
 from dobonomodo.plan.system import SYNONYMS, TEMPORAL, system_columns
 from dobonomodo.problems import OperationRef, Span
 
@@ -79,6 +80,8 @@ class DatasetUse:
     temporal_mode: TemporalMode | None
     columns: Columns
     """Business columns, as declared."""
+    as_of: AsOf | None = None
+    """The day on which its rows must be valid, where the definitions name one."""
     natural_key: tuple[str, ...] = ()
     nullable: frozenset[str] = frozenset()
     alias: str | None = None
@@ -97,6 +100,10 @@ class DatasetUse:
     def is_awaited(self) -> bool:
         """Whether its rows are still to be registered."""
         return bool(self.registered_by) and self.registered is None and not self.locations and self.resolver_id is None
+
+    def valid_on(self, run: RunFacts, as_of: date | None) -> date:
+        """The day on which bitemporal rows must be valid: the run's own, else the one that is named (C-94)."""
+        return as_of or (run.period_end if self.as_of == "period_end" else run.period_start)
 
     @property
     def seq(self) -> int | None:

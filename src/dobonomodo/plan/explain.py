@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import date
 from typing import Any, assert_never
 
 from dobonomodo.formula import RunFacts, Typed, render_formula
@@ -15,19 +16,26 @@ from dobonomodo.plan.rows import Origin
 from dobonomodo.plan.system import LABELS, is_system
 
 
-def describe_plan(plan: Plan, run: RunFacts | None = None, *, sql: bool = False) -> dict[str, Any]:
-    """The plan as plain data; with ``run``, for its period and clock."""
+def describe_plan(
+    plan: Plan, run: RunFacts | None = None, *, as_of: date | None = None, sql: bool = False
+) -> dict[str, Any]:
+    """The plan as plain data; with ``run``, for its period and clock; ``as_of`` is the day that the run names."""
     return {
         "project": plan.project.id,
         "name": plan.project.name,
         "period": run.period if run else None,
-        "reads": [_describe_use(use) for use in plan.uses],
+        "reads": [_describe_use(use, _day(use, run, as_of)) for use in plan.uses],
         "operations": [_describe_step(step, run if sql else None) for step in plan.steps],
         "writes": [_describe_write(step, step.lowered.write) for step in plan.steps if step.lowered.write],
     }
 
 
-def _describe_use(use: DatasetUse) -> dict[str, Any]:
+def _day(use: DatasetUse, run: RunFacts | None, as_of: date | None) -> date | None:
+    """The day on which the rows of a reading must be valid, None where there is no such day."""
+    return use.valid_on(run, as_of) if run is not None and use.temporal_mode == "bitemporal" else None
+
+
+def _describe_use(use: DatasetUse, day: date | None) -> dict[str, Any]:
     return {
         "role": use.role,
         "dataset": use.dataset_id,
@@ -36,6 +44,7 @@ def _describe_use(use: DatasetUse) -> dict[str, Any]:
         "alias": use.alias,
         "operation_seq": use.seq,
         "temporal_mode": use.temporal_mode,
+        "as_of": day.isoformat() if day is not None else None,
         "resolver": use.resolver_id,
         "locations": [str(location) for location in use.locations],
         "registered_by": list(use.registered_by) if use.is_awaited else [],
@@ -90,12 +99,19 @@ def _describe_origin(origin: Origin) -> dict[str, Any]:
 # --- for people
 
 
-def render_plan(plan: Plan, run: RunFacts | None = None, *, which: str | None = None, sql: bool = False) -> str:
+def render_plan(
+    plan: Plan,
+    run: RunFacts | None = None,
+    *,
+    as_of: date | None = None,
+    which: str | None = None,
+    sql: bool = False,
+) -> str:
     """The plan as text; ``which`` says what version of the project it is."""
     project = plan.project
     head = ", ".join(filter(None, (f"{project.name} ({project.id})", which, f"period {run.period}" if run else None)))
     lines = [head, "", "reads"]
-    lines += _table([_read_row(use) for use in plan.uses])
+    lines += _table([_read_row(use, _day(use, run, as_of)) for use in plan.uses])
     lines += ["", "does"]
     for step in plan.steps:
         lines += _render_step(step, run if sql else None)
@@ -108,13 +124,15 @@ def render_plan(plan: Plan, run: RunFacts | None = None, *, which: str | None = 
     return "\n".join(lines)
 
 
-def _read_row(use: DatasetUse) -> tuple[str, ...]:
+def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
     shown = f"as {use.alias or use.table}"
     where = ", ".join(str(location) for location in use.locations)
     if use.is_awaited:
         where = f"not there before a run of {' or '.join(use.registered_by)}"
     elif not where:
         where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
+    if day is not None:
+        where = f"{where}, as of {day}"
     return (use.role, f"{use.dataset_id} v{use.version}", shown, f"operation {use.seq}" if use.seq else "", where)
 
 

@@ -251,12 +251,13 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
             return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)))
         target = found
         table = found.dataset.main_table
-        scan = ctx.scan(
-            found, "lookup", alias=lookup.alias, at=places.at("target", "id") if places is not None else None
-        )
+        at = places.at("target", "id") if places is not None else None
+        scan = ctx.scan(found, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=at)
+        if places is not None:
+            ctx.check_as_of(places, scan.use)
     else:
         table = lookup.target  # type: ignore[assignment]
-        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, at=places)
+        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=places)
     columns = joined_columns(scan.use.columns, table.temporal_mode)
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
     joined = {**rows.joined, lookup.alias: columns}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from datetime import date
 
+from dobonomodo.model.period import Period, Schedule
 from dobonomodo.plan.dataset import DatasetUse, Role
 from dobonomodo.plan.planner import Plan
 from dobonomodo.problems import Problem
@@ -12,6 +14,7 @@ from dobonomodo.problems.operation import (
     DatasetMissing,
     InputDatasetNotFound,
     JoinDatasetNotFound,
+    OneDayForPeriod,
     ResolverNotFound,
 )
 
@@ -47,3 +50,19 @@ def _missing(use: DatasetUse, makers: tuple[str, ...], period: str | None, *, in
         span=use.place,
         operation=use.operation,
     )
+
+
+def check_days(plan: Plan, period: Period, schedule: Schedule | None, *, as_of: date | None) -> Iterator[Problem]:
+    """Bitemporal datasets of which one day serves a period that has several parts, though nobody named a day (W-09)."""
+    uses = [use for use in plan.uses if use.temporal_mode == "bitemporal" and use.as_of is None]
+    parts = schedule.parts(period) if uses and as_of is None and schedule is not None else ()
+    for use in uses if len(parts) > 1 else ():
+        yield OneDayForPeriod(
+            dataset_id=use.dataset_id,
+            day=period.start_date,
+            period=period.identifier,
+            level=parts[0].level,
+            count=len(parts),
+            span=use.place,
+            operation=use.operation,
+        )

@@ -37,6 +37,9 @@ TEMPORAL: dict[str | None, dict[str, Type]] = {
 }
 """Added by the temporal mode of the main table."""
 
+VALIDITY = ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to"))
+"""The columns between whose days a bitemporal row is valid; the first pair that is stored counts (C-57)."""
+
 SYNONYMS = {"_modified_at": UPDATED_AT, "_source_dataset": SOURCE_DATASET}
 
 RESERVED = frozenset(

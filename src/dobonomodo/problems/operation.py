@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
 from typing import ClassVar, assert_never
 
@@ -693,6 +694,34 @@ class UnderscoreColumn(Problem):
         return f"call it `{self.name.lstrip('_') or 'note'}`"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneDayForPeriod(Problem):
+    """A bitemporal dataset is read for a period with several parts, and the values of one day are used for all of it."""
+
+    code: ClassVar[str] = "W-09"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "dobo run group-result --period 2026-Q1   # over daily rates",
+        "main_table: {name: rates, temporal_mode: bitemporal, as_of: period_end, columns: [...]}",
+    )
+
+    dataset_id: str
+    day: date
+    period: str
+    level: str
+    count: int
+    """How many periods of that level there are."""
+
+    def message(self) -> str:
+        return (
+            f"dataset `{self.dataset_id}` is read as of {self.day} for the whole period `{self.period}`, "
+            f"which has {self.count} periods of level `{self.level}`"
+        )
+
+    def hint(self) -> str | None:
+        return "name the day with `as_of: period_start`, `as_of: period_end` or --as-of, or run the lower periods"
+
+
 OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
     EmptyAssignments,
     DuplicateTarget,
@@ -727,4 +756,5 @@ OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
     WithoutEffect,
     UnusedSelector,
     UnderscoreColumn,
+    OneDayForPeriod,
 )

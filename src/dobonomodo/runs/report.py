@@ -219,7 +219,8 @@ def _inputs(snapshot: Mapping[str, Any]) -> str:
         seq, alias = reading["operation_seq"] or 0, reading["alias"] or ""
         key = f"{reading['role']}/{reading['dataset']}/v{reading['version']}/{reading['table']}/{seq}/{alias}"
         for location in pinned.get(key, ()):
-            what = f"{reading['role']}" + (f", operation {seq}" if seq else "")
+            day = reading.get("as_of")
+            what = reading["role"] + (f", operation {seq}" if seq else "") + (f", as of {day}" if day else "")
             rows.append(
                 (
                     f"<b>{escape(reading['dataset'])}</b> v{reading['version']}<br>{escape(what)}",
@@ -248,11 +249,11 @@ def _fingerprints(location: Mapping[str, Any]) -> Iterable[str]:
 def _reproduce(run: RunView) -> str:
     clock = run.started_at.isoformat().replace("+00:00", "Z")
     draft = " --draft" if run.draft else ""
-    as_of = run.snapshot["as_of"]
+    as_of = f" --as-of {run.snapshot['as_of']}" if run.snapshot["as_of"] is not None else ""
     commands = [
         f"dobo verify {run.id}             # the outputs are still these rows",
         f"dobo verify {run.id} --replay    # computing again gives the same rows",
-        f"dobo run {run.project} --period {run.period} --started-at {clock} --as-of {as_of}{draft}",
+        f"dobo run {run.project} --period {run.period} --started-at {clock}{as_of}{draft}",
     ]
     if run.status == "failed":
         commands.insert(0, f"dobo resume {run.id}")

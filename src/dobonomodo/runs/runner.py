@@ -85,7 +85,7 @@ class Engine(Protocol):
         facts: RunFacts,
         *,
         writer: Any,
-        as_of: date,
+        as_of: date | None,
         skip: Collection[int],
         done: Callable[[Sequence[Any], Any], None],
     ) -> Any:

@@ -23,7 +23,7 @@ def take_snapshot(
     plan: Plan,
     facts: RunFacts,
     *,
-    as_of: date,
+    as_of: date | None,
     version: int | None,
     status: str,
     datasets: Sequence[KnownDataset],
@@ -52,7 +52,7 @@ def take_snapshot(
             "end_date": facts.period_end.isoformat(),
         },
         "started_at": facts.started_at.isoformat(),
-        "as_of": as_of.isoformat(),
+        "as_of": as_of.isoformat() if as_of is not None else None,
         "datasets": [
             {
                 "version": known.version,
@@ -64,13 +64,14 @@ def take_snapshot(
         ],
         "resolvers": [dict(each) for each in resolvers],
         "datasources": [source.document() for name, source in datasources.items() if name in used],
-        "readings": [_describe_reading(use) for use in plan.uses],
+        "readings": [_describe_reading(use, facts, as_of) for use in plan.uses],
         "inputs": dict(inputs) if inputs is not None else None,
         "versions": dict(versions),
     }
 
 
-def _describe_reading(use: DatasetUse) -> dict[str, Any]:
+def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> dict[str, Any]:
+    bitemporal = use.temporal_mode == "bitemporal"
     return {
         "role": use.role,
         "dataset": use.dataset_id,
@@ -78,6 +79,7 @@ def _describe_reading(use: DatasetUse) -> dict[str, Any]:
         "table": use.table,
         "operation_seq": use.seq,
         "alias": use.alias,
+        "as_of": use.valid_on(facts, as_of).isoformat() if bitemporal else None,
         "resolver": use.resolver_id,
         "locations": [{name: getattr(location, name) for name in Location.__slots__} for location in use.locations],
     }
@@ -89,7 +91,8 @@ class Restored:
 
     plan: Plan
     facts: RunFacts
-    as_of: date
+    as_of: date | None
+    """The day that the run itself named; snapshots of older programs always have one."""
     datasources: Mapping[str, DataSource]
     status: str
     inputs: Mapping[str, Any] | None
@@ -114,7 +117,7 @@ def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
     return Restored(
         planned.plan,
         facts,
-        date.fromisoformat(snapshot["as_of"]),
+        date.fromisoformat(snapshot["as_of"]) if snapshot["as_of"] is not None else None,
         own.datasources,
         snapshot["project"]["status"],
         snapshot["inputs"],

@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.system import PERIOD, PERIOD_FROM, PERIOD_TO, RUN_PERIOD
+from dobonomodo.plan.system import PERIOD, RUN_PERIOD, VALIDITY
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
@@ -242,7 +242,7 @@ def _tests(
         values = sql.SQL(", ").join(sql.Literal(each) for each in belongs.periods)
         yield sql.SQL("{} IN ({})").format(sql.Identifier(folded[PERIOD]), values)
     if use.temporal_mode == "bitemporal":
-        for start, end in ((PERIOD_FROM, PERIOD_TO), ("valid_from", "valid_to")):
+        for start, end in VALIDITY:
             if start in folded and end in folded:
                 day = sql.Literal(belongs.as_of)
                 yield sql.SQL("{} <= {}").format(_day(folded[start], stored), day)

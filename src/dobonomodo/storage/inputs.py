@@ -77,7 +77,7 @@ class Inputs:
     """Finds, pins and reads the rows of a run."""
 
     def __init__(
-        self, *, root: Path, datasources: Mapping[str, DataSource], folder: Path, facts: RunFacts, as_of: date
+        self, *, root: Path, datasources: Mapping[str, DataSource], folder: Path, facts: RunFacts, as_of: date | None
     ) -> None:
         self._root, self._datasources, self._folder = root, datasources, folder / "inputs"
         self._facts, self._as_of = facts, as_of
@@ -210,7 +210,7 @@ class Inputs:
                 use,
                 table=location.table or "",
                 schema=location.schema,
-                belongs=Belongs(self._periods(use), self._as_of, location.run_period),
+                belongs=Belongs(self._periods(use), use.valid_on(self._facts, self._as_of), location.run_period),
             )
             unfinished = mark.with_name(mark.name + ".part")
             unfinished.write_text(found)

@@ -186,7 +186,7 @@ class Computing:
         facts: RunFacts,
         *,
         writer: Any,
-        as_of: date,
+        as_of: date | None,
         skip: Collection[int],
         done: Callable[[Sequence[Any], Any], None],
     ) -> Any:
@@ -241,7 +241,7 @@ def output_frame(
     folder = root / RUNS / run.id / "verify" / str(output.seq)
     shutil.rmtree(folder, ignore_errors=True)
     facts = RunFacts(run.started_at, run.period, date.min, date.max)
-    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=date.min)
+    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None)
     (rows,) = inputs.read(spark, use, _extracted(inputs, use, output, run, root))
     return rows.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
 

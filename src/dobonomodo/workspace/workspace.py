@@ -20,7 +20,7 @@ from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
-from dobonomodo.plan.reading import check_awaited
+from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, RunFailed, Source, in_order
 from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
@@ -62,6 +62,8 @@ class PlannedRun:
     plan: Plan
     problems: tuple[Problem, ...]
     facts: RunFacts
+    as_of: date | None
+    """The day that the run itself names for bitemporal rows."""
     period: Period
     version: int | None
     status: str
@@ -73,7 +75,7 @@ class PlannedRun:
 
         from dobonomodo.plan.explain import render_plan
 
-        return f"<pre>{escape(render_plan(self.plan, self.facts, which=self.status))}</pre>"
+        return f"<pre>{escape(render_plan(self.plan, self.facts, as_of=self.as_of, which=self.status))}</pre>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,13 +157,18 @@ class Workspace:
         from dobonomodo.workspace.running import new_run_id
 
         planned = self.plan(
-            project_id, period=period, started_at=started_at, draft=draft, override_closed=override_closed, to_run=True
+            project_id,
+            period=period,
+            as_of=as_of,
+            started_at=started_at,
+            draft=draft,
+            override_closed=override_closed,
+            to_run=True,
         )
         self._require_spark(spark, session)
         plan, facts = planned.plan, planned.facts
-        valid_on = as_of or facts.period_start
         own = planned.definitions
-        restored = Restored(plan, facts, valid_on, own.datasources, planned.status, None)
+        restored = Restored(plan, facts, as_of, own.datasources, planned.status, None)
         run_id = new_run_id(now())
 
         def snapshot(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -170,7 +177,7 @@ class Workspace:
             return take_snapshot(
                 plan,
                 facts,
-                as_of=valid_on,
+                as_of=as_of,
                 version=planned.version,
                 status=planned.status,
                 datasets=[found for key in known if (found := planned.datasets.find(*key)) is not None],
@@ -475,6 +482,7 @@ class Workspace:
         project_id: str,
         *,
         period: str,
+        as_of: date | None = None,
         started_at: datetime | None = None,
         draft: bool = False,
         override_closed: bool = False,
@@ -510,7 +518,9 @@ class Workspace:
             raise Rejected(in_order(awaited))
         version = live.version if live is not None else None
         status = live.status if live is not None else "draft"
-        return PlannedRun(planned.plan, planned.problems, facts, found, version, status, datasets, definitions)
+        days = check_days(planned.plan, found, self._schedule_of(found), as_of=as_of)
+        problems = in_order([*planned.problems, *days])
+        return PlannedRun(planned.plan, problems, facts, as_of, found, version, status, datasets, definitions)
 
     def _plan(
         self,

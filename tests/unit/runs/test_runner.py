@@ -130,7 +130,7 @@ class Hand:
         facts: RunFacts,
         *,
         writer: Any,
-        as_of: date,
+        as_of: date | None,
         skip: Collection[int],
         done: Callable[[Sequence[Any], Any], None],
     ) -> Any:

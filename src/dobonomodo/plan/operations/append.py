@@ -12,6 +12,7 @@ from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula,
 from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, unify
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Id, Setting
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset
@@ -45,6 +46,7 @@ class Source(Entity):
     dataset_version: Count | None = Field(
         default=None, description="A version to stay with; left out, the latest active one."
     )
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
 
 
 class Append(Entity):
@@ -65,8 +67,16 @@ class Append(Entity):
         if known is None:
             ctx.unchecked.append(ctx.spec)
             return Lowered(rows)
-        at = (places.at("source") or places).at("dataset_id")
-        scan = ctx.scan(known, "append", problem=AppendResolverNotFound, at=at, later=True)
+        source = places.at("source") or places
+        scan = ctx.scan(
+            known,
+            "append",
+            as_of=self.source.as_of,
+            problem=AppendResolverNotFound,
+            at=source.at("dataset_id"),
+            later=True,
+        )
+        ctx.check_as_of(source, scan.use)
         if known.has_period and scan.use.temporal_mode is None:
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).

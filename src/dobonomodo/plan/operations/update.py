@@ -12,6 +12,7 @@ from dobonomodo.formula import Columns, Typed, columns_of, convert
 from dobonomodo.formula.types import BOOLEAN, UNKNOWN, Type, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
 from dobonomodo.plan.context import Context
@@ -45,6 +46,7 @@ class Join(Entity):
         default=None, description="A version to stay with; left out, the latest active one."
     )
     on: Setting = Field(description="The condition that makes a row match; at most one row may.")
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
 
 
 class Assignment(Entity):
@@ -170,7 +172,8 @@ class _Joins:
         if known is None:
             self.columns[alias] = ANY_COLUMNS
         else:
-            scan = ctx.scan(known, "join", alias=alias, at=places.at("dataset_id"))
+            scan = ctx.scan(known, "join", alias=alias, as_of=join.as_of, at=places.at("dataset_id"))
+            ctx.check_as_of(places, scan.use)
             self.columns[alias] = joined_columns(scan.use.columns, known.dataset.main_table.temporal_mode)
             for column in self.columns[alias]:
                 self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))

@@ -1,0 +1,72 @@
+"""The snapshot of a run: the day of each reading is recorded, and a plan is restored with the same days."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from dobonomodo.formula import RunFacts
+from dobonomodo.runs import restore_snapshot, take_snapshot
+from tests.unit.plan.building import WORLD, plan_of, update, world_from
+
+FACTS = RunFacts(datetime(2026, 7, 1, tzinfo=UTC), "2026-Q1", date(2026, 1, 1), date(2026, 3, 31))
+NAMED = date(2026, 2, 14)
+WORLD_BUILT = world_from(WORLD)
+PLAN = plan_of(
+    update(
+        "a = one.rate",
+        "b = two.rate",
+        joins="- {alias: one, dataset_id: rates, on: one.country = region}\n"
+        "- {alias: two, dataset_id: rates, as_of: period_end, on: two.country = region}",
+    ),
+    world=WORLD_BUILT,
+)
+
+
+def snapshot(as_of: date | None) -> dict[str, Any]:
+    known = [WORLD_BUILT.datasets.find(use.dataset_id) for use in PLAN.uses[:2]]
+    taken = take_snapshot(
+        PLAN,
+        FACTS,
+        as_of=as_of,
+        version=1,
+        status="active",
+        datasets=[each for each in known if each is not None],
+        resolvers=[],
+        datasources=WORLD_BUILT.definitions.datasources,
+        inputs=None,
+        versions={},
+    )
+    read: dict[str, Any] = json.loads(json.dumps(taken))
+    return read
+
+
+def days(document: dict[str, Any]) -> list[date]:
+    """The days that a restored run reads bitemporal rows for."""
+    restored = restore_snapshot(document)
+    uses = [use for use in restored.plan.uses if use.temporal_mode == "bitemporal"]
+    return [use.valid_on(restored.facts, restored.as_of) for use in uses]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "expected"), [(None, [FACTS.period_start, FACTS.period_end]), (NAMED, [NAMED, NAMED])]
+)
+def test_each_reading_is_recorded_and_restored_with_its_day(as_of: date | None, expected: list[date]) -> None:
+    document = snapshot(as_of)
+    assert [each["as_of"] for each in document["readings"]] == [None, *(each.isoformat() for each in expected)]
+    assert document["as_of"] == (as_of.isoformat() if as_of else None)
+    assert days(document) == expected
+
+
+def test_a_snapshot_of_an_older_program() -> None:
+    """It has one day for the run, and none for its readings."""
+    document = snapshot(None)
+    document["as_of"] = "2026-01-01"
+    for reading in document["readings"]:
+        del reading["as_of"]
+    for dataset in document["datasets"]:
+        dataset["document"]["main_table"].pop("as_of", None)
+    assert days(document) == [FACTS.period_start, FACTS.period_start]
