@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.formula import RunFacts, Type
@@ -14,6 +15,7 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.problems.run import InputChanged, ResumeRefused, RunCancelled, RunInterrupted
+from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
 from dobonomodo.runs.record import RunView, view_run
 from dobonomodo.runs.resume import find_successor
@@ -22,6 +24,10 @@ from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
     from dobonomodo.store import Lease, Run, Store
+
+
+RECORD_SECONDS = 60
+"""How long a run tries to record its start and its end in a store that is busy or out of reach."""
 
 
 class Data(Protocol):
@@ -172,14 +178,14 @@ class Runner:
         project, period = planned.plan.project.id, planned.facts.period
         with self._hold(project, period, wait=wait) as heart:
             data.hold(heart.lease.fence)
-            fault: RunFailed | None = None
+            fault: BaseException | None = None
             inputs: Mapping[str, Any] | None = None
             self._listener.working("reading inputs")
             try:
                 data.check()
                 inputs = data.pin()
-            except RunFailed as failed:
-                fault = failed
+            except (RunFailed, KeyboardInterrupt, SystemExit) as stop:
+                fault = stop
             at = self._pace.now()
             progress = {
                 "operations": _unreached(planned.plan),
@@ -200,9 +206,23 @@ class Runner:
                 progress=progress,
                 fence=heart.lease.fence,
             )
-            self._store.put_run(run, lease=heart.lease)
+            fault = self._put(run, heart) or fault
             reach("run.recorded")
             return self._execute(run, planned, data, engine, heart, fault=fault)
+
+    def _put(self, run: Run, heart: Heartbeat) -> BaseException | None:
+        """Record a new run; if it is told to end meanwhile, it is recorded all the same, and that is its fault."""
+
+        def put() -> None:
+            if self._store.get_run(run.id) is None:
+                self._store.put_run(run, lease=heart.lease)
+
+        try:
+            insist(put, pace=self._pace, report=self._listener.working)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            insist(put, pace=self._pace, report=self._listener.working)
+            return stop
+        return None
 
     def resume(
         self, run: Run, planned: Restored, data: Data, engine: Callable[[], Engine], *, wait: bool = False
@@ -243,7 +263,7 @@ class Runner:
         engine: Callable[[], Engine],
         heart: Heartbeat,
         *,
-        fault: RunFailed | None = None,
+        fault: BaseException | None = None,
     ) -> RunView:
         execution = _Execution(run, planned, data, heart, self._store, self._pace, self._who, self._listener)
         self._listener.started(view_run(run), planned.plan)
@@ -397,7 +417,8 @@ class _Execution:
         """The run is done."""
         reach("run.finishing")
         seqs = [step.spec.seq for step in self._planned.plan.steps]
-        self._change(RunEvent.COMPLETE, {**self._run.progress, "last_completed_operation": seqs[-1] if seqs else None})
+        progress = {**self._run.progress, "last_completed_operation": seqs[-1] if seqs else None}
+        insist(partial(self._change, RunEvent.COMPLETE, progress), pace=self._pace, report=self._listener.working)
         self._data.clear()
         reach("run.finished")
         return self._finish()
@@ -412,16 +433,22 @@ class _Execution:
         described = {**render.render_json(problem), "retry_helps": retry}
         progress = {**self._run.progress, "problems": [described]}
         try:
-            self._change(RunEvent.FAIL, progress)
+            insist(partial(self._change, RunEvent.FAIL, progress), pace=self._pace, report=self._listener.working)
         except (Rejected, RunFailed):
-            found = self._store.get_run(self._run.id)
-            if found is not None and found.fence == self._heart.lease.fence:
+            found = self._quietly_find()
+            if found is not None and found.fence == self._heart.lease.fence and found.status != RunStatus.RUNNING:
                 # Somebody cancelled the run; their record stands.
                 self._run = found
             else:
-                # A later attempt owns the record. This one failed all the same.
+                # A later attempt owns the record, or the store is out of reach. This one failed all the same.
                 self._run = replace(self._run, status=RunStatus.FAILED, progress=progress)
         return self._finish()
+
+    def _quietly_find(self) -> Run | None:
+        try:
+            return self._store.get_run(self._run.id)
+        except RunFailed:
+            return None
 
     def _finish(self) -> RunView:
         view = view_run(self._run)
@@ -448,6 +475,19 @@ class _Execution:
         found = self._store.get_run(self._run.id)
         if found is not None and found.status == RunStatus.CANCELLED:
             raise RunFailed(RunCancelled(run=self._run.id))
+
+
+def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], None]) -> None:
+    """Change the store, and try again while it is busy: what a run does not record here, nobody will."""
+    until = pace.monotonic() + RECORD_SECONDS
+    while True:
+        try:
+            return change()
+        except RunFailed as fault:
+            if not isinstance(fault.problem, StoreUnavailable) or not fault.retry_helps or pace.monotonic() >= until:
+                raise
+        report("waiting for the store")
+        pace.sleep(0.5)
 
 
 def _unreached(plan: Plan) -> list[dict[str, Any]]:

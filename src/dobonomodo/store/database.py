@@ -5,6 +5,7 @@ Knows the differences between SQLite and PostgreSQL, nothing of what is stored.
 
 from __future__ import annotations
 
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 WAIT_SECONDS = 30
 """How long a writer waits for the one before it."""
+
+WAIT_VARIABLE = "DOBO_STORE_WAIT_SECONDS"
+"""For tests: another time to wait."""
 
 CONNECT_SECONDS = 10
 
@@ -90,7 +94,7 @@ class Database:
             connection.begin(),
         ):
             if connection.dialect.name == "postgresql":
-                connection.execute(text(f"SET LOCAL lock_timeout = '{WAIT_SECONDS}s'"))
+                connection.execute(text(f"SET LOCAL lock_timeout = '{int(_wait_seconds() * 1000)}ms'"))
                 connection.execute(
                     text("SELECT pg_advisory_xact_lock(hashtext('dobonomodo'), hashtext(current_schema()))")
                 )
@@ -151,6 +155,10 @@ class Database:
         return reason
 
 
+def _wait_seconds() -> float:
+    return float(os.environ.get(WAIT_VARIABLE, WAIT_SECONDS))
+
+
 def _check_scheme(url: str) -> str:
     scheme, colon, _ = url.partition(":")
     if scheme not in SCHEMES:
@@ -191,7 +199,7 @@ def _create_sqlite(path: Path) -> Engine:
         URL.create("sqlite", database=str(path)),
         poolclass=NullPool,
         hide_parameters=True,
-        connect_args={"timeout": WAIT_SECONDS},
+        connect_args={"timeout": _wait_seconds()},
     )
     event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
