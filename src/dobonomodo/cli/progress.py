@@ -199,6 +199,8 @@ def show_end(run: RunView) -> None:
         show_summary(run)
     for problem in run.problems:
         complain(f"\nerror[{problem['code']}]: {problem['message']}")
+        for note in problem.get("notes", ()):
+            complain(f"  {note}")
         if problem.get("operation_seq"):
             complain(f"  --> operation {problem['operation_seq']} `{problem['operation_name']}`")
         if problem.get("expression"):

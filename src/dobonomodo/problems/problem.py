@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from dobonomodo.problems.place import Span
 
@@ -46,6 +46,14 @@ class Problem:
     def hint(self) -> str | None:
         """What to do about it."""
         return None
+
+    def notes(self) -> tuple[str, ...]:
+        """Lines that follow the message, a bounded number of them."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """More fields of the JSON form."""
+        return {}
 
     def label(self) -> str | None:
         """A few words for behind the caret."""

@@ -55,6 +55,8 @@ def render_json(problem: Problem) -> dict[str, Any]:
         "operation_seq": operation.seq if operation else None,
         "operation_name": operation.name if operation else None,
         "expression": problem.expression,
+        **({"notes": list(problem.notes())} if problem.notes() else {}),
+        **problem.facts(),
     }
 
 
@@ -87,6 +89,7 @@ def _render_block(problem: Problem, *, color: bool) -> str:
         ]
     elif where:
         lines.append(f"  {paint('-->', 'place')} {where[0]}")
+    lines += [f"  {_shown(note)}" for note in problem.notes()]
     if hint := problem.hint():
         lines.append(f"   {paint('help:', 'help')} {_shown(hint)}")
     return "\n".join(lines)

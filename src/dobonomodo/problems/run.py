@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
 
 from dobonomodo.problems.problem import LISTED_AT_MOST, Example, Problem, listed
+
+Diagnosis = Literal["excel", "zip", "gzip", "parquet", "encoding", "separator", "quotes", "escapes"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,23 +62,85 @@ class InvalidNumber(Problem):
         return "mend the data, or use the TRY_ form of the function, which gives NULL"
 
 
+CELLS_AT_MOST = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrongCell:
+    """A stored value, or a whole record, that is not as its dataset declares."""
+
+    place: str
+    """The file or table."""
+    line: int | None = None
+    """The line of the file on which the record starts."""
+    row: str | None = None
+    """The row of a table, by its key or else by its number."""
+    column: str | None = None
+    """None for a whole record."""
+    value: str | None = None
+    """None if there is none; a long one is cut."""
+    rule: str
+    """What is wrong, in words that follow the value."""
+
+    def describe(self) -> str:
+        """Place, value and rule in one line."""
+        where = [f"`{self.place}`"]
+        if self.line is not None:
+            where.append(f"line {self.line}")
+        if self.row is not None:
+            where.append(self.row)
+        if self.column is not None:
+            where.append(f"column `{self.column}`")
+        value = f"`{self.value}` " if self.value is not None else ""
+        return f"{', '.join(where)}: {value}{self.rule}"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataLoad(Problem):
-    """Stored rows cannot be read, or are not what the dataset says they are."""
+    """Stored rows cannot be read, or are not what the dataset and its datasource declare: columns, types, separator, encoding."""
 
     code: ClassVar[str] = "DATA_LOAD"
     example: ClassVar[Example] = Example(
-        "a Parquet file without the column `amount` that the dataset declares",
-        "a Parquet file with all declared columns",
+        '# sales.csv of a datasource with `delimiter: ","`; amount is decimal(15,2)\n'
+        'id;amount;text\n1;800.005;"a \\"b\\""\n2;1,000.00;"not closed',
+        "# separator as declared, UTF-8, numbers without thousands and with at most 2 digits behind the point, quotes doubled\n"
+        'id,amount,text\n1,800.01,"a ""b"""\n2,1000.00,"closed"',
     )
 
     dataset_id: str
     detail: str
     differences: tuple[str, ...] = ()
+    cells: tuple[WrongCell, ...] = ()
+    """The first wrong values, in the order of files and lines."""
+    counts: tuple[tuple[str, int], ...] = ()
+    """How many values of each column are wrong; a record with another number of values counts under an empty name."""
+    diagnosis: Diagnosis | None = None
+    """What a file is, where it is not what its definition says."""
+    remedy: str | None = None
+    present: tuple[str, ...] = ()
+    """What there is instead of a missing file."""
 
     def message(self) -> str:
+        if len(self.cells) == sum(count for _, count in self.counts) == 1:
+            return f"dataset `{self.dataset_id}`: {self.cells[0].describe()}"
         more = f": {'; '.join(self.differences)}" if self.differences else ""
         return f"dataset `{self.dataset_id}`: {self.detail}{more}"
+
+    def notes(self) -> tuple[str, ...]:
+        total = sum(count for _, count in self.counts)
+        if total < 2:
+            return ()
+        shown = tuple(cell.describe() for cell in self.cells[:CELLS_AT_MOST])
+        return (*shown, f"and {total - len(shown):,} more") if total > len(shown) else shown
+
+    def facts(self) -> dict[str, Any]:
+        if not self.counts:
+            return {}
+        return {"cells": [asdict(cell) for cell in self.cells], "counts": dict(self.counts)}
+
+    def hint(self) -> str | None:
+        there = f"there is {listed(self.present)}" if self.present else None
+        return "; ".join(filter(None, (self.remedy, there))) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -122,6 +122,8 @@ def _problems(problems: Iterable[Mapping[str, Any]]) -> str:
             f"operation {problem['operation_seq']} {problem['operation_name']}" if problem.get("operation_seq") else ""
         )
         hint = f"<p>{escape(problem['hint'])}</p>" if problem.get("hint") else ""
+        notes = "".join(f"<li>{escape(note)}</li>" for note in problem.get("notes", ()))
+        hint = (f"<ul>{notes}</ul>" if notes else "") + hint
         head = f"<p><b>{escape(problem['code'])}</b> {escape(place)}</p>"
         shown.append(
             f'<div class="problem {escape(problem["severity"])}">{head}<p>{escape(problem["message"])}</p>{hint}</div>'

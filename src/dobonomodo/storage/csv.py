@@ -7,41 +7,36 @@ column, where each is a NULL.
 from __future__ import annotations
 
 import csv
-import io
-import re
+from array import array
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
+from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
+from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
+from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
-from dobonomodo.storage.values import explain_wrong, parse_values
 
 if TYPE_CHECKING:
     import pyarrow
+    from pyarrow.csv import InvalidRow
 
 BLOCK = 4 << 20
 LARGEST_BLOCK = 1 << 30
 """No record is larger."""
 
-_FIELDS = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _TOO_LARGE = "straddling"
-_SHOWN = 60
-
-
-class _WrongRecord(Exception):
-    """A record that cannot be taken, by its number in the file; blank lines do not count where they are no records."""
-
-    def __init__(self, number: int | None, detail: str) -> None:
-        super().__init__(detail)
-        self.number, self.detail = number, detail
+_LONGEST_LINE = 1 << 20
 
 
 # --- reading
@@ -55,213 +50,207 @@ def extract_csv(
     delimiter: str,
     has_header: bool,
     columns: Sequence[str] | None = None,
-) -> None:
-    """Turn a CSV file into a Parquet file with the same rows in the same order; raises on the first fault, with its line.
+) -> Findings:
+    """Turn a CSV file into a Parquet file with the same rows in the same order, unless a value of it is wrong.
 
-    ``columns`` are those of a file without a header, where they are not the declared ones.
+    Raises for a file that is not CSV. ``columns`` are those of a file without a header, where they are not the declared ones.
     """
-    names = _read_header(source, use, delimiter=delimiter) if has_header else list(columns or use.columns)
-    types = {name: _type_of(name, use) for name in names}
-    required = {name for name in names if _declared(name, use) and _declared(name, use) not in use.nullable}
-    unfinished = target.with_name(target.name + ".part")
-    block = BLOCK
     try:
+        if (wrong := diagnose_content(source, delimiter=delimiter)) is not None:
+            raise _misread(source, use, wrong)
+        names = _read_header(source, use, delimiter=delimiter) if has_header else list(columns or use.columns)
+        file = _CsvFile(source, use, {name: _type_of(name, use) for name in names}, delimiter, has_header)
+        unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
-            while not _extract(source, unfinished, types, required, delimiter, has_header=has_header, block=block):
-                block *= 16
-        unfinished.replace(target)
-    except _WrongRecord as fault:
-        raise _explain(fault, source, use, delimiter, width=len(names)) from fault
+            extracted, block = None, BLOCK
+            while extracted is None:
+                extracted, block = file.extract(unfinished, block=block), block * 16
+            findings = file.place(extracted)
+            if findings:
+                unfinished.unlink()
+            else:
+                unfinished.replace(target)
+        return findings
     except OSError as fault:
         raise loading_failed(use, f"`{source}`: {fault.strerror or fault}", retry_helps=is_passing(fault)) from fault
 
 
-def _extract(
-    source: Path,
-    target: Path,
-    types: Mapping[str, Type],
-    required: set[str],
-    delimiter: str,
-    *,
-    has_header: bool,
-    block: int,
-) -> bool:
-    """Whether all records fitted into blocks of a size."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+@dataclass(frozen=True, slots=True)
+class _Extracted:
+    """What is wrong in a file. Values are placed by their row among those of the right width, records by their number."""
 
-    schema = pa.schema([(name, arrow_type(kind)) for name, kind in types.items()])
-    try:
-        with pq.ParquetWriter(target, schema) as writer:
-            for first, batch in _records(source, len(types), delimiter=delimiter, skip=has_header, block=block):
-                columns = []
-                for (name, kind), column in zip(types.items(), batch.columns, strict=True):
-                    if name in required and column.null_count:
-                        at = column.is_null().to_pylist().index(True)
-                        raise _WrongRecord(first + at, f"column `{name}` has no value, and is not nullable")
-                    columns.append(_parse(column, kind, name, first))
-                writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-                reach("input.extracting")
-    except pa.ArrowInvalid as fault:
-        text = next(iter(str(fault).splitlines()), "")
-        if found := _FIELDS.search(text):
-            raise _WrongRecord(int(found[1]), f"{found[2]} values expected, {found[3]} found") from fault
-        if _TOO_LARGE in text and block < min(LARGEST_BLOCK, source.stat().st_size):
-            return False
-        raise _WrongRecord(None, text) from fault
-    return True
+    cells: tuple[tuple[int, WrongCell], ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    records: Sequence[int] = ()
+    """The numbers of all records of another width; blank lines do not count where they are no records."""
+    widths: tuple[int, ...] = ()
+    """How many values the first of them have."""
 
 
-def _records(
-    source: Path, width: int, *, delimiter: str, skip: bool, block: int
-) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
-    """The records of a file as bytes, in batches, each with the number of its first record."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
+@dataclass(frozen=True, slots=True, eq=False)
+class _CsvFile:
+    source: Path
+    use: DatasetUse
+    types: Mapping[str, Type]
+    delimiter: str
+    has_header: bool
 
-    names = [str(number) for number in range(width)]
-    # An open quote takes in all that follows, and nobody would miss it: so a record of ours follows last.
-    mark = "1" if delimiter != "1" else "0"
-    with source.open("rb") as file:
-        if file.read(len(BOM_UTF8)) != BOM_UTF8:
-            file.seek(0)
-        reader = pc.open_csv(
-            _Marked(file, (mark + delimiter * (width - 1) + "\n").encode()),
-            # Records are numbered only where one thread reads them.
-            read_options=pc.ReadOptions(block_size=block, column_names=names, use_threads=False),
-            parse_options=pc.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=width > 1),
-            convert_options=pc.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.binary()),
-                null_values=[""],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
-        with reader:
-            first, held = 1, None
-            for batch in reader:
-                if not batch.num_rows:
-                    continue
-                if held is not None:
-                    yield from _without_header(first, held, skip=skip)
-                    first += held.num_rows
-                held = batch
-    last = held.num_rows - 1 if held is not None else -1
-    if held is None or [column[last].as_py() for column in held.columns] != [mark.encode(), *[None] * (width - 1)]:
-        raise _WrongRecord(first + last, "a quote is not closed")
-    yield from _without_header(first, held.slice(0, last), skip=skip)
+    def extract(self, target: Path, *, block: int) -> _Extracted | None:
+        """Write the rows up to the first wrong one, and find all wrong ones; None if a record is larger than a block."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
 
-
-def _without_header(first: int, batch: pyarrow.RecordBatch, *, skip: bool) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
-    if skip and first == 1:
-        first, batch = 2, batch.slice(1)
-    if batch.num_rows:
-        yield first, batch
-
-
-class _Marked(io.RawIOBase):
-    """A file with some bytes behind its last line."""
-
-    def __init__(self, file: BinaryIO, more: bytes) -> None:
-        self._file, self._more, self._last = file, more, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        content = self._file.read(size)
-        if content:
-            self._last = content[-1:]
-            return content
-        more, self._more = self._more, b""
-        return more if self._last in (b"", b"\n", b"\r") or not more else b"\n" + more
-
-
-def _parse(column: pyarrow.Array, kind: Type, name: str, first: int) -> pyarrow.Array:
-    """Values of a type, each exactly what its text says; ``first`` is the number of the first record."""
-    import pyarrow as pa
-
-    try:
-        text = column.cast(pa.string())
-    except pa.ArrowInvalid as fault:
-        at = _find_wrong(column, lambda part: part.cast(pa.string()))
-        raise _WrongRecord(first + at, f"column `{name}`: its bytes are not UTF-8") from fault
-    parsed = parse_values(text, kind)
-    if parsed.wrong:
-        at = parsed.wrong[0]
-        shown = text[at].as_py()
-        cut = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
-        raise _WrongRecord(first + at, f"column `{name}`: `{cut}` {explain_wrong(shown, kind)}")
-    return parsed.values
-
-
-def _find_wrong(column: pyarrow.Array, parse: Callable[[pyarrow.Array], object]) -> int:
-    """The position of the first value that cannot be parsed, where there is one."""
-    import pyarrow as pa
-
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
+        schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()])
+        cells: list[tuple[int, WrongCell]] = []
+        counts: Counter[str] = Counter()
+        others = _OtherWidths()
         try:
-            parse(column.slice(low, middle - low))
-            low = middle
-        except pa.ArrowInvalid:
-            high = middle
-    return low
+            with pq.ParquetWriter(target, schema) as writer:
+                for first, batch in self._batches(others, block=block):
+                    checked = check_batch(batch.columns, self.types, use=self.use, place=str(self.source))
+                    cells += [(first + at, cell) for at, cell in checked.first][: CELLS_AT_MOST - len(cells)]
+                    counts.update(checked.counts)
+                    if not counts:
+                        writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=schema))
+                    reach("input.extracting")
+        except pa.ArrowInvalid as fault:
+            text = next(iter(str(fault).splitlines()), "")
+            if _TOO_LARGE in text and block < min(LARGEST_BLOCK, self.source.stat().st_size):
+                return None
+            raise loading_failed(self.use, f"`{self.source}`: {text}") from fault
+        return _Extracted(tuple(cells), counts, others.records, tuple(others.widths))
+
+    def _batches(self, others: _OtherWidths, *, block: int) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+        """The records of the right width as text, in batches, each with the row of its first record, counted from 1."""
+        import pyarrow as pa
+        import pyarrow.csv as pc
+
+        names = [str(number) for number in range(len(self.types))]
+        with self.source.open("rb") as file:
+            start = file.read(len(BOM_UTF8))
+            if start != BOM_UTF8:
+                file.seek(0)
+            # Arrow refuses a file without a line.
+            if not start or self.source.stat().st_size == file.tell():
+                return
+            reader = pc.open_csv(
+                file,
+                # Records are numbered only where one thread reads them.
+                read_options=pc.ReadOptions(block_size=block, column_names=names, use_threads=False),
+                parse_options=pc.ParseOptions(
+                    delimiter=self.delimiter,
+                    newlines_in_values=True,
+                    ignore_empty_lines=len(names) > 1,
+                    invalid_row_handler=others.take,
+                ),
+                convert_options=pc.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.string()),
+                    check_utf8=False,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+            with reader:
+                first = 1
+                for batch in reader:
+                    skipped = 1 if self.has_header and first == 1 and batch.num_rows else 0
+                    yield first + skipped, batch.slice(skipped)
+                    first += batch.num_rows
+
+    def place(self, found: _Extracted) -> Findings:
+        """What is wrong, with its lines; a separator that explains it all raises."""
+        if found.records and not self.has_header and found.records[0] == 1:
+            self._suspect_separator()
+        width = len(self.types)
+        numbers = _number_rows([row for row, _ in found.cells], found.records)
+        cells = [(number, cell) for number, (_, cell) in zip(numbers, found.cells, strict=True)]
+        cells += [
+            (number, WrongCell(place=str(self.source), rule=f"{width} values expected, {each} found"))
+            for number, each in zip(found.records, found.widths, strict=False)
+        ]
+        cells = sorted(cells, key=lambda each: each[0])[:CELLS_AT_MOST]
+        lines = self._find_lines({number for number, _ in cells})
+        counts = {name: found.counts[name] for name in self.types if name in found.counts}
+        if found.records:
+            counts[RECORD] = len(found.records)
+        return Findings(tuple(replace(cell, line=lines.get(number)) for number, cell in cells), counts)
+
+    def _suspect_separator(self) -> None:
+        names = list(self.types)
+        if wrong := diagnose_separator(_first_line(self.source), names, delimiter=self.delimiter, named=False):
+            raise _misread(self.source, self.use, wrong)
+
+    def _find_lines(self, records: set[int]) -> dict[int, int]:
+        """The lines on which records start; records with line breaks in quotes make them differ from their numbers."""
+        lines: dict[int, int] = {}
+        limit = csv.field_size_limit(LARGEST_BLOCK)
+        try:
+            with self.source.open(encoding="utf-8-sig", newline="") as file:
+                reader = csv.reader(file, delimiter=self.delimiter)
+                number, before = 0, 0
+                while len(lines) < len(records) and (fields := next(reader, None)) is not None:
+                    number += bool(fields) or len(self.types) == 1
+                    if number in records:
+                        lines.setdefault(number, before + 1)
+                    before = reader.line_num
+        finally:
+            csv.field_size_limit(limit)
+        return lines
+
+
+class _OtherWidths:
+    """Takes the records that have another number of values than there are columns."""
+
+    def __init__(self) -> None:
+        self.records, self.widths = array("q"), array("q")
+
+    def take(self, row: InvalidRow) -> str:
+        """What Arrow calls for each of them."""
+        self.records.append(row.number)
+        if len(self.widths) < CELLS_AT_MOST:
+            self.widths.append(row.actual_columns)
+        return "skip"
+
+
+def _number_rows(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
+    """The numbers of some records, in order, by their rows among the records that were not skipped."""
+    numbers, at = [], 0
+    for row in rows:
+        while at < len(skipped) and skipped[at] <= row + at:
+            at += 1
+        numbers.append(row + at)
+    return numbers
 
 
 def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
-    try:
-        with source.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-            names = next(csv.reader(file, delimiter=delimiter, strict=True), [])
-    except csv.Error as fault:
-        raise loading_failed(use, f"`{source}`, line 1: {fault}") from fault
-    except OSError as fault:
-        raise loading_failed(use, f"`{source}`: {fault.strerror or fault}", retry_helps=is_passing(fault)) from fault
-    if any("\udc80" <= char <= "\udcff" for name in names for char in name):
-        raise loading_failed(use, f"`{source}`, line 1: its bytes are not UTF-8")
+    with source.open(encoding="utf-8-sig", newline="") as file:
+        names = next(csv.reader(file, delimiter=delimiter, strict=True), [])
     if not names:
         raise loading_failed(use, f"`{source}` is empty; its first line should name the columns")
     # All values are text until they are parsed, so only names can differ here.
     stored = [(name, _type_of(name, use).sql.lower()) for name in names]
     differences = find_differences(stored, use)
     if differences:
+        wrong = diagnose_separator(_first_line(source), list(use.columns), delimiter=delimiter, named=True)
+        if wrong is not None:
+            raise _misread(source, use, wrong)
         raise loading_failed(use, f"the header of `{source}` is not as declared", differences=differences)
     return names
 
 
-def _declared(name: str, use: DatasetUse) -> str | None:
-    return next((each for each in use.columns if each.casefold() == name.casefold()), None)
+def _first_line(source: Path) -> str:
+    with source.open(encoding="utf-8-sig") as file:
+        return file.readline(_LONGEST_LINE).rstrip("\n")
+
+
+def _misread(source: Path, use: DatasetUse, wrong: WrongFile) -> RunFailed:
+    return loading_failed(use, wrong.describe(source), diagnosis=wrong.kind, remedy=wrong.remedy)
 
 
 def _type_of(name: str, use: DatasetUse) -> Type:
-    declared = _declared(name, use)
+    declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
     return use.columns[declared] if declared is not None else SYSTEM.get(name.casefold(), TEXT)
-
-
-def _explain(fault: _WrongRecord, source: Path, use: DatasetUse, delimiter: str, *, width: int) -> RunFailed:
-    line = _line_of(source, delimiter, fault.number, width=width) if fault.number is not None else None
-    place = f"`{source}`, line {line}" if line is not None else f"`{source}`"
-    return loading_failed(use, f"{place}: {fault.detail}")
-
-
-def _line_of(source: Path, delimiter: str, record: int, *, width: int) -> int | None:
-    """The line on which a record starts; records with line breaks in quotes make it differ from their number."""
-    limit = csv.field_size_limit(LARGEST_BLOCK)
-    try:
-        with source.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-            reader = csv.reader(file, delimiter=delimiter)
-            number, before = 0, 0
-            for fields in reader:
-                number += bool(fields) or width == 1
-                if number == record:
-                    return before + 1
-                before = reader.line_num
-    except (csv.Error, OSError):
-        return None
-    finally:
-        csv.field_size_limit(limit)
-    return None
 
 
 # --- writing

@@ -22,14 +22,15 @@ from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.findings import CheckedBatch, Findings, check_batch
 from dobonomodo.storage.folder import Commit
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
-from dobonomodo.storage.values import convert_values, explain_wrong, show_value
+from dobonomodo.storage.values import show_value
 
 if TYPE_CHECKING:
     import psycopg
     import pyarrow
-    from psycopg.sql import Composable
+    from psycopg.sql import Composable, Composed
     from pyarrow.parquet import ParquetFile
 
 COMMITS = "dobo_commit"
@@ -133,8 +134,9 @@ def extract_table(
     table: str,
     schema: str | None,
     belongs: Belongs,
-) -> str:
-    """Read a table into a Parquet file, in one statement and so at one moment; gives a fingerprint of what was read."""
+) -> Findings:
+    """Read a table into a Parquet file, in one statement and so at one moment, unless a value of it is wrong."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
@@ -143,23 +145,41 @@ def extract_table(
             if stored is None:
                 raise loading_failed(use, f"there is no table `{table}`")
             columns = _columns_to_read(stored, use, table)
-            statement = _select(connection, stored, columns, use, _named(schema or database.schema, table), belongs)
+            named = _named(schema or database.schema, table)
+            keys = _keys(connection, stored, use, named)
+            statement = _select(stored, columns, use, named, keys, belongs).as_string(connection)
+        shown = tuple(name for name in keys if name in columns)
+        types = _arrow_schema(columns)
         unfinished = target.with_name(target.name + ".part")
-        with (
-            removing_on_failure(unfinished),
-            pq.ParquetWriter(unfinished, _arrow_schema(columns)) as writer,
-            database.stream() as cursor,
-        ):
-            cursor.execute(statement)
-            for batch in cursor.fetch_record_batch():
-                writer.write_batch(_exact(batch, columns, use, table))
-                reach("input.extracting")
-        unfinished.replace(target)
+        findings, first = Findings(), 1
+        with removing_on_failure(unfinished):
+            with pq.ParquetWriter(unfinished, types) as writer, database.stream() as cursor:
+                cursor.execute(statement)
+                for batch in cursor.fetch_record_batch():
+                    plain = [each.storage if isinstance(each, pa.ExtensionArray) else each for each in batch.columns]
+                    checked = check_batch(plain, columns, use=use, place=table)
+                    findings += _place(checked, dict(zip(columns, plain, strict=True)), shown, first=first)
+                    if not findings:
+                        writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=types))
+                    first += batch.num_rows
+                    reach("input.extracting")
+            if findings:
+                unfinished.unlink()
+            else:
+                unfinished.replace(target)
+        return findings
     except _faults() as fault:
         detail = f"table `{table}`: {database.explain(fault)}"
         raise loading_failed(use, detail, retry_helps=_is_passing(fault)) from fault
-    with target.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _place(checked: CheckedBatch, batch: Mapping[str, pyarrow.Array], keys: Sequence[str], *, first: int) -> Findings:
+    """What is wrong in a batch, each value with the key of its row, or without one with the number of the row."""
+
+    def name_row(at: int) -> str:
+        return ", ".join(f"`{key}` {show_value(batch[key], at)}" for key in keys) or f"row {first + at}"
+
+    return Findings(tuple(replace(cell, row=name_row(at)) for at, cell in checked.first), checked.counts)
 
 
 def _describe(connection: psycopg.Connection[Any], schema: str | None, table: str) -> dict[str, str] | None:
@@ -204,13 +224,13 @@ def _stored_type(kind: str, wanted: Type | None) -> str:
 
 
 def _select(
-    connection: psycopg.Connection[Any],
     stored: Mapping[str, str],
     columns: Mapping[str, Type],
     use: DatasetUse,
     table: Composable,
+    keys: Sequence[str],
     belongs: Belongs,
-) -> str:
+) -> Composed:
     from psycopg import sql
 
     shown = sql.SQL(", ").join(
@@ -223,11 +243,19 @@ def _select(
     if tests:
         query = query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
     # All columns follow the key: rows that share one have a stable order too, and equal ones need none (C-85).
-    keys = (*(use.natural_key or _primary_key(connection, table)), *columns)
-    order = [_order_by(name, stored) for name in dict.fromkeys(folded[key.casefold()] for key in keys)]
+    order = [_order_by(name, stored) for name in dict.fromkeys((*keys, *columns))]
     if order:
         query = query + sql.SQL(" ORDER BY ") + sql.SQL(", ").join(order)
-    return query.as_string(connection)
+    return query
+
+
+def _keys(
+    connection: psycopg.Connection[Any], stored: Mapping[str, str], use: DatasetUse, table: Composable
+) -> tuple[str, ...]:
+    """The natural or else the primary key, in the spelling of the table."""
+    folded = {name.casefold(): name for name in stored}
+    keys = use.natural_key or _primary_key(connection, table)
+    return tuple(folded[key.casefold()] for key in keys if key.casefold() in folded)
 
 
 def _tests(
@@ -287,25 +315,6 @@ def _primary_key(connection: psycopg.Connection[Any], table: Composable) -> tupl
         [table.as_string(connection)],
     ).fetchall()
     return tuple(row[0] for row in rows)
-
-
-def _exact(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], use: DatasetUse, table: str) -> pyarrow.RecordBatch:
-    """Rows in the types that are declared; a value that does not fit exactly is an error, not a rounded value."""
-    import pyarrow as pa
-
-    exact = []
-    for (name, kind), column in zip(columns.items(), batch.columns, strict=True):
-        declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
-        if column.null_count and declared is not None and declared not in use.nullable:
-            detail = f"column `{name}` of table `{table}` has no value in some rows, and is not nullable"
-            raise loading_failed(use, detail)
-        plain = column.storage if isinstance(column, pa.ExtensionArray) else column
-        parsed = convert_values(plain, kind)
-        if parsed.wrong:
-            shown = show_value(plain, parsed.wrong[0])
-            raise loading_failed(use, f"column `{name}` of table `{table}`: `{shown}` {explain_wrong(shown, kind)}")
-        exact.append(parsed.values)
-    return pa.RecordBatch.from_arrays(exact, schema=_arrow_schema(columns))
 
 
 def _arrow_schema(columns: Mapping[str, Type]) -> pyarrow.Schema:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
-from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
+from dobonomodo.problems.run import AppendDataLoad, DataLoad, Diagnosis, OutputWrite
+from dobonomodo.storage.findings import Findings
 
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ESTALE})
 
@@ -19,12 +20,36 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def loading_failed(
-    use: DatasetUse, detail: str, *, differences: Sequence[str] = (), retry_helps: bool = False
+    use: DatasetUse,
+    detail: str,
+    *,
+    differences: Sequence[str] = (),
+    findings: Findings | None = None,
+    diagnosis: Diagnosis | None = None,
+    remedy: str | None = None,
+    present: Sequence[str] = (),
+    retry_helps: bool = False,
 ) -> RunFailed:
     """Rows that cannot be read; for an append it has a code of its own."""
     kind = AppendDataLoad if use.role == "append" else DataLoad
-    problem = kind(dataset_id=use.dataset_id, detail=detail, differences=tuple(differences), operation=use.operation)
+    problem = kind(
+        dataset_id=use.dataset_id,
+        detail=detail,
+        differences=tuple(differences),
+        cells=findings.cells if findings else (),
+        counts=tuple(findings.counts.items()) if findings else (),
+        diagnosis=diagnosis,
+        remedy=remedy,
+        present=tuple(present),
+        operation=use.operation,
+    )
     return RunFailed(problem, retry_helps=retry_helps)
+
+
+def refuse(findings: Findings, use: DatasetUse) -> None:
+    """Raise if anything is wrong in the files or tables of a reading."""
+    if findings:
+        raise loading_failed(use, findings.summarize(), findings=findings)
 
 
 def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) -> RunFailed:

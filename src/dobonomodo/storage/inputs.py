@@ -6,6 +6,7 @@ starts, every row has a stable position, and a run that is resumed reads the ver
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -19,9 +20,10 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.database import Belongs, Database, extract_table
-from dobonomodo.storage.faults import is_passing, loading_failed
+from dobonomodo.storage.faults import is_passing, loading_failed, refuse
 from dobonomodo.storage.files import PinnedFile, find_changes, list_files, pin_files
-from dobonomodo.storage.parquet import count_rows, inspect_parquet, read_parquet
+from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.parquet import check_parquet, count_rows, read_parquet
 from dobonomodo.storage.rows import StoredRows
 from dobonomodo.storage.secret import find_secret
 
@@ -167,44 +169,51 @@ class Inputs:
         done = {}
         for use in uses:
             key = key_of(use)
-            locations = []
+            locations, findings = [], Findings()
             for number, location in enumerate(pinned[key]):
                 try:
-                    fingerprint = self._extract(use, location, number)
+                    fingerprint, found = self._extract(use, location, number)
                 except OSError as fault:
                     detail = f"`{self._folder}`: {fault.strerror or fault}"
                     raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
-                if location.fingerprint is not None and fingerprint != location.fingerprint:
+                findings += found
+                if not found and location.fingerprint is not None and fingerprint != location.fingerprint:
                     raise loading_failed(use, f"table `{location.table}` has changed since the run took its snapshot")
                 locations.append(replace(location, fingerprint=fingerprint))
+            refuse(findings, use)
             done[key] = tuple(locations)
         reach("input.extracted")
         return done
 
-    def _extract(self, use: DatasetUse, location: PinnedLocation, number: int) -> str | None:
+    def _extract(self, use: DatasetUse, location: PinnedLocation, number: int) -> tuple[str | None, Findings]:
+        """The fingerprint of a table, and what is wrong in a location."""
         targets = self._files(use, location, number)
         if location.kind == "parquet":
-            for path in targets:
-                inspect_parquet(path, use)
-            return None
+            return None, sum((check_parquet(path, use) for path in targets), Findings())
         self._folder.mkdir(parents=True, exist_ok=True)
         if location.kind == "csv":
-            for file, target in zip(location.files, targets, strict=True):
-                if not target.exists():
-                    extract_csv(
-                        Path(file.path),
-                        target,
-                        use,
-                        delimiter=location.delimiter,
-                        has_header=location.has_header,
-                        columns=location.columns,
-                    )
-            return None
+            files = zip(location.files, targets, strict=True)
+            return None, sum((self._extract_csv(use, location, file, target) for file, target in files), Findings())
         (target,) = targets
+        return self._extract_table(use, location, target)
+
+    def _extract_csv(self, use: DatasetUse, location: PinnedLocation, file: PinnedFile, target: Path) -> Findings:
+        if target.exists():
+            return Findings()
+        return extract_csv(
+            Path(file.path),
+            target,
+            use,
+            delimiter=location.delimiter,
+            has_header=location.has_header,
+            columns=location.columns,
+        )
+
+    def _extract_table(self, use: DatasetUse, location: PinnedLocation, target: Path) -> tuple[str | None, Findings]:
         mark = target.with_suffix(".sha256")
         if not (target.exists() and mark.exists()):
             database = self.database(location.datasource_id or "", use)
-            found = extract_table(
+            findings = extract_table(
                 database,
                 target,
                 use,
@@ -212,10 +221,14 @@ class Inputs:
                 schema=location.schema,
                 belongs=Belongs(self._periods(use), use.valid_on(self._facts, self._as_of), location.run_period),
             )
+            if findings:
+                return None, findings
+            with target.open("rb") as file:
+                fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
             unfinished = mark.with_name(mark.name + ".part")
-            unfinished.write_text(found)
+            unfinished.write_text(fingerprint)
             unfinished.replace(mark)
-        return mark.read_text()
+        return mark.read_text(), Findings()
 
     def _periods(self, use: DatasetUse) -> tuple[str, ...]:
         return tuple(

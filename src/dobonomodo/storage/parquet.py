@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula.sql import quote_name, quote_text
+from dobonomodo.formula.types import DecimalType
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.problems import RunFailed
 from dobonomodo.storage.faults import is_passing, loading_failed
+from dobonomodo.storage.findings import Findings, check_batch, is_required
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
 
@@ -49,10 +52,8 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
     try:
         with pq.ParquetFile(path) as file:
             metadata, schema = file.metadata, file.schema_arrow
-            uncounted = _uncounted_nulls(file, use)
     except (pa.ArrowException, OSError) as fault:
-        detail = f"`{path}` cannot be read as Parquet: {_first_line(fault)}"
-        raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
+        raise _unreadable(path, use, fault) from fault
     old_times = {
         metadata.schema.column(at).path
         for at in range(metadata.num_columns)
@@ -64,41 +65,68 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
     differences = find_differences(columns, use)
     if differences:
         raise loading_failed(use, f"`{path}` is not as declared", differences=differences)
-    nulls = _nulls(metadata) | uncounted
-    for name in use.columns:
-        if name not in use.nullable and name.casefold() in nulls:
-            raise loading_failed(use, f"column `{name}` of `{path}` has no value in some rows, and is not nullable")
     return ParquetFile(path, columns, metadata.num_rows)
 
 
-def _nulls(metadata: pyarrow.parquet.FileMetaData) -> set[str]:
-    """The columns that have a NULL somewhere, as the file itself keeps count."""
-    found = set()
-    for group in range(metadata.num_row_groups):
-        chunks = metadata.row_group(group)
-        for at in range(chunks.num_columns):
-            statistics = chunks.column(at).statistics
-            if statistics is not None and statistics.has_null_count and statistics.null_count:
-                found.add(chunks.column(at).path_in_schema.casefold())
-    return found
+def check_parquet(path: Path, use: DatasetUse) -> Findings:
+    """The values that a file lacks, and the decimals that have more digits than their type; raises as ``inspect_parquet``.
+
+    What a file says of itself is enough in most cases; columns of which it says too little, or something wrong, are read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    inspect_parquet(path, use)
+    try:
+        with pq.ParquetFile(path) as file:
+            suspects = _find_suspects(file, use)
+            if not suspects:
+                return Findings()
+            findings, first = Findings(), 1
+            for batch in file.iter_batches(columns=list(suspects)):
+                checked = check_batch([batch.column(name) for name in suspects], suspects, use=use, place=str(path))
+                cells = tuple(replace(cell, row=f"row {first + at}") for at, cell in checked.first)
+                findings += Findings(cells, checked.counts)
+                first += batch.num_rows
+            return findings
+    except (pa.ArrowException, OSError) as fault:
+        raise _unreadable(path, use, fault) from fault
 
 
-def _uncounted_nulls(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> set[str]:
-    """The same for columns that must have values and of which the file keeps no count; those are read."""
-    needed = {name.casefold() for name in use.columns if name not in use.nullable}
-    uncounted = set()
-    for group in range(file.metadata.num_row_groups):
-        chunks = file.metadata.row_group(group)
-        for at in range(chunks.num_columns):
-            statistics = chunks.column(at).statistics
-            if statistics is None or not statistics.has_null_count:
-                uncounted.add(chunks.column(at).path_in_schema)
-    wanted = [name for name in uncounted if name.casefold() in needed]
-    return {
-        name.casefold()
-        for name in wanted
-        if any(batch.column(name).null_count for batch in file.iter_batches(columns=[name]))
-    }
+def _find_suspects(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> dict[str, DecimalType | None]:
+    """The columns that may lack values or hold more digits than they say, decimals with their types."""
+    import pyarrow as pa
+
+    declared = {name.casefold() for name in use.columns}
+    leaves = {file.schema.column(at).path: at for at in range(file.metadata.num_columns)}
+    groups = [file.metadata.row_group(group) for group in range(file.metadata.num_row_groups)]
+    suspects: dict[str, DecimalType | None] = {}
+    for stored in file.schema_arrow:
+        if stored.name.casefold() not in declared:
+            continue
+        kind = DecimalType(stored.type.precision, stored.type.scale) if pa.types.is_decimal(stored.type) else None
+        chunks = [group.column(leaves[stored.name]) for group in groups]
+        lacks = is_required(stored.name, use) and any(map(_may_lack, chunks))
+        if lacks or (kind is not None and any(_may_exceed(chunk, kind) for chunk in chunks)):
+            suspects[stored.name] = kind
+    return suspects
+
+
+def _may_lack(chunk: pyarrow.parquet.ColumnChunkMetaData) -> bool:
+    statistics = chunk.statistics
+    return statistics is None or not statistics.has_null_count or statistics.null_count > 0
+
+
+def _may_exceed(chunk: pyarrow.parquet.ColumnChunkMetaData, kind: DecimalType) -> bool:
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_min_max:
+        return statistics is None or not statistics.has_null_count or statistics.null_count < chunk.num_values
+    return any(each.adjusted() >= kind.whole for each in (statistics.min, statistics.max) if each)
+
+
+def _unreadable(path: Path, use: DatasetUse, fault: BaseException) -> RunFailed:
+    detail = f"`{path}` cannot be read as Parquet: {_first_line(fault)}"
+    return loading_failed(use, detail, retry_helps=is_passing(fault))
 
 
 def read_parquet(

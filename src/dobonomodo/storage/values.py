@@ -70,11 +70,13 @@ def parse_values(texts: pyarrow.Array, kind: Type) -> Parsed:
 
 
 def convert_values(column: pyarrow.Array, kind: Type) -> Parsed:
-    """The same for a column of a database, which has numbers as text and all else in types of its own."""
+    """The same for a column that may have another type than text already."""
     import pyarrow as pa
 
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if pa.types.is_string(column.type):
         return parse_values(column, kind)
+    if pa.types.is_decimal(column.type) and isinstance(kind, DecimalType):
+        return _compare(column, _within(column, kind))
     values = column.cast(arrow_type(kind))
     return _compare(column, _in_calendar(values)) if pa.types.is_temporal(values.type) else Parsed(values, ())
 
@@ -186,6 +188,17 @@ def _parse_booleans(text: pyarrow.Array) -> pyarrow.Array:
 
     found = pc.index_in(text, value_set=pa.array(list(_BOOLEANS), text.type), skip_nulls=True)
     return pa.array(list(_BOOLEANS.values())).take(found)
+
+
+def _within(column: pyarrow.Array, kind: DecimalType) -> pyarrow.Array:
+    """NULL for decimals that have more digits than they say."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    target = arrow_type(kind)
+    most = pa.scalar(Decimal((0, (9,) * kind.precision, -kind.scale)), target)
+    least = pa.scalar(Decimal((1, (9,) * kind.precision, -kind.scale)), target)
+    return _keep(column, pc.and_(pc.greater_equal(column, least), pc.less_equal(column, most))).cast(target)
 
 
 def _in_utc(text: pyarrow.Array) -> pyarrow.Array:
