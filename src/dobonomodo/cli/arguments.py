@@ -20,7 +20,8 @@ def _completing(find: Callable[[Workspace], Iterable[str]]) -> Callable[[typer.C
         from dobonomodo.problems import Rejected, RunFailed
 
         flags = context.find_root().params
-        Settings.folder, Settings.environment = flags.get("directory"), flags.get("environment")
+        Settings.folder = Settings.folder or flags.get("directory")
+        Settings.environment = Settings.environment or flags.get("environment")
         try:
             return [each for each in find(open_workspace()) if each.startswith(incomplete)]
         except (Rejected, RunFailed, OSError):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
@@ -35,12 +36,11 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
-
-
 class Settings:
-    """The common flags, set once by the root command."""
+    """The common flags, set by the root command, or by the command that they stand behind."""
 
+    command: str = "dobo"
+    as_json: bool = False
     color: bool | None = None
     quiet: bool = False
     verbose: bool = False
@@ -51,8 +51,17 @@ class Settings:
     @classmethod
     def reset(cls) -> None:
         """Forget the flags of an earlier command of this process."""
-        cls.color, cls.folder, cls.environment = None, None, None
-        cls.quiet = cls.verbose = cls.debug = False
+        cls.command, cls.color, cls.folder, cls.environment = "dobo", None, None, None
+        cls.as_json = cls.quiet = cls.verbose = cls.debug = False
+
+
+def _or_before(value: bool) -> bool:
+    """Whether the flag stands behind the command, or before it."""
+    Settings.as_json = Settings.as_json or value
+    return Settings.as_json
+
+
+Json = Annotated[bool, typer.Option("--json", callback=_or_before, help="Print one JSON document instead of text.")]
 
 
 def colored(stream: Any) -> bool:
@@ -138,6 +147,24 @@ def show_document(document: Any) -> None:
     """A JSON document as it is."""
     text = json.dumps(document, ensure_ascii=False, indent=2, default=_plain)
     put(render.printable_json(text) + "\n", sys.stdout)
+
+
+def in_folder(path: Path) -> Path:
+    """A path that was typed; a relative one starts at -C."""
+    return Path(Settings.folder or ".") / path
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """What keeps a file or folder from being written, as a problem."""
+    from dobonomodo.problems import RunFailed
+    from dobonomodo.problems.workspace import UnwritableFolder
+
+    try:
+        yield
+    except (OSError, ValueError) as fault:
+        where, reason = getattr(fault, "filename", None) or path, getattr(fault, "strerror", None) or str(fault)
+        raise RunFailed(UnwritableFolder(path=str(where), reason=reason), retry_helps=True) from fault
 
 
 def open_workspace(path: Path | None = None) -> Workspace:

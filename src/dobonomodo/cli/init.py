@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from dobonomodo.cli.console import say, usage_error
+from dobonomodo.cli.console import Json, in_folder, say, show_json, usage_error, writing
 
 SCHEMA_FILE = "schema.json"
 IGNORED = ".dobo/\nresults/\n"
@@ -31,10 +33,16 @@ PROJECTS = {Template.SALES: "monthly-sales", Template.FX: "group-result", Templa
 def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if it is not there.")] = Path(),
     template: Annotated[Template, typer.Option("--template", help="What to start from.")] = Template.MINIMAL,
+    as_json: Json = False,
 ) -> None:
     """Make a workspace that runs as it is, with data, a project, scenarios and a README."""
-    kept = [name for name in sorted(KEPT) if (directory / name).exists()]
-    written = make_workspace(directory, template)
+    directory = in_folder(directory)
+    with writing(directory):
+        kept = [name for name in sorted(KEPT) if (directory / name).exists()]
+        written = make_workspace(directory, template)
+    if as_json:
+        show_json("init", {"folder": str(directory), "files": written, "project": PROJECTS[template]})
+        return
     say(f"made {written} files in {directory}")
     for name in kept:
         say(f"{directory / name} was there and is as it was")
@@ -57,11 +65,26 @@ def make_workspace(directory: Path, template: str) -> int:
             usage_error(f"{place} is a file, not a folder")
     if taken := next((name for name in wanted if (directory / name).exists()), None):
         usage_error(f"{directory / taken} is there already; nothing was written")
-    for name, content in wanted.items():
-        path = directory / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+    _write_all({directory / name: content for name, content in wanted.items()})
     return len(wanted)
+
+
+def _write_all(contents: Mapping[Path, bytes]) -> None:
+    """All files, or none where one cannot be written."""
+    made: list[Path] = []
+    try:
+        for path, content in contents.items():
+            for folder in [*reversed(path.parents)]:
+                if not folder.exists():
+                    folder.mkdir()
+                    made.append(folder)
+            made.append(path)
+            path.write_bytes(content)
+    except BaseException:
+        for path in reversed(made):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
 
 
 def _read_template(template: str) -> dict[str, bytes]:

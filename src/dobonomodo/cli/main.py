@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from functools import cache
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.exceptions import TyperException
 
 from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
-from dobonomodo.cli.console import Exit, Settings, complain, show_json, show_problems
+from dobonomodo.cli.console import Exit, Json, Settings, complain, show_json, show_problems
 from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
@@ -78,6 +79,7 @@ def _show_version(value: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     directory: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Work in this folder.")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
@@ -86,13 +88,31 @@ def common(
         str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    as_json: Json = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Flags that every command knows."""
-    Settings.folder, Settings.quiet, Settings.verbose, Settings.debug = directory, quiet, verbose, debug
-    Settings.environment = environment
+    """Flags that every command knows, before its name and behind it."""
+    del version, as_json
+    Settings.command = context.invoked_subcommand or "dobo"
+    _take_flags(directory=directory, quiet=quiet, verbose=verbose, no_color=no_color, env=environment, debug=debug)
+
+
+def _take_flags(
+    *,
+    directory: str | None = None,
+    quiet: bool = False,
+    verbose: bool = False,
+    no_color: bool = False,
+    env: str | None = None,
+    debug: bool = False,
+) -> None:
+    """Add to the common flags; those that are not given stay as they are."""
+    Settings.folder = Settings.folder if directory is None else directory
+    Settings.environment = Settings.environment if env is None else env
+    Settings.quiet, Settings.verbose = Settings.quiet or quiet, Settings.verbose or verbose
+    Settings.debug = Settings.debug or debug
     if no_color:
         Settings.color = False
 
@@ -118,26 +138,57 @@ def run(arguments: list[str]) -> int:
         complain("interrupted")
         return Exit.INTERRUPTED
     except Rejected as error:
-        return refuse(arguments, error.problems)
+        return refuse(error.problems)
     except RunFailed as error:
-        code = refuse(arguments, [error.problem])
+        code = refuse([error.problem])
         return Exit.ENVIRONMENT if error.retry_helps else code
     except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
             complain(traceback.format_exc())
         if isinstance(error, ImportError) and (missing := find_missing_package(error)) is not None:
-            refuse(arguments, [missing.problem])
+            refuse([missing.problem])
             return Exit.ENVIRONMENT
         complain(f"dobo has a bug: {type(error).__name__}: {error}")
-        complain("Please report it with the output of the same command and --debug before its name: dobo --debug ...")
+        complain("Please report it with the output of the same command and --debug")
         return Exit.BUG
     return result if isinstance(result, int) else Exit.SUCCESS
 
 
 @cache
-def _all_commands() -> Callable[..., object]:
+def _all_commands() -> Any:
     """All commands; put together once, which takes longer than most of them."""
-    return typer.main.get_command(app)
+    root = typer.main.get_command(app)
+    flags = [each for each in root.params if each.name in _FLAGS]
+    for command in walk_commands(root):
+        known = {name for each in command.params for name in each.opts}
+        command.params += [_behind(flag) for flag in flags if known.isdisjoint(flag.opts)]
+    return root
+
+
+_FLAGS = frozenset({"directory", "quiet", "verbose", "no_color", "environment", "debug", "as_json"})
+
+
+def walk_commands(root: Any) -> Iterator[Any]:
+    """Every command and group below a group."""
+    for command in getattr(root, "commands", {}).values():
+        yield command
+        yield from walk_commands(command)
+
+
+def _behind(flag: Any) -> Any:
+    """A flag of the root as one of another command, which does not hear of it."""
+
+    def take(context: Any, parameter: Any, value: Any) -> None:
+        del context, parameter
+        if flag.name == "as_json":
+            Settings.as_json = Settings.as_json or value
+        elif value:
+            _take_flags(**{"env" if flag.name == "environment" else flag.name: value})
+
+    own = copy(flag)
+    # Under a name that no parameter of the command has.
+    own.name, own.expose_value, own.callback = f"common {flag.name}", False, take
+    return own
 
 
 _CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD", "LEASE_LOST"})
@@ -153,17 +204,13 @@ _CONFIGURATION = frozenset(
 )
 
 
-def refuse(arguments: list[str], problems: Sequence[Problem]) -> int:
+def refuse(problems: Sequence[Problem]) -> int:
     """Show why a command was refused, in the form it was asked for; the exit code tells who must act."""
-    if "--json" in arguments:
-        command = next((each for each in arguments if each in _NAMES), "dobo")
-        show_json(command, None, problems=problems, ok=False)
+    if Settings.as_json:
+        show_json(Settings.command, None, problems=problems, ok=False)
     else:
         show_problems(problems)
     codes = {problem.code for problem in problems if problem.severity == "error"}
     if codes & _CONFLICTS:
         return Exit.CONFLICT
     return Exit.USAGE if codes & _CONFIGURATION else Exit.FAILURE
-
-
-_NAMES = frozenset({name for name, _ in _COMMANDS} | {"period", "runs"})

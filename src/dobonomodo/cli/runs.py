@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dobonomodo.cli.arguments import RunId, periods, projects
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, in_folder, open_workspace, say, show, show_json, stop, writing
 
 runs = typer.Typer(help="List runs, show one, make its report.", no_args_is_help=True)
 
@@ -71,13 +71,18 @@ def show_run(run_id: RunId, as_json: Json = False) -> None:
 def report(
     run_id: RunId,
     to: Annotated[Path | None, typer.Option("--to", "-o", metavar="FILE", help="Where to write it.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Write the report of a run: one HTML file that needs nothing else."""
     from dobonomodo.runs.report import render_report
 
     workspace = open_workspace()
     view = workspace.find_run(run_id)
-    path = to or workspace.root / ".dobo" / "runs" / view.id / "report.html"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render_report(view), encoding="utf-8")
-    show(str(path))
+    path = in_folder(to) if to is not None else workspace.root / ".dobo" / "runs" / view.id / "report.html"
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(render_report(view), encoding="utf-8")
+    if as_json:
+        show_json("runs", {"run_id": view.id, "report": str(path)})
+    else:
+        show(str(path))

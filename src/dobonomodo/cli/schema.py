@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from dobonomodo.cli.console import show_document, usage_error
+from dobonomodo.cli.console import Json, show_document, show_json, usage_error
 
 
 def schema(
     kind: Annotated[str | None, typer.Argument(help="One kind of definition; left out, a schema for all.")] = None,
+    as_json: Json = False,
 ) -> None:
     """Print a JSON Schema. In a file, point to it: # yaml-language-server: $schema=..."""
     from dobonomodo.model import KINDS
@@ -24,4 +25,7 @@ def schema(
         found = make_schema(kind, arguments_by_type=arguments)
     else:
         usage_error(f"`{kind}` is not a kind of definition; there is {', '.join(KINDS)}")
-    show_document(found)
+    if as_json:
+        show_json("schema", found)
+    else:
+        show_document(found)

@@ -8,7 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, Settings, open_workspace, say, show, show_json, show_problems, stop
+from dobonomodo.cli.console import (
+    Exit,
+    Json,
+    Settings,
+    in_folder,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    show_problems,
+    stop,
+    writing,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +43,7 @@ def test(
     from dobonomodo import scenarios as suite
 
     workspace = open_workspace()
-    wanted = paths or [workspace.root / "scenarios"]
+    wanted = [in_folder(path) for path in paths or ()] or [workspace.root / "scenarios"]
     missing = [path for path in wanted if not path.exists()]
     if missing:
         say(f"there is no {missing[0]}")
@@ -51,7 +63,8 @@ def test(
             _show(result, workspace.root)
     failed = [result for result in results if not result.passed]
     if junitxml is not None:
-        junitxml.write_text(suite.render_junit(results), encoding="utf-8")
+        with writing(in_folder(junitxml)):
+            in_folder(junitxml).write_text(suite.render_junit(results), encoding="utf-8")
     if as_json:
         data = [
             {

@@ -11,7 +11,7 @@ import typer
 from dobonomodo.cli.console import (
     Exit,
     Json,
-    Settings,
+    in_folder,
     open_workspace,
     say,
     show,
@@ -41,7 +41,7 @@ def validate(
     """Check every definition and every project; report all problems at once."""
     from dobonomodo.problems import render
 
-    paths = [Path(Settings.folder or ".") / path for path in paths or []]
+    paths = [in_folder(path) for path in paths or []]
     if missing := next((path for path in paths if not path.exists()), None):
         usage_error(f"there is no {missing}")
     workspace = open_workspace(paths[0] if paths else None)

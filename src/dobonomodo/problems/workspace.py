@@ -95,10 +95,28 @@ class UnreadableFile(Problem):
         return f"`{self.path}` cannot be read: {self.reason}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnwritableFolder(Problem):
+    """A file or folder cannot be made: the disk is full, the folder is read-only, or it belongs to somebody else."""
+
+    code: ClassVar[str] = "UNWRITABLE_FOLDER"
+    example: ClassVar[Example] = Example("dobo init /proc/mine", "dobo init my-workspace")
+
+    path: str
+    reason: str
+
+    def message(self) -> str:
+        return f"`{self.path}` cannot be written: {self.reason}"
+
+    def hint(self) -> str | None:
+        return "choose a folder in which this user may write; nothing was left behind"
+
+
 WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (
     WorkspaceNotFound,
     EnvironmentNotFound,
     NotDefined,
     NotApplied,
     UnreadableFile,
+    UnwritableFolder,
 )

@@ -107,3 +107,32 @@ def test_a_readme_that_is_there_stays(dobo: Dobo, tmp_path: Path) -> None:
     assert "README.md was there" in result.err
     assert (tmp_path / "README.md").read_text() == "mine"
     assert (tmp_path / "dobo.yaml").exists()
+
+
+@pytest.mark.parametrize("folder", ["/proc/x", "/proc/x/y", "/dev/null", "/dev/null/x", "a\0b", "x" * 300])
+def test_a_folder_that_cannot_be_made_is_a_problem(
+    dobo: Dobo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = dobo("init", folder)
+    assert result.code in (2, 6)
+    assert result.out == ""
+    assert "Traceback" not in result.err
+    assert result.code == 2 or "UNWRITABLE_FOLDER" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_made_before_a_failure_is_taken_away(dobo: Dobo, tmp_path: Path) -> None:
+    # As where a file or a link to nowhere has the name of one of the folders.
+    (tmp_path / "projects").symlink_to(tmp_path / "nowhere" / "deep")
+    before = sorted(tmp_path.iterdir())
+    result = dobo("init", str(tmp_path), "--json")
+    assert (result.code, result.codes) == (6, ["UNWRITABLE_FOLDER"])
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_new_workspace_as_json(dobo: Dobo, tmp_path: Path) -> None:
+    result = dobo("init", "-C", str(tmp_path), "new", "--json")
+    assert result.code == 0
+    assert result.document["data"]["project"] == PROJECTS[Template.MINIMAL]
+    assert (tmp_path / "new" / "dobo.yaml").exists()
