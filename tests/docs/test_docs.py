@@ -14,6 +14,7 @@ from dobonomodo.formula import render_formula
 from dobonomodo.formula.types import BOOLEAN
 from dobonomodo.model import Definitions, load_definitions, load_documents
 from dobonomodo.model.operation import load_operations
+from dobonomodo.plan.operations import OPERATION_BY_TYPE
 from dobonomodo.problems import Passage, Source
 from dobonomodo.problems.render import render_full
 from dobonomodo.scenarios import find_scenarios, run_suite
@@ -100,7 +101,9 @@ def test_definitions_load(block: Block) -> None:
     assert documents
     for document in documents:
         if document.places.is_list:
-            assert load_operations(document.places).problems == ()
+            operations, problems = load_operations(document.places)
+            assert problems == ()
+            assert {each.type for each in operations or ()} <= set(OPERATION_BY_TYPE)
             continue
         if document.places.at("scenario") is not None:
             continue

@@ -146,16 +146,14 @@ def describe_counts(operation: Operation) -> str:
     """The row counts of an operation in words, without those that say nothing."""
     if operation.rows_in is None:
         return "not reached"
+    from dobonomodo.plan.operations import Effect, find_facts
+
+    facts = find_facts(operation.type)
     parts = [f"{operation.rows_in:,} rows"]
-    match operation.type:
-        case "update":
-            parts.append(f"{operation.selected or 0:,} changed")
-        case "delete":
-            parts.append(f"{operation.deleted or 0:,} deleted")
-        case "aggregate" | "append":
-            parts.append(f"{operation.added or 0:,} added")
-        case _:
-            parts.append(f"{operation.selected or 0:,} written")
+    if Effect.ADDS in facts.effect:
+        parts.append(f"{operation.added or 0:,} added")
+    else:
+        parts.append(f"{operation.selected or 0:,} {facts.counted}")
     if operation.seconds is not None:
         parts.append(f"{operation.seconds:.1f} s")
     return ", ".join(parts)

@@ -17,7 +17,8 @@ from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.relation import Derive, Group, Keep, Rel, Write, expressions_of, inputs_of
+from dobonomodo.plan.operations import Effect
+from dobonomodo.plan.relation import Derive, Keep, Write, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
 from dobonomodo.problems.run import OutputWrite
@@ -252,7 +253,7 @@ class _Counting:
         self._numbers: dict[int, Mark] = {}
         for number, step in enumerate(plan.steps):
             selected = step.lowered.selected
-            if selected is None or step.spec.type not in ("update", "delete", "aggregate"):
+            if selected is None or Effect.SELECTS not in step.facts.effect:
                 continue
             mark = Mark(number, selected)
             self._numbers[step.spec.seq] = mark
@@ -277,28 +278,25 @@ class _Counting:
         rows: int | None = metrics.get("loaded")
         counts = []
         for step in self._plan.steps:
-            spec, seq = step.spec, step.spec.seq
-            kind = spec.type
-            selected = written.get(seq) if kind == "output" else metrics.get(f"selected_{seq}")
-            reached = rows is not None and (
-                (kind == "output" and seq in written) or f"selected_{seq}" in metrics or f"added_{seq}" in metrics
-            )
+            spec, seq, effect = step.spec, step.spec.seq, step.facts.effect
+            writes = Effect.WRITES in effect
+            reached = seq in written if writes else f"selected_{seq}" in metrics or f"added_{seq}" in metrics
             if not reached or rows is None:
-                counts.append(OperationCounts(seq, spec.name, kind))
-                rows = None if kind != "output" else rows
+                counts.append(OperationCounts(seq, spec.name, spec.type))
+                rows = rows if writes else None
                 continue
             added = metrics.get(f"added_{seq}", 0)
-            if kind == "append":
-                selected = added
+            # Without rows of the working dataset to select from, it selects what it adds.
+            selected = written[seq] if writes else metrics.get(f"selected_{seq}", added)
             counts.append(
                 OperationCounts(
                     seq=seq,
                     name=spec.name,
-                    type=kind,
+                    type=spec.type,
                     rows_in=rows,
                     selected=selected,
                     added=added,
-                    deleted=selected if kind == "delete" else 0,
+                    deleted=selected if Effect.DELETES in effect else 0,
                     rows_out=rows + added,
                 )
             )
@@ -344,7 +342,7 @@ def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
     looked_at = [
         column.qualifier
         for step in plan.steps
-        for node in _between(step.lowered.write.rows if step.lowered.write else step.after.node, step.before.node)
+        for node in walk_between(step.top, step.before.node)
         for each in expressions_of(node)
         for column in columns_of(each)
         if column.name == ROW_ID
@@ -359,21 +357,15 @@ def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
 
 def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:
     """The formula of an operation that failed, as its author wrote it; None where that is not certain."""
-    arguments = step.spec.arguments
-    written = {
-        str(each.get("column", "")).casefold(): str(each.get("expression"))
-        for each in (*arguments.get("assignments", ()), *arguments.get("aggregations", ()))
-    }
-    if len(written) == 1 and step.spec.selector is None:
-        return next(iter(written.values()))
+    formulas = step.lowered.formulas
+    if len(formulas) == 1 and step.spec.selector is None:
+        return next(iter(formulas.values())).text
+    trees = [(formula.text, formula.tree) for formula in formulas.values()]
+    for node in walk_between(step.after.node, step.before.node):
+        if isinstance(node, Derive):
+            trees += [(formulas[name].text, value) for name, value in node.values.items() if name in formulas]
     fragments = find_fragments(error)
-    found = {
-        written[name.casefold()]
-        for node in _between(step.after.node, step.before.node)
-        if isinstance(node, Derive | Group)
-        for name, value in node.values.items()
-        if name.casefold() in written and any(each in render_formula(value, facts) for each in fragments)
-    }
+    found = {text for text, tree in trees if any(each in render_formula(tree, facts) for each in fragments)}
     return found.pop() if len(found) == 1 else None
 
 
@@ -400,15 +392,6 @@ def _is_spark_error(error: BaseException) -> bool:
 def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:
     """Every expression of every operation as SQL, to find by Spark's report which operation it came from."""
     for step in plan.steps:
-        target = step.lowered.write.rows if step.lowered.write else step.after.node
-        for node in _between(target, step.before.node):
+        for node in walk_between(step.top, step.before.node):
             for expression in expressions_of(node):
                 yield ExpressionPlace(step.spec.ref, render_formula(expression, facts))
-
-
-def _between(node: Rel, stop: Rel) -> Iterator[Rel]:
-    if node is stop:
-        return
-    yield node
-    for each in inputs_of(node):
-        yield from _between(each, stop)

@@ -17,11 +17,11 @@ from dobonomodo.formula.typed import ColumnRef, Operation
 from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.relation import (
+    AssignIds,
     Derive,
     Group,
     Keep,
     Lookup,
-    Mint,
     Rel,
     Scan,
     Stack,
@@ -166,7 +166,7 @@ class Frames:
     def _find_hidden(self, node: Rel) -> tuple[str, ...]:
         """The hidden columns of a node's frame; asking the frame itself takes Spark some milliseconds each time."""
         match node:
-            case Scan() | Group() | Mint():
+            case Scan() | Group() | AssignIds():
                 return ()
             case _:
                 return self._hidden[id(node.rows)]
@@ -186,8 +186,8 @@ class Frames:
                 return self._lookup(node)
             case Group():
                 return self._group(node)
-            case Mint():
-                return self._mint(node)
+            case AssignIds():
+                return self._assign_ids(node)
             case Stack():
                 return self._stack(node)
             case _:
@@ -419,7 +419,7 @@ class Frames:
             self._ids_unread[id(node)] = found
         return found
 
-    def _mint(self, node: Mint) -> DataFrame:
+    def _assign_ids(self, node: AssignIds) -> DataFrame:
         frame = self._frame(node.rows)
         if not self._run.ids and ROW_ID in node.rows.schema.own:
             return frame

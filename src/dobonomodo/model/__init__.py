@@ -6,7 +6,7 @@ from dobonomodo.model.datasource import CsvOptions, DatabaseOptions, DataSource,
 from dobonomodo.model.definitions import KINDS, Definitions, load_definitions
 from dobonomodo.model.document import Document, Places, load_documents
 from dobonomodo.model.entity import Entity, Loaded, render_canonical
-from dobonomodo.model.operation import OPERATION_TYPES, OperationSpec, OperationType, load_operations
+from dobonomodo.model.operation import OperationSpec, load_operations
 from dobonomodo.model.period import Period, PeriodStatus, Schedule
 from dobonomodo.model.project import Project
 from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule, TableStrategy
@@ -16,7 +16,6 @@ from dobonomodo.model.workspace import Environment, SparkSettings, Workspace
 __all__ = [
     "ANY_LEVEL",
     "KINDS",
-    "OPERATION_TYPES",
     "Calendar",
     "Column",
     "CsvOptions",
@@ -37,7 +36,6 @@ __all__ = [
     "Loaded",
     "Lookup",
     "OperationSpec",
-    "OperationType",
     "ParquetOptions",
     "PathStrategy",
     "Period",

@@ -94,7 +94,10 @@ def _open_operation(schema: Schema, arguments_by_type: Mapping[str, Schema]) -> 
         for name, arguments in arguments_by_type.items()
     ]
     opened = {**schema, "properties": properties, "required": ["type"]}
-    return {**opened, "allOf": conditions} if conditions else opened
+    if not arguments_by_type:
+        return opened
+    properties["type"] = {**properties["type"], "enum": list(arguments_by_type)}
+    return {**opened, "allOf": conditions}
 
 
 def _wrap(kind: str, inner: Schema, definitions: dict[str, Schema]) -> Schema:

@@ -1,13 +1,13 @@
 """The outer part of an operation: when it runs, what type it is, which rows it takes.
 
-What the arguments mean is known to the operation types and is not checked here.
+Which types there are and what their arguments mean is known to `plan` and is not checked here.
 """
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -20,9 +20,6 @@ from dobonomodo.problems.definition import DuplicateSeq, InvalidOperation, Inval
 
 MAX_OPERATIONS = 1_000
 MAX_SEQ = 2**31 - 1
-
-OperationType = Literal["update", "aggregate", "append", "delete", "output"]
-OPERATION_TYPES: tuple[OperationType, ...] = get_args(OperationType)
 
 SYNONYM_BY_KEY = {"seq": "order", "name": "alias", "arguments": "parameters"}
 
@@ -39,7 +36,7 @@ class OperationSpec(Entity):
     )
     name: Filled = Field(default="", description="What people call it; `<type>-<seq>` if left out.")
     description: Text | None = Field(default=None, description="What it is for.")
-    type: Annotated[OperationType, CheckedApart()] = Field(description="What the operation does.")
+    type: Annotated[str, CheckedApart()] = Field(description="What the operation does.")
     selector_text: Text | None = Field(
         default=None,
         alias="selector",
@@ -54,7 +51,7 @@ class OperationSpec(Entity):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """A type that there is, a number, and a selector only where it has a meaning."""
+        """A type that can be the name of one, and a number."""
         return tuple(replace(problem, operation=operation_ref(places)) for problem in _check_envelope(places))
 
     @property
@@ -176,14 +173,8 @@ def _move_selector(entries: dict[str, Entry], places: Places) -> Iterator[Proble
 
 def _check_envelope(places: Places) -> Iterator[Problem]:
     kind = places.get("type")
-    if kind is not None and (not isinstance(kind, str) or kind not in OPERATION_TYPES):
-        found = kind if isinstance(kind, str) else describe(kind)
-        yield InvalidOperation(
-            reason=OperationReason.UNKNOWN_TYPE, found=found, known=OPERATION_TYPES, span=places.span("type")
-        )
-    selector = places.get("selector")
-    if kind == "append" and selector is not None and not (isinstance(selector, str) and not selector.strip()):
-        yield InvalidOperation(reason=OperationReason.SELECTOR_ON_APPEND, span=places.key_span("selector"))
+    if kind is not None and not isinstance(kind, str):
+        yield InvalidOperation(reason=OperationReason.UNKNOWN_TYPE, found=describe(kind), span=places.span("type"))
     seq = places.get("seq")
     if seq is None:
         yield InvalidSeq(found=None, span=places.key_span())

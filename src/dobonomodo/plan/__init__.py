@@ -2,8 +2,9 @@
 
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Location
 from dobonomodo.plan.destination import Destination
-from dobonomodo.plan.planner import Plan, Planned, Step, plan_project
+from dobonomodo.plan.planner import Plan, Planned, plan_project
 from dobonomodo.plan.resolution import Resolution
+from dobonomodo.plan.step import Step
 
 __all__ = [
     "DatasetUse",

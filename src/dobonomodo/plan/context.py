@@ -15,7 +15,7 @@ from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, working_columns
-from dobonomodo.plan.expression import ACTIVE, both
+from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan, Schema
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
@@ -121,7 +121,7 @@ class Context:
 
     def selected(self, rows: Rows) -> Typed:
         """The rows that the operation at hand takes: those not deleted for which its selector is true."""
-        return both(ACTIVE, self.selector(self.scope(rows)))
+        return all_of(ACTIVE, self.selector(self.scope(rows)))
 
     # --- datasets
 

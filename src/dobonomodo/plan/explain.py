@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any, assert_never
 
@@ -10,10 +9,11 @@ from dobonomodo.formula import RunFacts, Typed, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.planner import Plan, Step
-from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Rel, Scan, Stack, Write
+from dobonomodo.plan.planner import Plan
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Lookup, Rel, Scan, Stack, Write
 from dobonomodo.plan.rows import Origin
-from dobonomodo.plan.system import LABELS, is_system
+from dobonomodo.plan.step import Step
+from dobonomodo.plan.system import is_system
 
 
 def describe_plan(
@@ -59,17 +59,12 @@ def _describe_step(step: Step, run: RunFacts | None) -> dict[str, Any]:
         "type": step.spec.type,
         "selector": step.spec.selector,
         "adds": {name: str(kind) for name, kind in step.added_columns().items()},
-        "changes": {name: str(after) for name, (_, after) in shown_changes(step).items()},
+        "changes": {name: str(after) for name, (_, after) in step.shown_changes().items()},
         "reads": sorted(step.lowered.reads),
     }
     if run is not None:
         described["sql"] = render_step(step, run)
     return described
-
-
-def shown_changes(step: Step) -> dict[str, tuple[Any, Any]]:
-    """The columns an operation sets, without those that every operation sets."""
-    return {name: change for name, change in step.changed_columns().items() if name == LABELS or not is_system(name)}
 
 
 def _describe_write(step: Step, write: Write) -> dict[str, Any]:
@@ -139,7 +134,7 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:
     spec = step.spec
     lines = [f"  {spec.seq:>4}  {spec.type:<9}  {spec.name}"]
-    said = [*_say_selector(step), *_say_arguments(step)]
+    said = [*_say_selector(step), *step.describe()]
     if run is not None:
         said += [f"| {line}" for line in render_step(step, run)]
     return lines + [f"{'':19}{line}" for line in said]
@@ -155,55 +150,6 @@ def _say_selector(step: Step) -> list[str]:
         if f"{{{{{name}}}}}" in selector.replace(" ", ""):
             lines.append(f"      {{{{{name}}}}} is {_one_line(condition)}")
     return lines
-
-
-def _say_arguments(step: Step) -> list[str]:
-    """What is done, in the words of the definition, with the types that come of it."""
-    arguments: dict[str, Any] = step.spec.arguments
-    added, changed = step.added_columns(), shown_changes(step)
-
-    def typed(name: str) -> str:
-        stored = step.after.columns.spelling(name) or name
-        if stored in added:
-            return f"{stored} (new, {added[stored]})"
-        before, after = changed.get(stored, (None, None))
-        return stored if before == after else f"{stored} ({before} becomes {after})"
-
-    match step.spec.type:
-        case "update":
-            joins = [
-                f"joins {each['dataset_id']} as {each['alias']} on {_one_line(each['on'])}"
-                for each in arguments.get("joins", ())
-            ]
-            sets = [
-                f"sets {typed(each['column'])} = {_one_line(each['expression'])}" for each in arguments["assignments"]
-            ]
-            return [*joins, *sets]
-        case "aggregate":
-            return _say_grouping(arguments, typed)
-        case "append":
-            source = arguments["source"]["dataset_id"]
-            chosen = arguments.get("source_selector")
-            where = f" where {_one_line(chosen)}" if chosen else ""
-            grouping = arguments.get("aggregation")
-            widened = [typed(name) for name, (before, after) in changed.items() if before != after]
-            lines = [f"takes rows of {source}{where}"]
-            if grouping:
-                lines += _say_grouping(grouping, lambda name: name)
-            return lines + ([f"widens {', '.join(widened)}"] if widened else [])
-        case "delete":
-            return ["marks them as deleted"]
-        case _:
-            write = step.lowered.write
-            return [f"writes {len(write.columns)} columns to {write.destination}"] if write else []
-
-
-def _say_grouping(grouping: dict[str, Any], typed: Callable[[str], str]) -> list[str]:
-    keys = ", ".join(grouping["group_by"])
-    return [
-        f"one row for each {keys}",
-        *(f"with {typed(each['column'])} = {_one_line(each['expression'])}" for each in grouping["aggregations"]),
-    ]
 
 
 def _one_line(text: object) -> str:
@@ -245,8 +191,7 @@ def _table(rows: list[tuple[str, ...]]) -> list[str]:
 def render_step(step: Step, run: RunFacts) -> list[str]:
     """The Spark SQL of what an operation does, part by part."""
     lines: list[str] = []
-    target = step.lowered.write.rows if step.lowered.write else step.after.node
-    _render_node(target, step.before.node, run, lines)
+    _render_node(step.top, step.before.node, run, lines)
     return lines
 
 
@@ -284,7 +229,7 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
             _render_node(node.rows, stop, run, lines)
             lines.append(f"GROUP BY {', '.join(sql(key) for key in node.keys.values())}")
             lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in node.values.items())
-        case Mint():
+        case AssignIds():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"SELECT new row id from the run, operation {node.seq} and {', '.join(node.by)}")
         case Stack():

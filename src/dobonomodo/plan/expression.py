@@ -25,17 +25,17 @@ def integer(value: int) -> Literal:
     return Literal(value, INTEGER)
 
 
-def nothing(kind: Type) -> Literal:
+def null(kind: Type) -> Literal:
     """NULL of a type."""
     return Literal(None, kind)
 
 
-def own(name: str, columns: Columns) -> ColumnRef:
+def column(name: str, columns: Columns) -> ColumnRef:
     """A column of the rows themselves."""
     return ColumnRef(name, None, columns[name])
 
 
-def both(*conditions: Typed | None) -> Typed:
+def all_of(*conditions: Typed | None) -> Typed:
     """All of the conditions; those that are None do not count."""
     given = tuple(each for each in conditions if each is not None and each != TRUE)
     if not given:
@@ -43,7 +43,7 @@ def both(*conditions: Typed | None) -> Typed:
     return given[0] if len(given) == 1 else Operation("AND", given, BOOLEAN)
 
 
-def either(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
+def if_else(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
     """One value where a condition is true, else the other; both in the type of the first."""
     return Operation("CASE", (condition, then, convert(otherwise, then.type)), then.type)
 

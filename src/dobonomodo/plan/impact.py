@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from dobonomodo.formula import Type
 from dobonomodo.model.dataset import Dataset, TableTarget
 from dobonomodo.plan.dataset import column_types
-from dobonomodo.plan.planner import Plan, Step
+from dobonomodo.plan.planner import Plan
+from dobonomodo.plan.step import Step
 from dobonomodo.plan.system import TEMPORAL
 from dobonomodo.problems import OperationRef
 

@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -18,53 +18,24 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
+from dobonomodo.plan.columns import columns_with
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, joined_columns, working_columns
-from dobonomodo.plan.expression import ACTIVE, both, equal
-from dobonomodo.plan.operations import OPERATION_BY_TYPE, Lowered
-from dobonomodo.plan.operations.step import columns_with
+from dobonomodo.plan.expression import ACTIVE, all_of, equal
+from dobonomodo.plan.operations import OPERATION_BY_TYPE, Effect, Lowered, Operation
 from dobonomodo.plan.operations.update import ANY_COLUMNS
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Rel, Scan, Schema
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Origin, Rows
+from dobonomodo.plan.step import Step
 from dobonomodo.plan.system import SYNONYMS, TEMPORAL
 from dobonomodo.problems import Problem, in_order
-from dobonomodo.problems.definition import UnknownReference
+from dobonomodo.problems.definition import InvalidOperation, OperationReason, UnknownReference
 from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
 from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """One operation of a plan: the rows before and after it, and what it does."""
-
-    spec: OperationSpec
-    before: Rows
-    lowered: Lowered
-    selectors: Mapping[str, str]
-    """The named conditions of the project."""
-
-    @property
-    def after(self) -> Rows:
-        """The working dataset that the next operation sees."""
-        return self.lowered.rows
-
-    def added_columns(self) -> dict[str, Type]:
-        """Columns that this operation makes."""
-        return {name: kind for name, kind in self.after.columns.items() if name not in self.before.columns}
-
-    def changed_columns(self) -> dict[str, tuple[Type, Type]]:
-        """Columns that this operation sets, with their type before and after."""
-        before, after = self.before, self.after
-        return {
-            name: (before.columns[name], kind)
-            for name, kind in after.columns.items()
-            if name in before.columns
-            and (before.columns[name] != kind or before.origins.get(name) != after.origins.get(name))
-        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,11 +77,16 @@ def plan_project(
         if uncertain_from is not None and spec.seq >= uncertain_from:
             rows = replace(rows, certain=False)
         ctx.begin(spec, certain=rows.certain)
-        lowered = _lower(spec, rows, ctx)
-        steps.append(Step(spec, rows, lowered, project.selectors))
+        operation = OPERATION_BY_TYPE.get(spec.type)
+        if operation is None:
+            _report_type(spec, ctx)
+            rows = _guess_columns(rows, ctx)
+            continue
+        lowered = _lower(operation, spec, rows, ctx)
+        steps.append(Step(spec, operation, rows, lowered, project.selectors))
         rows = lowered.rows
     ctx.operation = None
-    if uncertain_from is None:
+    if uncertain_from is None and len(steps) == len(project.operations):
         ctx.problems.extend(_find_dead_work(project, steps, ctx))
     problems = in_order(ctx.problems)
     failed = any(problem.severity == "error" for problem in problems)
@@ -119,8 +95,13 @@ def plan_project(
     return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps)), problems)
 
 
-def _lower(spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
-    kind = OPERATION_BY_TYPE[spec.type]
+def _report_type(spec: OperationSpec, ctx: Context) -> None:
+    """A type that does not exist (R-076)."""
+    reason, known = OperationReason.UNKNOWN_TYPE, tuple(OPERATION_BY_TYPE)
+    ctx.report(InvalidOperation(reason=reason, found=spec.type, known=known, span=spec.places.span("type")))
+
+
+def _lower(kind: type[Operation], spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
     loaded = kind.load(ctx.arguments)
     for problem in loaded.problems:
         ctx.report(problem)
@@ -133,11 +114,10 @@ def _lower(spec: OperationSpec, rows: Rows, ctx: Context) -> Lowered:
         return Lowered(_guess_columns(rows, ctx))
     arguments, places = usable
     with ctx.using(places):
-        lowered: Lowered = arguments.lower(rows, ctx)
-        return lowered
+        return arguments.lower(rows, ctx)
 
 
-def _salvage(kind: Any, places: Places) -> tuple[Any, Places] | None:
+def _salvage(kind: type[Operation], places: Places) -> tuple[Operation, Places] | None:
     """Arguments without the parts that cannot be read, so that the others are still checked; None if too little is left."""
     for _ in range(MAX_SALVAGE):
         try:
@@ -262,7 +242,7 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
     joined = {**rows.joined, lookup.alias: columns}
     source: Rel = Keep(scan, ACTIVE, scan.schema)
-    node = Lookup(rows.node, lookup.alias, source, both(*conditions), ACTIVE, Schema(rows.columns, joined))
+    node = Lookup(rows.node, lookup.alias, source, all_of(*conditions), ACTIVE, Schema(rows.columns, joined))
     table_of = target.dataset.id if target is not known else f"{known.dataset.id}.{lookup.alias}"
     origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{table_of}.{name}"})) for name in columns}
     return replace(rows, node=node, origins={**rows.origins, **origins})
@@ -301,7 +281,7 @@ def _lookup_conditions(
 
 
 def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterator[Problem]:
-    outputs = [position for position, step in enumerate(steps) if step.spec.type == "output"]
+    outputs = [position for position, step in enumerate(steps) if Effect.WRITES in step.facts.effect]
     if not outputs:
         yield WithoutEffect(no_output=True, span=project.places.key_span("operations"))
     else:

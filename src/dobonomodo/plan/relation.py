@@ -74,7 +74,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mint:
+class AssignIds:
     """The same rows with new row ids, made from the run, the operation and the values of ``by``."""
 
     rows: Rel
@@ -92,7 +92,7 @@ class Stack:
     schema: Schema
 
 
-Rel = Scan | Keep | Derive | Lookup | Group | Mint | Stack
+Rel = Scan | Keep | Derive | Lookup | Group | AssignIds | Stack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,6 +131,15 @@ def walk_relation(node: Rel) -> Iterator[Rel]:
         seen.add(id(current))
         yield current
         stack.extend(inputs_of(current))
+
+
+def walk_between(node: Rel, stop: Rel) -> Iterator[Rel]:
+    """A node and what is below it, down to ``stop`` and without that."""
+    if node is stop:
+        return
+    yield node
+    for each in inputs_of(node):
+        yield from walk_between(each, stop)
 
 
 def expressions_of(node: Rel) -> Iterator[Typed]:

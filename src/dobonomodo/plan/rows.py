@@ -66,6 +66,15 @@ class Rows:
         names = [flat_name(each) for expression in expressions for each in columns_of(expression)]
         return merge(self.origins.get(name, Origin()) for name in names)
 
+    def names_in(self, *expressions: Typed) -> frozenset[str]:
+        """The columns of the rows and their lookups that expressions use, the latter as ``alias.column``."""
+        return frozenset(
+            flat_name(column)
+            for expression in expressions
+            for column in columns_of(expression)
+            if column.qualifier is None or column.qualifier in self.joined
+        )
+
     def conditions_of(self, *expressions: Typed) -> frozenset[str]:
         """The stored columns that conditions look at."""
         origin = self.origin_of(*expressions)

@@ -375,7 +375,7 @@ class InvalidOperation(Problem):
     def hint(self) -> str | None:
         match self.reason:
             case OperationReason.UNKNOWN_TYPE:
-                return did_you_mean(self.found, self.known)
+                return did_you_mean(self.found, self.known) if self.known else "write the name of an operation type"
             case OperationReason.SYNONYM_CONFLICT | OperationReason.SELECTOR_CONFLICT:
                 return "keep one of the two"
             case OperationReason.SELECTOR_ON_APPEND:

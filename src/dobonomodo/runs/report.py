@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
+from dobonomodo.plan.operations import Effect, find_facts
 from dobonomodo.runs.record import Operation, Output, RunView
 
 _STYLE = """
@@ -43,10 +44,7 @@ details{margin-top:10px}summary{cursor:pointer;color:var(--soft)}
 .rail:before{content:"";position:absolute;left:16px;top:0;bottom:0;width:2px;background:var(--line)}
 .legend+.step .rail:before{top:20px}.step:last-child .rail:before{bottom:calc(100% - 20px)}
 .dot{position:absolute;left:4px;top:8px;width:26px;height:26px;border-radius:50%;background:var(--card);
-border:2px solid var(--soft);color:var(--soft);font-size:11px;font-weight:600;display:flex;align-items:center;justify-content:center}
-.update .dot{border-color:var(--blue);color:var(--blue)}.aggregate .dot{border-color:var(--violet);color:var(--violet)}
-.append .dot{border-color:var(--green);color:var(--green)}.delete .dot{border-color:var(--red);color:var(--red)}
-.output .dot{border-color:var(--amber);color:var(--amber)}
+border:2px solid currentColor;font-size:11px;font-weight:600;display:flex;align-items:center;justify-content:center}
 .unreached{opacity:.55}
 .what{padding:8px 0 14px;min-width:0}
 .what header{display:flex;flex-wrap:wrap;gap:4px 12px;align-items:baseline}
@@ -59,8 +57,6 @@ footer{color:var(--soft);font-size:13px;margin-top:40px}
 @media (max-width:600px){main{padding:20px 14px}.counts{margin-left:0;width:100%}}
 @media print{body{background:#fff}.tile,.card{break-inside:avoid}details{display:none}}
 """
-
-_BADGES = {"update": "U", "aggregate": "Σ", "append": "+", "delete": "−", "output": "↓"}
 
 
 def render_report(run: RunView) -> str:
@@ -142,17 +138,15 @@ def _pipeline(run: RunView) -> str:
 
 
 def _step(operation: Operation, most: int) -> str:
+    facts = find_facts(operation.type)
     reached = operation.rows_in is not None
     counts = []
     if reached:
         counts.append(f"{_number(operation.rows_in)} in")
-        verb = {"update": "changed", "output": "written", "aggregate": "summed"}.get(operation.type)
-        if verb:
-            counts.append(f"{_number(operation.selected)} {verb}")
+        if facts.counted:
+            counts.append(f"{_number(operation.selected)} {facts.counted}")
         if operation.added:
             counts.append(f"{_number(operation.added)} added")
-        if operation.type == "delete":
-            counts.append(f"{_number(operation.deleted)} deleted")
         if operation.seconds is not None:
             counts.append(f"{operation.seconds:.1f} s")
     elif operation.selected is not None:
@@ -161,8 +155,8 @@ def _step(operation: Operation, most: int) -> str:
         counts.append("not reached")
     dim = "" if reached or operation.selected is not None else " unreached"
     return (
-        f'<div class="step {escape(operation.type)}{dim}"><div class="rail"><div class="dot">'
-        f"{_BADGES.get(operation.type, '?')}</div></div>"
+        f'<div class="step{dim}"><div class="rail"><div class="dot" style="color:var(--{facts.color})">'
+        f"{facts.badge}</div></div>"
         f'<div class="what"><header><b>{escape(operation.name)}</b><span class="kind">{operation.seq} · '
         f'{escape(operation.type)}</span><span class="counts">{" · ".join(counts)}</span></header>'
         f"{_bar(operation, most) if reached else ''}</div></div>"
@@ -174,10 +168,9 @@ def _bar(operation: Operation, most: int) -> str:
     if not most:
         return ""
     rows, added = operation.rows_in or 0, operation.added or 0
-    touched = operation.deleted or 0 if operation.type == "delete" else operation.selected or 0
-    if operation.type in ("aggregate", "append"):
-        touched = 0
-    color = "red" if operation.type == "delete" else "blue"
+    effect = find_facts(operation.type).effect
+    touched = 0 if Effect.ADDS in effect else operation.selected or 0
+    color = "red" if Effect.DELETES in effect else "blue"
     parts = [(touched, color), (rows - touched, "bar"), (added, "green")]
     return '<div class="bar">' + "".join(_part(number, most, each) for number, each in parts if number) + "</div>"
 

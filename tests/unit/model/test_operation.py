@@ -63,11 +63,6 @@ def test_selectors_that_differ_are_refused() -> None:
     assert reasons(text) == [OperationReason.SELECTOR_CONFLICT]
 
 
-@pytest.mark.parametrize("where", ["selector: a", "arguments: {selector: a}"])
-def test_an_append_has_no_selector(where: str) -> None:  # C-05
-    assert reasons(f"{{seq: 1, type: append, {where}}}") == [OperationReason.SELECTOR_ON_APPEND]
-
-
 @pytest.mark.parametrize("seq", ["0", "-1", "1.5", "true", "'1'", "x", "[1]", "99999999999"])
 def test_a_seq_is_a_whole_number_above_zero(seq: str) -> None:  # C-06
     _, problems = load(f"{{seq: {seq}, type: delete}}")
@@ -123,8 +118,8 @@ def test_arguments_may_be_left_out() -> None:  # C-08
     assert load_one("{seq: 1, type: delete, arguments: }").arguments == {}
 
 
-@pytest.mark.parametrize("kind", ["delte", "5", "[delete]"])
-def test_an_unknown_type_is_refused(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["5", "[delete]"])
+def test_a_type_is_a_name(kind: str) -> None:
     assert reasons(f"{{seq: 1, type: {kind}}}") == [OperationReason.UNKNOWN_TYPE]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dobonomodo.formula import ColumnRef, render_formula
-from dobonomodo.plan.expression import ACTIVE, CLOCK, TRUE, both, either, equal, integer, nothing, text
+from dobonomodo.plan.expression import ACTIVE, CLOCK, TRUE, all_of, equal, if_else, integer, null, text
 from tests.unit.formula.orders import RUN, type_of
 
 PAID = ColumnRef("paid", None, type_of("boolean"))
@@ -14,19 +14,19 @@ def sql(expression: object) -> str:
 
 
 def test_no_condition_is_true() -> None:
-    assert both() == both(None, TRUE) == TRUE
+    assert all_of() == all_of(None, TRUE) == TRUE
 
 
 def test_one_condition_stands_alone() -> None:
-    assert both(None, PAID, TRUE) == PAID
+    assert all_of(None, PAID, TRUE) == PAID
 
 
 def test_several_conditions() -> None:
-    assert sql(both(ACTIVE, PAID)) == "((NOT `_deleted`) AND `paid`)"
+    assert sql(all_of(ACTIVE, PAID)) == "((NOT `_deleted`) AND `paid`)"
 
 
 def test_a_choice_has_the_type_of_its_first_value() -> None:
-    assert sql(either(PAID, nothing(type_of("decimal(20,2)")), integer(1))) == (
+    assert sql(if_else(PAID, null(type_of("decimal(20,2)")), integer(1))) == (
         "CASE WHEN `paid` THEN CAST(NULL AS DECIMAL(20,2)) ELSE CAST(1BD AS DECIMAL(20,2)) END"
     )
 

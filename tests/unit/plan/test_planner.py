@@ -6,6 +6,7 @@ import pytest
 
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
+from dobonomodo.problems.definition import InvalidOperation
 from dobonomodo.problems.operation import InputDatasetNotFound
 from tests.unit.plan.building import (
     SYSTEM,
@@ -474,3 +475,32 @@ def test_the_whole_example_of_the_seeds_plans() -> None:
         kinds = [type(step.after.node) for step in plan.steps]
         assert kinds == [Derive, Derive, Stack, Derive, Derive]
         assert len(nodes(plan.steps[-1].after.node, Lookup)) == 1
+
+
+def test_a_type_that_does_not_exist_hides_no_other_problem() -> None:
+    #
+    text = update("a = amout") + "- {seq: 2, type: delte}\n" + update("b = amount +", seq=3)
+    assert found(text) == [("UNKNOWN_COLUMN", "amout"), ("INVALID_OPERATION", "delte"), ("EXPRESSION_SYNTAX", "+")]
+
+
+def test_the_example_of_an_unknown_type_shows_it() -> None:
+    for text, expected in ((InvalidOperation.example.wrong, 1), (InvalidOperation.example.right, 0)):
+        operation = text.partition("operations: [")[2].removesuffix("]}")
+        assert codes(f"- {operation}\n").count("INVALID_OPERATION") == expected
+
+
+def test_after_a_type_that_does_not_exist_columns_may_be_missing() -> None:
+    text = "- {seq: 1, type: updat, arguments: {assignments: [{column: a, expression: 1}]}}\n" + update(
+        "b = a + c", seq=2
+    )
+    assert codes(text) == ["INVALID_OPERATION"]
+
+
+def test_a_type_that_does_not_exist_may_have_been_an_output() -> None:
+    text = update("a = 1") + "- {seq: 2, type: outptu, selector: '{{mine}}'}\n"
+    problem = problem_in(text, output=False, head="selectors: {mine: paid}")
+    assert (problem.code, problem.found, problem.known) == (
+        "INVALID_OPERATION",
+        "outptu",
+        ("update", "aggregate", "append", "delete", "output"),
+    )

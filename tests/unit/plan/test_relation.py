@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Mint, Scan, Stack, inputs_of, walk_relation
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Lookup, Scan, Stack, inputs_of, walk_relation
 from tests.unit.plan.building import aggregate, join, plan_of, update
 
 
@@ -14,7 +14,7 @@ def test_a_walk_meets_every_node_once() -> None:
     met = list(walk_relation(plan.steps[1].after.node))
     assert len(met) == len({id(node) for node in met})
     assert sorted(type(node).__name__ for node in met) == sorted(
-        each.__name__ for each in (Stack, Derive, Derive, Mint, Group, Keep, Derive, Lookup, Scan, Keep, Scan)
+        each.__name__ for each in (Stack, Derive, Derive, AssignIds, Group, Keep, Derive, Lookup, Scan, Keep, Scan)
     )
 
 

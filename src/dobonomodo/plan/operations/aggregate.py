@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -14,10 +14,12 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Filled, Setting, is_identifier
+from dobonomodo.plan.columns import assigned_type, is_hole, resolve_name
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.expression import own
-from dobonomodo.plan.operations.step import Lowered, assigned_type, is_hole, names_in, resolve_name, stack
-from dobonomodo.plan.relation import Group, Keep, Rel, Schema
+from dobonomodo.plan.expression import column
+from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
+from dobonomodo.plan.relation import Group, Keep, Rel, Schema, walk_between
 from dobonomodo.plan.rows import Rows, merge
 from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
 from dobonomodo.problems import Passage, Problem
@@ -31,6 +33,9 @@ from dobonomodo.problems.operation import (
     SummariesAggregated,
     SystemColumnConflict,
 )
+
+if TYPE_CHECKING:
+    from dobonomodo.plan.step import Step
 
 Check = Callable[[Passage, Scope], Typed]
 
@@ -68,10 +73,11 @@ class Grouping(Entity):
                 yield problem(span=places.key_span(key))
 
 
-class Aggregate(Grouping):
+class Aggregate(Grouping, Operation):
     """Append one summary row for each group of the selected rows; the rows themselves stay."""
 
     type: ClassVar[str] = "aggregate"
+    facts: ClassVar[Facts] = Facts(Effect.SELECTS | Effect.ADDS, badge="Σ", color="violet", counted="summed")
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """Group the selected rows, give the groups the columns of the working dataset, put them below it."""
@@ -90,12 +96,12 @@ class Aggregate(Grouping):
             changes[stored] = kind
         made = groups.node
         values: dict[str, Typed] = {
-            key.name: convert(own(name, made.schema.own), key.type)
+            key.name: convert(column(name, made.schema.own), key.type)
             for name, key in groups.keys.items()
             if key.qualifier is None
         }
         values |= {
-            (rows.columns.spelling(name) or name): own(f"={name}", made.schema.own)
+            (rows.columns.spelling(name) or name): column(f"={name}", made.schema.own)
             for name, value, _ in groups.values
             if not is_hole(value)
         }
@@ -119,8 +125,20 @@ class Aggregate(Grouping):
             if has_period or PERIOD not in rows.columns
             else (*rows.periodless_of, seq),
         )
-        reads = names_in(rows, selected, *groups.keys.values(), *(value for _, value, _ in groups.values))
-        return Lowered(after, selected=selected, added=added, reads=reads, sets=frozenset(changes))
+        reads = rows.names_in(selected, *groups.keys.values(), *(value for _, value, _ in groups.values))
+        return Lowered(
+            after,
+            selected=selected,
+            added=added,
+            reads=reads,
+            sets=frozenset(changes),
+            formulas={(rows.columns.spelling(name) or name): formula for name, formula in groups.formulas.items()},
+        )
+
+    @classmethod
+    def describe(cls, step: Step) -> list[str]:
+        """The groups and what is computed for each."""
+        return describe_groups(step, show=step.show_column)
 
     def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
         looks = {column.name for column in columns_of(selected)}
@@ -136,6 +154,11 @@ class Groups:
     node: Rel
     keys: Mapping[str, ColumnRef]
     values: tuple[tuple[str, Typed, Places], ...]
+
+    @property
+    def formulas(self) -> dict[str, Formula]:
+        """What is computed for each group, by column."""
+        return {name: Formula(places.passage("expression").value, value) for name, value, places in self.values}
 
 
 def group(
@@ -187,6 +210,13 @@ def group(
         )
     )
     return Groups(Group(over, keys, sound, schema), keys, tuple(values))
+
+
+def describe_groups(step: Step, *, show: Callable[[str], str]) -> list[str]:
+    """The keys of the groups that a step makes, and the formulas over them; ``show`` says how to show a column."""
+    groups = [node for node in walk_between(step.top, step.before.node) if isinstance(node, Group)]
+    keys = [f"one row for each {', '.join(name.removeprefix('#') for name in node.keys)}" for node in groups]
+    return [*keys, *(f"with {show(name)} = {formula}" for name, formula in step.lowered.formulas.items())]
 
 
 def mismatch(name: str, existing: Type, given: Type, places: Places) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -14,15 +14,18 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Id, Setting
+from dobonomodo.plan.columns import is_hole
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset
-from dobonomodo.plan.expression import ACTIVE, both, own
-from dobonomodo.plan.operations.aggregate import Grouping, group
-from dobonomodo.plan.operations.step import Lowered, is_hole, stack
-from dobonomodo.plan.relation import Keep, Rel, Scan, Schema
+from dobonomodo.plan.expression import ACTIVE, all_of, column
+from dobonomodo.plan.operations.aggregate import Grouping, describe_groups, group
+from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
+from dobonomodo.plan.relation import Keep, Rel, Scan, Schema, walk_between
 from dobonomodo.plan.rows import Origin, Rows, merge
 from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID, SYNONYMS
 from dobonomodo.problems import Passage, Problem, Span
+from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.formula import SelectorCycle, SelectorUndefined, UnknownColumn
 from dobonomodo.problems.operation import (
     AppendAggregationInvalid,
@@ -34,6 +37,9 @@ from dobonomodo.problems.operation import (
     AppendVersionNotFound,
     UnfilteredPeriods,
 )
+
+if TYPE_CHECKING:
+    from dobonomodo.plan.step import Step
 
 CARRIED: Mapping[str, Type] = {PERIOD: TEXT, PERIOD_FROM: DATE, PERIOD_TO: DATE}
 """System columns that appended rows bring with them."""
@@ -49,10 +55,11 @@ class Source(Entity):
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
 
 
-class Append(Entity):
+class Append(Operation):
     """Append the rows of another dataset; each of their columns must exist in the working dataset."""
 
     type: ClassVar[str] = "append"
+    facts: ClassVar[Facts] = Facts(Effect.ADDS, badge="+", color="green")
 
     source: Source = Field(description="Where the rows come from.")
     source_selector: Setting | None = Field(
@@ -63,6 +70,10 @@ class Append(Entity):
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """Checked in the order of R-170; a source that is missing hides everything that depends on it."""
         places = ctx.arguments
+        if ctx.spec.selector is not None:
+            span = ctx.spec.places.key_span("selector")
+            ctx.report(InvalidOperation(reason=OperationReason.SELECTOR_ON_APPEND, span=span))
+            ctx.unchecked.append(ctx.spec)
         known = self._find(places.at("source") or places, ctx)
         if known is None:
             ctx.unchecked.append(ctx.spec)
@@ -83,15 +94,30 @@ class Append(Entity):
         scan = replace(scan, schema=Schema(Columns({**scan.schema.own, **CARRIED}, synonyms=SYNONYMS)))
         scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
-        kept = Keep(scan, both(ACTIVE, selector), scan.schema)
+        kept = Keep(scan, all_of(ACTIVE, selector), scan.schema)
         if self.aggregation is None:
             lowered = self._append_rows(rows, scan, kept, selector, ctx)
         else:
             lowered = self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
         ctx.report_resolvers()
-        if known.has_period or scan.use.temporal_mode == "period" or PERIOD not in rows.columns:
+        if not known.has_period and scan.use.temporal_mode != "period" and PERIOD in rows.columns:
+            lowered = replace(lowered, rows=_without_period(lowered.rows, ctx.spec.seq))
+        if selector is None:
             return lowered
-        return replace(lowered, rows=_without_period(lowered.rows, ctx.spec.seq))
+        chosen = Formula(places.passage("source_selector").value, selector)
+        return replace(lowered, conditions={scan.use.table: chosen})
+
+    @classmethod
+    def describe(cls, step: Step) -> list[str]:
+        """The rows that come in, how they are summarised, and which columns they widen."""
+        lines = []
+        for node in walk_between(step.top, step.before.node):
+            if isinstance(node, Scan):
+                chosen = step.lowered.conditions.get(node.use.table)
+                lines.append(f"takes rows of {node.use.dataset_id}" + (f" where {chosen}" if chosen else ""))
+        lines += describe_groups(step, show=str)
+        widened = [name for name, (before, after) in step.shown_changes().items() if before != after]
+        return lines + ([f"widens {', '.join(map(step.show_column, widened))}"] if widened else [])
 
     def _find(self, places: Places, ctx: Context) -> KnownDataset | None:
         dataset_id, version = self.source.dataset_id, self.source.dataset_version
@@ -124,10 +150,10 @@ class Append(Entity):
     def _append_rows(self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, ctx: Context) -> Lowered:
         """Each row with all its business columns."""
         source = scan.schema.own
-        values: dict[str, Typed] = {name: own(name, source) for name in scan.use.columns}
+        values: dict[str, Typed] = {name: column(name, source) for name in scan.use.columns}
         span_of = {name: ctx.arguments.span("source", "dataset_id") for name in values}
-        values |= {name: own(name, source) for name in CARRIED if name in rows.columns}
-        values[LABELS] = own(LABELS, source)
+        values |= {name: column(name, source) for name in CARRIED if name in rows.columns}
+        values[LABELS] = column(LABELS, source)
         origins = {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
         return self._stack(rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx)
 
@@ -154,18 +180,19 @@ class Append(Entity):
             report=lambda problem: ctx.report(recode(problem, AppendColumnNotFound)),
         )
         made = groups.node
-        values: dict[str, Typed] = {key.name: own(name, made.schema.own) for name, key in groups.keys.items()}
+        values: dict[str, Typed] = {key.name: column(name, made.schema.own) for name, key in groups.keys.items()}
         key_places = places.at("group_by") or places
         span_of = {key.name: key_places.span() for key in groups.keys.values()}
         stored = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan))
         origins = {key.name: stored.origin_of(key) for key in groups.keys.values()}
         for name, value, at in groups.values:
             span_of[name] = at.span("column")
-            values[name] = own(f"={name}", made.schema.own) if not is_hole(value) else HOLE
+            values[name] = column(f"={name}", made.schema.own) if not is_hole(value) else HOLE
             origins[name] = stored.origin_of(value)
         dropped = [name for name in CARRIED if name in values and name not in rows.columns]
         values = {name: value for name, value in values.items() if name not in dropped}
-        return self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx)
+        lowered = self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx)
+        return replace(lowered, formulas=groups.formulas)
 
     def _stack(
         self,
@@ -216,7 +243,7 @@ class Append(Entity):
         after = replace(rows, node=node, origins=merged)
         if PERIOD in rows.columns and PERIOD not in aligned:
             after = _without_period(after, seq)
-        return Lowered(after, selected=both(ACTIVE, selector), added=added, reads=frozenset(aligned))
+        return Lowered(after, added=added, reads=frozenset(aligned))
 
 
 def _without_period(rows: Rows, seq: int) -> Rows:

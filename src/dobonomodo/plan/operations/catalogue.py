@@ -7,14 +7,19 @@ from typing import Any
 from dobonomodo.plan.operations.aggregate import Aggregate
 from dobonomodo.plan.operations.append import Append
 from dobonomodo.plan.operations.delete import Delete
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.operations.output import Output
 from dobonomodo.plan.operations.update import Update
 
-OPERATIONS = (Update, Aggregate, Append, Delete, Output)
+OPERATIONS: tuple[type[Operation], ...] = (Update, Aggregate, Append, Delete, Output)
 
-OPERATION_BY_TYPE: dict[str, type[Update] | type[Aggregate] | type[Append] | type[Delete] | type[Output]] = {
-    operation.type: operation for operation in OPERATIONS
-}
+OPERATION_BY_TYPE = {operation.type: operation for operation in OPERATIONS}
+
+
+def find_facts(type_name: str) -> Facts:
+    """What an operation type says of itself; something that says little for a record with a type of another version."""
+    found = OPERATION_BY_TYPE.get(type_name)
+    return found.facts if found is not None else Facts(Effect.SELECTS, badge="?", color="soft", counted="selected")
 
 
 def argument_schemas() -> dict[str, dict[str, Any]]:

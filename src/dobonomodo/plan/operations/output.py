@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from posixpath import normpath
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import Field
 
@@ -12,10 +12,12 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.template import check_relative_path
 from dobonomodo.model.value import Filled, Flag, Id, Text
+from dobonomodo.plan.columns import resolve_name
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.destination import Destination
-from dobonomodo.plan.expression import ACTIVE, TRUE, both
-from dobonomodo.plan.operations.step import Lowered, names_in, resolve_name
+from dobonomodo.plan.expression import ACTIVE, TRUE, all_of
+from dobonomodo.plan.operations.lowered import Lowered
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Keep, Write
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import OPERATION_SEQ, PERIOD, is_system
@@ -28,6 +30,9 @@ from dobonomodo.problems.operation import (
     InvalidDestination,
     PeriodlessRegistered,
 )
+
+if TYPE_CHECKING:
+    from dobonomodo.plan.step import Step
 
 
 class DestinationSpec(Entity):
@@ -42,10 +47,11 @@ class DestinationSpec(Entity):
     path: Text | None = Field(default=None, description="For a location of its own: the folder to write to.")
 
 
-class Output(Entity):
+class Output(Operation):
     """Write the selected rows; deleted ones only on request."""
 
     type: ClassVar[str] = "output"
+    facts: ClassVar[Facts] = Facts(Effect.WRITES, badge="↓", color="amber", counted="written")
 
     destination: DestinationSpec = Field(default=DestinationSpec(), description="Where to write.")
     mode: Literal["replace", "append"] | None = Field(
@@ -58,7 +64,7 @@ class Output(Entity):
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """The rows stay as they are; what is written hangs beside them."""
         selector = ctx.selector(ctx.scope(rows))
-        chosen = both(TRUE if self.include_deleted else ACTIVE, selector)
+        chosen = all_of(TRUE if self.include_deleted else ACTIVE, selector)
         destination = self._destination(ctx.arguments, ctx)
         columns = self._columns(rows, ctx)
         if self.register_as_dataset:
@@ -72,7 +78,13 @@ class Output(Entity):
             register_as=self.register_as_dataset,
             include_deleted=self.include_deleted,
         )
-        return Lowered(rows, selected=chosen, write=write, reads=names_in(rows, chosen) | frozenset(columns))
+        return Lowered(rows, selected=chosen, write=write, reads=rows.names_in(chosen) | frozenset(columns))
+
+    @classmethod
+    def describe(cls, step: Step) -> list[str]:
+        """Where the rows go."""
+        write = step.lowered.write
+        return [f"writes {len(write.columns)} columns to {write.destination}"] if write else []
 
     def _check_registration(self, rows: Rows, columns: tuple[str, ...], chosen: Typed, ctx: Context) -> None:
         """A dataset has business columns; in period mode, rows without a period are never found again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -15,11 +15,13 @@ from dobonomodo.model.entity import Entity
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
+from dobonomodo.plan.columns import assigned_type, is_hole
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, joined_columns
-from dobonomodo.plan.expression import ACTIVE, CLOCK, both, either, nothing, own, unless_null
-from dobonomodo.plan.operations.step import Lowered, assigned_type, derive, is_hole, names_in
-from dobonomodo.plan.relation import Keep, Lookup, Rel, Schema
+from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, column, if_else, null, unless_null
+from dobonomodo.plan.operations.lowered import Formula, Lowered, derive
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
+from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, Schema, walk_between, walk_relation
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import ASSIGNABLE, LABELS, RESERVED, UPDATED_AT
 from dobonomodo.problems import Problem
@@ -33,6 +35,9 @@ from dobonomodo.problems.operation import (
     JoinVersionNotFound,
     UnderscoreColumn,
 )
+
+if TYPE_CHECKING:
+    from dobonomodo.plan.step import Step
 
 _TARGET = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
@@ -63,10 +68,11 @@ class Assignment(Entity):
             yield InvalidColumnName(name=str(name), span=places.span("column"))
 
 
-class Update(Entity):
+class Update(Operation):
     """Set columns on the selected rows; every expression reads the row as it was before."""
 
     type: ClassVar[str] = "update"
+    facts: ClassVar[Facts] = Facts(Effect.SELECTS, badge="U", color="blue", counted="changed")
 
     joins: tuple[Join, ...] = Field(default=(), description="Datasets whose columns the expressions may use.")
     assignments: tuple[Assignment, ...] = Field(default=(), description="The columns to set.")
@@ -86,18 +92,21 @@ class Update(Entity):
         targets = [each.column for each in self.assignments]
         upcoming = frozenset(name for name in targets if rows.columns.spelling(name) is None)
         scope = ctx.scope(rows, joined=joins.columns, upcoming=upcoming)
-        selected = both(ACTIVE, ctx.selector(scope))
+        selected = all_of(ACTIVE, ctx.selector(scope))
         values: dict[str, Typed] = {}
         written: list[Typed] = []
+        formulas: dict[str, Formula] = {}
         places_by_target: dict[str, Places] = {}
         for position, assignment in enumerate(self.assignments):
             places = ctx.arguments.at("assignments", position) or ctx.arguments
-            value = ctx.check(places.passage("expression"), scope)
+            passage = places.passage("expression")
+            value = ctx.check(passage, scope)
             written.append(value)
             name = self._target(assignment, places, rows, places_by_target, ctx)
             if name is not None:
                 values[name] = self._assign(name, value, selected, places, rows, ctx)
-        values[UPDATED_AT] = either(selected, CLOCK, own(UPDATED_AT, rows.columns))
+                formulas[name] = Formula(passage.value, value)
+        values[UPDATED_AT] = if_else(selected, CLOCK, column(UPDATED_AT, rows.columns))
         over = joins.lower(selected)
         updated = derive(
             rows,
@@ -109,8 +118,27 @@ class Update(Entity):
             on_by_alias=joins.on_by_alias,
             whole=ctx.spec.selector is None,
         )
-        reads = names_in(rows, selected, *joins.on_by_alias.values(), *written)
-        return Lowered(updated, selected=selected, reads=reads, sets=frozenset(values))
+        reads = rows.names_in(selected, *joins.on_by_alias.values(), *written)
+        return Lowered(
+            updated,
+            selected=selected,
+            reads=reads,
+            sets=frozenset(values),
+            formulas=formulas,
+            conditions=joins.conditions,
+        )
+
+    @classmethod
+    def describe(cls, step: Step) -> list[str]:
+        """The joins and the columns that are set, in the order in which they were written."""
+        lookups = [node for node in walk_between(step.top, step.before.node) if isinstance(node, Lookup)]
+        joins = [
+            f"joins {scan.use.dataset_id} as {node.alias} on {step.lowered.conditions[node.alias]}"
+            for node in reversed(lookups)
+            for scan in walk_relation(node.source)
+            if isinstance(scan, Scan)
+        ]
+        return [*joins, *(f"sets {step.show_column(name)} = {each}" for name, each in step.lowered.formulas.items())]
 
     def _target(
         self, assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
@@ -146,11 +174,11 @@ class Update(Entity):
                 )
             )
             kind = existing or UNKNOWN
-            value = nothing(kind)
-        old: Typed = own(name, rows.columns) if existing is not None else nothing(kind)
+            value = null(kind)
+        old: Typed = column(name, rows.columns) if existing is not None else null(kind)
         if name == LABELS:
             value = unless_null(value, old)
-        return either(selected, convert(value, kind), old)
+        return if_else(selected, convert(value, kind), old)
 
 
 class _Joins:
@@ -161,6 +189,7 @@ class _Joins:
         self.columns: dict[str, Columns] = {}
         self.origins: dict[str, Origin] = {}
         self.on_by_alias: dict[str, Typed] = {}
+        self.conditions: dict[str, Formula] = {}
         self._lookups: list[tuple[str, Rel, Typed]] = []
 
     def add(self, join: Join, places: Places) -> None:
@@ -178,7 +207,9 @@ class _Joins:
             for column in self.columns[alias]:
                 self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))
         scope = ctx.scope(self.rows, joined=self.columns)
-        on = ctx.check(places.passage("on"), scope, wanted=BOOLEAN, what="`on`")
+        passage = places.passage("on")
+        on = ctx.check(passage, scope, wanted=BOOLEAN, what="`on`")
+        self.conditions[alias] = Formula(passage.value, on)
         if known is not None:
             self.on_by_alias[alias] = on
             self._lookups.append((alias, Keep(scan, ACTIVE, scan.schema), on))

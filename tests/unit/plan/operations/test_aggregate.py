@@ -6,7 +6,7 @@ import pytest
 
 from dobonomodo.formula.typed import ColumnRef, Literal
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Stack
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Stack
 from dobonomodo.problems.formula import AggregateReason
 from dobonomodo.problems.operation import DuplicateAggColumn, SystemColumnConflict
 from tests.unit.plan.building import (
@@ -271,10 +271,10 @@ def test_summary_rows_are_stacked_below_the_rows() -> None:
     assert (kept.rows is plan.start.node, list(kept.values)) == (True, ["total"])
     assert isinstance(added, Derive)
     assert added is step.lowered.added
-    minted = added.rows
-    assert isinstance(minted, Mint)
-    assert (minted.seq, minted.by) == (7, ("#_period", "#region"))
-    grouped = minted.rows
+    identified = added.rows
+    assert isinstance(identified, AssignIds)
+    assert (identified.seq, identified.by) == (7, ("#_period", "#region"))
+    grouped = identified.rows
     assert isinstance(grouped, Group)
     assert (list(grouped.keys), list(grouped.values)) == (["#_period", "#region"], ["=total"])
     selected = grouped.rows

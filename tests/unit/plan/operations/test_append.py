@@ -9,7 +9,8 @@ import pytest
 from dobonomodo.formula.typed import ColumnRef, Literal, Operation
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import Derive, Group, Keep, Mint, Scan, Stack
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Scan, Stack
+from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.operation import (
     AppendColumnMismatch,
     AppendDatasetNotFound,
@@ -170,6 +171,25 @@ def test_an_aggregation_is_one(expression: str) -> None:
 def test_a_call_that_cannot_be_is_reported_once(expression: str) -> None:
     # C-14, C-16
     assert codes(append("budget", grouping=grouping(expression))) == ["APPEND_005"]
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "arguments: {selector: paid, source: {dataset_id: budget}}",
+        "selector: paid, arguments: {source: {dataset_id: budget}}",
+    ],
+)
+def test_an_append_has_no_selector(where: str) -> None:
+    # C-05
+    problem = problem_in(f"- {{seq: 1, type: append, {where}}}\n")
+    assert isinstance(problem, InvalidOperation)
+    assert problem.reason == OperationReason.SELECTOR_ON_APPEND
+
+
+def test_a_named_selector_on_an_append_is_not_unused() -> None:
+    text = "- {seq: 1, type: append, selector: '{{mine}}', arguments: {source: {dataset_id: budget}}}\n"
+    assert codes(text, head="selectors: {mine: paid}") == ["INVALID_OPERATION"]
 
 
 @pytest.mark.parametrize("expression", ["SUM(amount", "SUM amount", "+"])
@@ -367,10 +387,10 @@ def test_rows_are_stacked_below_the_rows() -> None:
     added = node.more
     assert isinstance(added, Derive)
     assert added is step.lowered.added
-    minted = added.rows
-    assert isinstance(minted, Mint)
-    assert (minted.seq, minted.by) == (7, ("_row_id",))
-    keep = minted.rows
+    identified = added.rows
+    assert isinstance(identified, AssignIds)
+    assert (identified.seq, identified.by) == (7, ("_row_id",))
+    keep = identified.rows
     assert isinstance(keep, Keep)
     assert isinstance(keep.rows, Scan)
     assert isinstance(keep.condition, Operation)
@@ -445,7 +465,7 @@ def test_groups_are_of_the_filtered_rows() -> None:
     (group,) = nodes(step_of(plan, 1).after.node, Group)
     assert isinstance(group.rows, Keep)
     assert isinstance(group.rows.rows, Scan)
-    (mint,) = nodes(step_of(plan, 1).after.node, Mint)
+    (mint,) = nodes(step_of(plan, 1).after.node, AssignIds)
     assert mint.by == ("#region",)
 
 

@@ -1,4 +1,4 @@
-"""The steps that operations share: the type of an assigned column, the order of columns, names that are columns."""
+"""Columns of the working dataset: the type of an assigned column, the order of columns, names that are columns."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import pytest
 
 from dobonomodo.formula import Columns
 from dobonomodo.formula.types import NULL, UNKNOWN, Type
-from dobonomodo.plan.expression import nothing
-from dobonomodo.plan.operations.step import assigned_type, columns_with, is_hole, new_column_type
+from dobonomodo.plan.columns import assigned_type, columns_with, is_hole, new_column_type
+from dobonomodo.plan.expression import null
 from tests.unit.formula.orders import type_of
 
 
@@ -67,5 +67,5 @@ def test_new_columns_come_before_those_of_the_system() -> None:
 
 
 def test_holes() -> None:
-    assert is_hole(nothing(UNKNOWN))
-    assert not is_hole(nothing(kind("string")))
+    assert is_hole(null(UNKNOWN))
+    assert not is_hole(null(kind("string")))

@@ -1,0 +1,142 @@
+"""What lowering an operation gives, and the rows that several operations make in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dobonomodo.formula import Columns, Type, Typed, columns_of, convert
+from dobonomodo.plan.columns import columns_with
+from dobonomodo.plan.context import Context
+from dobonomodo.plan.expression import CLOCK, FALSE, column, integer, null, text
+from dobonomodo.plan.relation import AssignIds, Derive, Rel, Schema, Stack, Write
+from dobonomodo.plan.rows import Origin, Rows
+from dobonomodo.plan.system import (
+    CREATED_AT,
+    DELETED,
+    LABELS,
+    OPERATION_SEQ,
+    ROW_ID,
+    SOURCE_DATASET,
+    SOURCE_TABLE,
+    UPDATED_AT,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Formula:
+    """An expression as its author wrote it, and the tree that it was checked to."""
+
+    text: str
+    tree: Typed
+
+    def __str__(self) -> str:
+        return " ".join(self.text.split())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """What an operation comes down to."""
+
+    rows: Rows
+    selected: Typed | None = None
+    """The rows of the working dataset that it acts on, for the row counts of a run."""
+    added: Rel | None = None
+    """The rows it makes."""
+    write: Write | None = None
+    reads: frozenset[str] = frozenset()
+    """The columns of the working dataset that it cannot do without; those of lookups as ``alias.column``."""
+    sets: frozenset[str] = frozenset()
+    """The columns that it gives values of a type that they must be able to take."""
+    formulas: Mapping[str, Formula] = field(default_factory=dict)
+    """What it computes, by column."""
+    conditions: Mapping[str, Formula] = field(default_factory=dict)
+    """Its conditions on other datasets: of joined rows by alias, of appended rows by table."""
+
+
+def derive(
+    rows: Rows,
+    values: Mapping[str, Typed],
+    *,
+    conditions: Sequence[Typed] = (),
+    seq: int,
+    joined: Mapping[str, Columns] | None = None,
+    over: Rel | None = None,
+    origins: Mapping[str, Origin] | None = None,
+    on_by_alias: Mapping[str, Typed] | None = None,
+    whole: bool = False,
+) -> Rows:
+    """The rows with columns computed anew by an operation; ``over`` is the node with joins beside the rows.
+
+    ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed.
+    """
+    columns = columns_with(rows.columns, {name: value.type for name, value in values.items()})
+    schema = Schema(columns, rows.joined if joined is None else joined)
+    node = Derive(over or rows.node, values, schema)
+    seen = rows if origins is None else replace(rows, origins=origins)
+    changed = {}
+    for name, value in values.items():
+        joins = _joins_of((*conditions, value), on_by_alias or {})
+        chosen = seen.conditions_of(*conditions, *joins)
+        changed[name] = _origin(seen, value, chosen, whole=whole).through(seq)
+    return replace(rows, node=node, origins={**rows.origins, **changed})
+
+
+def _joins_of(expressions: Sequence[Typed], on_by_alias: Mapping[str, Typed]) -> list[Typed]:
+    """The conditions of the joins that expressions use, and of those that these use in turn."""
+    found: dict[str, Typed] = {}
+    pending = list(expressions)
+    while pending:
+        for used in columns_of(pending.pop()):
+            alias = used.qualifier
+            if alias is not None and alias in on_by_alias and alias not in found:
+                found[alias] = on_by_alias[alias]
+                pending.append(on_by_alias[alias])
+    return list(found.values())
+
+
+def _origin(rows: Rows, value: Typed, chosen: frozenset[str], *, whole: bool) -> Origin:
+    """The value's own columns; the condition in front of a conditional one is not among its values."""
+    conditional = getattr(value, "operator", "") == "CASE" and len(value.operands) == 3
+    parts = value.operands[1 : 2 if whole else 3] if conditional else (value,)
+    origin = rows.origin_of(*parts)
+    return replace(origin, conditions=origin.conditions | chosen)
+
+
+def stack(
+    rows: Rows,
+    changes: Mapping[str, Type],
+    made: Rel,
+    values: Mapping[str, Typed],
+    ctx: Context,
+    *,
+    by: tuple[str, ...],
+    source: tuple[str, str],
+) -> tuple[Rel, Rel]:
+    """The rows and, below them, new rows made from ``made``: the node of all, and that of the new ones.
+
+    ``changes`` are the types of columns that the new rows widen or add; ``by`` identifies a new row.
+    """
+    columns = columns_with(rows.columns, changes)
+    schema = Schema(columns, rows.joined)
+    seq = ctx.spec.seq
+    before = {
+        name: convert(column(name, rows.columns), kind) if name in rows.columns else null(kind)
+        for name, kind in columns.items()
+        if name not in rows.columns or rows.columns[name] != kind
+    }
+    kept = Derive(rows.node, before, schema) if before else rows.node
+    system: dict[str, Typed] = {
+        DELETED: FALSE,
+        CREATED_AT: CLOCK,
+        UPDATED_AT: CLOCK,
+        SOURCE_DATASET: text(source[0]),
+        SOURCE_TABLE: text(source[1]),
+        OPERATION_SEQ: integer(seq),
+        LABELS: text(""),
+    }
+    given = {**system, **values}
+    identified = AssignIds(made, seq, by, made.schema)
+    complete = {name: convert(given.get(name, null(kind)), kind) for name, kind in columns.items() if name != ROW_ID}
+    added = Derive(identified, complete, schema)
+    return Stack(kept, added, schema), added

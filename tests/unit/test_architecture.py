@@ -1,0 +1,79 @@
+"""Rules about the source itself that neither types nor import contracts can say."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import dobonomodo
+from dobonomodo.plan.operations import OPERATION_BY_TYPE
+
+SOURCE = Path(dobonomodo.__file__).parent
+OPERATIONS = SOURCE / "plan" / "operations"
+OTHER_MEANINGS = {
+    "append": {
+        # what a dataset is read for
+        "plan/dataset.py", "plan/reading.py", "engine/frames.py", "storage/faults.py", "scenarios/run.py",
+        # how an output treats what was written before
+        "plan/relation.py", "storage/database.py", "storage/folder.py",
+    },
+    "aggregate": {"cli/functions.py"},  # a kind of function
+}  # fmt: skip
+"""Files in which a word is there that is also the name of an operation type, and means something else."""
+
+
+def find_texts(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Every text of a module but its docstrings."""
+    silent = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in silent:
+            yield node
+
+
+def find_named_types(text: str, name: str) -> list[str]:
+    """The operation types that a module names, with their lines."""
+    return [
+        f"{name}:{node.lineno} {node.value!r}"
+        for node in find_texts(ast.parse(text))
+        if node.value in OPERATION_BY_TYPE and name not in OTHER_MEANINGS.get(str(node.value), ())
+    ]
+
+
+def test_only_operations_name_operation_types() -> None:
+    # What others need to know of a type is one of its facts.
+    found = [
+        line
+        for path in sorted(SOURCE.rglob("*.py"))
+        if OPERATIONS not in path.parents
+        for line in find_named_types(path.read_text(encoding="utf-8"), path.relative_to(SOURCE).as_posix())
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code", ['if kind == "delete": ...', 'match kind:\n    case "update": ...', 'A = {"output": 1}']
+)
+def test_a_named_type_is_found(code: str) -> None:
+    assert len(find_named_types(code, "engine/engine.py")) == 1
+
+
+def test_docstrings_may_name_types() -> None:
+    assert find_named_types('"""delete"""', "engine/engine.py") == []
+
+
+def test_exceptions_are_still_needed() -> None:
+    for word, names in OTHER_MEANINGS.items():
+        for name in names:
+            tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+            assert word in {node.value for node in find_texts(tree)}, (word, name)
+
+
+def test_the_plan_is_not_explained_by_its_arguments() -> None:
+    # What `dobo plan` says and what a failed formula is called come from what runs.
+    for name in ("plan/explain.py", "plan/step.py", "engine/engine.py", "runs/report.py", "cli/progress.py"):
+        tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
+        used = [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "arguments"]
+        assert used == [], name
