@@ -341,10 +341,9 @@ class _Evaluator:
         return self.value(otherwise)
 
     def _compare(self, node: Operation) -> Value:
-        """Compared as they are: a type that is narrower than a value is a fault, but never rounds it."""
+        """Compared as they are (C-90)."""
         try:
-            self.all(node.operands)
-            values = self.all([_unrounded(each) for each in node.operands])
+            values = self.all(node.operands)
         except Fault as fault:
             single = len(node.operands) == 2 and node.operands[0] != node.operands[1]
             raise type(fault)(str(fault), certain=fault.certain and single) from fault
@@ -405,7 +404,8 @@ class _Evaluator:
         name = node.function.name
         if name in ("MIN", "MAX"):
             present = [value for value in values if value is not None]
-            return (min if name == "MIN" else max)(present, default=None)
+            chosen: Value = (min if name == "MIN" else max)(present, default=None)
+            return fit(chosen, node.type) if isinstance(chosen, int | Decimal) else chosen
         if None in values:
             if name == "MOD":
                 _check_remainder(node, values)
@@ -481,11 +481,6 @@ def _sum(values: Sequence[Value], kind: Type) -> Value:
     return total
 
 
-def _unrounded(node: Typed) -> Typed:
-    """What a conversion between decimals starts from."""
-    return node.operand if isinstance(node, Cast) and isinstance(node.operand.type, DecimalType) else node
-
-
 def _equal(one: Value, other: Value) -> bool | None:
     return None if one is None or other is None else one == other
 
@@ -536,13 +531,10 @@ def _ifs(self: _Evaluator, node: Apply) -> Value:
 def _switch(self: _Evaluator, node: Apply) -> Value:
     subject, *rest = node.operands
     pairs, default = (rest[:-1], rest[-1]) if len(rest) % 2 else (rest, None)
-    self.unsure(subject)
-    wanted = self.unsure(_unrounded(subject))
+    wanted = self.unsure(subject)
     for listed, result in zip(pairs[::2], pairs[1::2], strict=True):
-        if wanted is not None:
-            self.unsure(listed)
-            if self.unsure(_unrounded(listed)) == wanted:
-                return self.value(result)
+        if wanted is not None and self.unsure(listed) == wanted:
+            return self.value(result)
     return self.value(default) if default else None
 
 
@@ -554,9 +546,8 @@ def _coalesce(self: _Evaluator, node: Apply) -> Value:
 
 
 def _nullif(self: _Evaluator, node: Apply) -> Value:
-    value = self.all(node.operands)[0]
-    one, other = self.all([_unrounded(each) for each in node.operands])
-    return None if value is None or _equal(one, other) else value
+    value, other = self.all(node.operands)
+    return None if value is None or _equal(value, other) else value
 
 
 def _zero_if_null(self: _Evaluator, node: Apply) -> Value:
@@ -573,7 +564,6 @@ def _mid(self: _Evaluator, node: Apply) -> Value:
     assert isinstance(count, int)
     if start < 1:
         return None
-    start, count = _int32(start), _int32(count)
     return text[start - 1 :][: max(0, count)]
 
 
@@ -683,16 +673,17 @@ def _proper(node: Apply, text: str) -> str:
 
 
 def _left(node: Apply, text: str, count: int) -> str:
-    return text[: max(0, _int32(count))]
+    return text[: max(0, count)]
 
 
 def _right(node: Apply, text: str, count: int) -> str:
-    count = max(0, _int32(count))
-    return text[-count:] if count else ""
+    return text[-count:] if count > 0 else ""
 
 
 def _padding(text: str, count: int, pad: str) -> str:
-    missing = _int32(count) - len(text)
+    if count >= 2**31:
+        raise Overflow(str(count))
+    missing = count - len(text)
     return (pad * missing)[:missing] if missing > 0 and pad else ""
 
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, assert_never
 from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
 from dobonomodo.engine.rowid import IdSeed, id_by_key, id_by_place
 from dobonomodo.formula import RunFacts, Typed, columns_of, flat_name, render_column, render_formula
+from dobonomodo.formula.compare import match_keys
+from dobonomodo.formula.functions.signature import Argument
 from dobonomodo.formula.sql import literal, quote_name, quote_text
 from dobonomodo.formula.typed import ColumnRef, Operation
 from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
@@ -445,9 +447,9 @@ class Frames:
         from pyspark.sql import functions as F
 
         source = self._flat_source(node)
-        inner = [self._sql(right) for _, right in keys]
+        outer, inner = self._keys(node, keys)
         counted = source.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {quote_name(MATCHES)}")
-        equal = [f"{self._guarded(left, node.only)} = {right}" for (left, _), right in zip(keys, inner, strict=True)]
+        equal = [f"{left} = {right}" for left, right in zip(outer, inner, strict=True)]
         condition = " AND ".join([self._sql(node.only), *equal])
         joined = self._frame(node.rows).join(counted, F.expr(condition), "left")
         shown = [(self._sql(left), f"{_names(left, right)}") for left, right in keys]
@@ -465,12 +467,10 @@ class Frames:
         fields = ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
         candidates = quote_name(" candidates")
         key_names = [f" key{number}" for number in range(len(keys))]
-        keyed = [F.expr(self._sql(right)).alias(name) for name, (_, right) in zip(key_names, keys, strict=True)]
+        outer, inner = self._keys(node, keys)
+        keyed = [F.expr(right).alias(name) for name, right in zip(key_names, inner, strict=True)]
         listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias(" candidates"))
-        equal = [
-            f"{self._guarded(left, node.only)} = {quote_name(name)}"
-            for name, (left, _) in zip(key_names, keys, strict=True)
-        ]
+        equal = [f"{left} = {quote_name(name)}" for name, left in zip(key_names, outer, strict=True)]
         condition = " AND ".join([self._sql(node.only), *equal])
         joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
@@ -487,10 +487,18 @@ class Frames:
         ]
         return narrowed.where(check).selectExpr(*own, *values)
 
-    def _guarded(self, key: Typed, only: Typed) -> str:
-        """A key that is computed for the rows that take part alone: Spark computes join keys before it looks at ``only``."""
-        sql = self._sql(key)
-        return sql if isinstance(key, ColumnRef) else f"CASE WHEN {self._sql(only)} THEN {sql} END"
+    def _keys(self, node: Lookup, keys: list[tuple[Typed, Typed]]) -> tuple[list[str], list[str]]:
+        """The keys of the rows and those of the source.
+
+        The former are computed for the rows that take part alone: Spark computes join keys before it looks at ``only``.
+        """
+        only = self._sql(node.only)
+        pairs = [match_keys(Argument(self._sql(one), one), Argument(self._sql(other), other)) for one, other in keys]
+        outer = [
+            sql if isinstance(key, ColumnRef) else f"CASE WHEN {only} THEN {sql} END"
+            for (key, _), (sql, _) in zip(keys, pairs, strict=True)
+        ]
+        return outer, [sql for _, sql in pairs]
 
     def _candidate_sql(self, part: Typed, alias: str) -> str:
         """A condition in which the joined columns are fields of the candidate."""

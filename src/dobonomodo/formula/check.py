@@ -40,7 +40,6 @@ from dobonomodo.formula.types import (
     UNKNOWN,
     DecimalType,
     Type,
-    comparable,
     describe,
     fits,
     is_number,
@@ -565,7 +564,6 @@ class _Checker:
             if common is None:
                 return None
             given = [operands[at] for at in places]
-            # Values that are only compared keep their digits; rounding one to the type of another could make them equal.
             compared = _comparable(given, common) if letter == "S" else (convert(each, common) for each in given)
             for at, operand in zip(places, compared, strict=True):
                 converted[at] = operand
@@ -667,21 +665,12 @@ def _tight(operands: Sequence[Typed]) -> Type:
     return common or UNKNOWN
 
 
-def _comparable(operands: Sequence[Typed], common: Type) -> Iterator[Typed]:
-    """Operands that Spark compares exactly: its own common type would round wide decimals."""
+def _comparable(operands: Sequence[Typed], common: Type) -> list[Typed]:
+    """Operands to compare: decimals keep their digits, as rounding one to the type of another could make them equal."""
     if not isinstance(common, DecimalType):
-        yield from (convert(each, common) for each in operands)
-        return
-    kinds = [decimal_of(each) for each in operands if is_number(each.type)]
-    exact = kinds[0]
-    for kind in kinds:
-        exact = comparable(exact, kind)
-    whole, scale = max(kind.whole for kind in kinds), max(kind.scale for kind in kinds)
-    for each in operands:
-        if each.type == NULL or whole + scale > exact.precision:
-            yield convert(each, exact)
-        else:
-            yield convert(each, decimal_of(each))
+        return [convert(each, common) for each in operands]
+    null = next(decimal_of(each) for each in operands if is_number(each.type))
+    return [convert(each, null if each.type == NULL else decimal_of(each)) for each in operands]
 
 
 def _found(kind: Type) -> Type | str:

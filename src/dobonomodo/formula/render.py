@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import assert_never
 
+from dobonomodo.formula.compare import compare, compare_list, compare_range
 from dobonomodo.formula.functions.dates import days
 from dobonomodo.formula.functions.signature import Argument, RunFacts
 from dobonomodo.formula.sql import cast, literal, negate, quote_name
@@ -27,15 +28,13 @@ def render_formula(node: Typed, run: RunFacts, *, column: Callable[[ColumnRef], 
 def rendered_size(node: Typed) -> int:
     """How long the SQL of an expression will be, found without building it.
 
-    Some functions say their argument more than once, so nesting them multiplies.
+    Some functions and comparisons say their argument more than once, so nesting them multiplies.
     """
-    sizes = [rendered_size(each) for each in node.operands]
-    if not isinstance(node, Apply):
-        return 20 + sum(sizes)
-    marks = [chr(0xE000 + at) for at in range(len(sizes))]
-    arguments = [Argument(mark, each) for mark, each in zip(marks, node.operands, strict=True)]
-    sql = node.function.render(node.way, arguments, _NO_RUN)
-    return len(sql) + sum(sql.count(mark) * size for mark, size in zip(marks, sizes, strict=True))
+    if isinstance(node, Literal | ColumnRef):
+        return 20
+    size_by_mark = {chr(_FIRST_MARK + at): rendered_size(each) for at, each in enumerate(node.operands)}
+    sql = _render_node(node, list(size_by_mark), _NO_RUN)
+    return sum(size_by_mark.get(character, 1) for character in sql)
 
 
 def rendered_depth(node: Typed) -> int:
@@ -73,6 +72,7 @@ def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run:
 
 
 def _render_operation(node: Operation, sqls: list[str]) -> str:
+    arguments = [Argument(sql, each) for sql, each in zip(sqls, node.operands, strict=True)]
     match node.operator, sqls:
         case (("AND" | "OR" as operator), _):
             return f"({f' {operator} '.join(sqls)})"
@@ -82,10 +82,12 @@ def _render_operation(node: Operation, sqls: list[str]) -> str:
             return negate(sql, node.type)
         case (("IS NULL" | "IS NOT NULL" as operator), [sql]):
             return f"({sql} {operator})"
-        case (("IN" | "NOT IN" as operator), [sql, *items]):
-            return f"({sql} {operator} ({', '.join(items)}))"
-        case (("BETWEEN" | "NOT BETWEEN" as operator), [sql, low, high]):
-            return f"({sql} {operator} {low} AND {high})"
+        case (("IN" | "NOT IN" as operator), _):
+            return compare_list(operator, arguments[0], arguments[1:])
+        case (("BETWEEN" | "NOT BETWEEN" as operator), _):
+            return compare_range(operator, *arguments)
+        case (("=" | "<>" | "<" | "<=" | ">" | ">=" as operator), _):
+            return compare(operator, *arguments)
         case (("LIKE" | "NOT LIKE" as operator), [sql, pattern]):
             return f"({sql} {operator} {_plain_backslashes(node.operands[1], pattern)})"
         case "CASE", [*branches, otherwise]:

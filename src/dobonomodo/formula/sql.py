@@ -68,3 +68,8 @@ def absolute(sql: str, kind: Type) -> str:
     if not isinstance(kind, DecimalType) or kind.precision <= EXACT_SIGN_DIGITS:
         return f"abs({sql})"
     return cast(f"replace(CAST({sql} AS STRING), '-', '')", kind)
+
+
+def is_negative(sql: str, kind: DecimalType) -> str:
+    """Whether a decimal is below zero. Beside ``0BD``, which has a digit before the point, Spark drops a 38th place."""
+    return f"{sql} < {'0BD' if kind.whole else literal(0, kind)}"

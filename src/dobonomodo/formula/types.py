@@ -130,18 +130,18 @@ def unify(kinds: Iterable[Type]) -> Type | None:
 
 
 def _unify_decimals(one: DecimalType, other: DecimalType) -> DecimalType:
+    if (exact := common_decimal((one, other))) is not None:
+        return exact
     whole, scale = max(one.whole, other.whole), max(one.scale, other.scale)
-    if whole + scale <= MAX_DIGITS:
-        return DecimalType(whole + scale, scale)
     return DecimalType(MAX_DIGITS, min(scale, max(KEPT_SCALE, MAX_DIGITS - whole)))
 
 
-def comparable(one: DecimalType, other: DecimalType) -> DecimalType:
-    """The type in which two decimals are compared without rounding either; a value too large for it is an error."""
-    whole, scale = max(one.whole, other.whole), max(one.scale, other.scale)
-    if whole + scale <= MAX_DIGITS:
-        return DecimalType(whole + scale, scale)
-    return DecimalType(MAX_DIGITS, min(scale, MAX_DIGITS - ROOMY_DIGITS))
+def common_decimal(kinds: Iterable[DecimalType]) -> DecimalType | None:
+    """The narrowest type that holds every value of all; None where that takes more than 38 digits."""
+    listed = tuple(kinds)
+    scale = max(kind.scale for kind in listed)
+    precision = max(kind.whole for kind in listed) + scale
+    return DecimalType(precision, scale) if precision <= MAX_DIGITS else None
 
 
 @dataclass(frozen=True, slots=True)

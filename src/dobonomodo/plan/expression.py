@@ -49,7 +49,7 @@ def if_else(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
 
 
 def equal(left: Typed, right: Typed) -> Typed:
-    """Whether two values of one type are equal; unknown where one is NULL."""
+    """Whether two values of one type, or two decimals, are equal; unknown where one is NULL."""
     return Operation("=", (left, right), BOOLEAN)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert, parse
-from dobonomodo.formula.types import UNKNOWN, as_decimal, comparable, describe, is_number, unify
+from dobonomodo.formula.types import UNKNOWN, as_decimal, describe, is_number, unify
 from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.dataset import Lookup as LookupSpec
 from dobonomodo.model.datasource import DataSource
@@ -272,9 +272,11 @@ def _lookup_conditions(
                 )
             )
             continue
+        mine, theirs = ColumnRef(left, None, one), ColumnRef(right, lookup.alias, other)
         if is_number(one) and is_number(other) and one != other:
-            common = comparable(as_decimal(one), as_decimal(other))
-        yield equal(convert(ColumnRef(left, None, one), common), convert(ColumnRef(right, lookup.alias, other), common))
+            yield equal(convert(mine, as_decimal(one)), convert(theirs, as_decimal(other)))
+        else:
+            yield equal(convert(mine, common), convert(theirs, common))
 
 
 # --- warnings about the whole

@@ -22,7 +22,7 @@ from dobonomodo.formula.types import (
     Arithmetic,
     DecimalType,
     Type,
-    comparable,
+    common_decimal,
     describe,
     fits,
     is_number,
@@ -319,8 +319,11 @@ def test_unified_decimals_hold_both() -> None:
         assert common.scale >= min(max(left.scale, right.scale), KEPT_SCALE)
 
 
-def test_decimals_are_compared_with_room() -> None:
+def test_a_common_decimal_holds_every_value_of_both_or_there_is_none() -> None:
     for left, right in product(SOME, SOME):
-        common = comparable(left, right)
-        assert common.precision <= 38
-        assert common.whole >= min(max(left.whole, right.whole), ROOMY_DIGITS)
+        common = common_decimal((left, right))
+        whole, scale = max(left.whole, right.whole), max(left.scale, right.scale)
+        if whole + scale <= 38:
+            assert common == DecimalType(whole + scale, scale)
+        else:
+            assert common is None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from dobonomodo.formula.functions.signature import Argument, RunFacts
-from dobonomodo.formula.sql import cast, quote_text
+from dobonomodo.formula.sql import cast, is_negative, quote_text
 from dobonomodo.formula.typed import Value
 from dobonomodo.formula.types import MAX_DIGITS, TEXT, DecimalType, as_decimal, type_product
 from dobonomodo.problems import InternalError
@@ -78,5 +78,6 @@ def format_number(arguments: Sequence[Argument], run: RunFacts) -> str:
     else:
         digits = cast(f"abs({sql})", TEXT)
         width = len(found["whole"]) + (places + 1 if places else 0)
-        written = f"concat(CASE WHEN {sql} < 0BD THEN '-' ELSE '' END, lpad({digits}, greatest({width}, char_length({digits})), '0'))"
+        sign = f"CASE WHEN {is_negative(sql, exact)} THEN '-' ELSE '' END"
+        written = f"concat({sign}, lpad({digits}, greatest({width}, char_length({digits})), '0'))"
     return f"concat({written}, '%')" if found["percent"] else written

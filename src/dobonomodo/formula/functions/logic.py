@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dobonomodo.formula.compare import compare, have_common_type
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
@@ -38,8 +39,22 @@ def _ifs(arguments: Sequence[Argument], run: RunFacts) -> str:
 def _switch(arguments: Sequence[Argument], run: RunFacts) -> str:
     subject, *rest = arguments
     pairs, default = (rest[:-1], rest[-1]) if len(rest) % 2 else (rest, None)
-    whens = (f"WHEN {value.sql} THEN {result.sql}" for value, result in zip(pairs[::2], pairs[1::2], strict=True))
-    return f"CASE {subject.sql} {' '.join(whens)}{f' ELSE {default.sql}' if default else ''} END"
+    otherwise = f" ELSE {default.sql}" if default else ""
+    if have_common_type((subject, *pairs[::2])):
+        whens = (f"WHEN {value.sql} THEN {result.sql}" for value, result in zip(pairs[::2], pairs[1::2], strict=True))
+        return f"CASE {subject.sql} {' '.join(whens)}{otherwise} END"
+    whens = (
+        f"WHEN {compare('=', subject, value)} THEN {result.sql}"
+        for value, result in zip(pairs[::2], pairs[1::2], strict=True)
+    )
+    return f"CASE {' '.join(whens)}{otherwise} END"
+
+
+def _nullif(arguments: Sequence[Argument], run: RunFacts) -> str:
+    value, other = arguments
+    if have_common_type(arguments):
+        return f"nullif({value.sql}, {other.sql})"
+    return f"CASE WHEN {compare('=', value, other)} THEN NULL ELSE {value.sql} END"
 
 
 def _zero_if_null(arguments: Sequence[Argument], run: RunFacts) -> str:
@@ -76,7 +91,7 @@ LOGIC: tuple[Function, ...] = (
     fn("IFNULL", sig(T, T, to="T"), "coalesce({0}, {1})",
        "The first argument, or the second where the first is NULL.",
        "IFNULL(NULL, 7) = 7", "IFNULL(3, 7) = 3", aliases=("NVL",)),
-    fn("NULLIF", sig(S, S, to="S"), "nullif({0}, {1})",
+    fn("NULLIF", sig(S, S, to="S"), _nullif,
        "NULL if both arguments are equal, else the first.",
        "ISNULL(NULLIF(5, 5))", "NULLIF(5, 0) = 5", "ISNULL(NULLIF(NULL, 5))", "NULLIF(5, NULL) = 5"),
     fn("ZEROIFNULL", sig(number, to=same_as_first), _zero_if_null,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dobonomodo.formula.compare import greatest_of, least_of
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
@@ -19,18 +20,20 @@ from dobonomodo.formula.functions.signature import (
     sig,
     text,
 )
-from dobonomodo.formula.sql import absolute, cast
+from dobonomodo.formula.sql import absolute, cast, is_negative
 from dobonomodo.formula.typed import Literal, Typed, Value, decimal_of
 from dobonomodo.formula.types import (
     DECIMAL,
     INTEGER,
     INTEGER_DIGITS,
     MAX_DIGITS,
+    ROOMY_DIGITS,
     UNKNOWN,
     DecimalType,
     Type,
     as_decimal,
-    comparable,
+    common_decimal,
+    unify,
 )
 
 
@@ -67,10 +70,12 @@ def _round_with(template: str) -> Callable[[Sequence[Argument], RunFacts], str]:
         count = _places([argument.node for argument in arguments])
         sql, kind = arguments[0].sql, arguments[0].type
         if isinstance(kind, DecimalType):
-            return template.format(sql, count)
+            return template.format(sql, count, negative=is_negative(sql, kind))
         if count >= 0:
             return sql
-        return cast(template.format(cast(sql, DecimalType(INTEGER_DIGITS, 0)), count), INTEGER)
+        kind = DecimalType(INTEGER_DIGITS, 0)
+        sql = cast(sql, kind)
+        return cast(template.format(sql, count, negative=is_negative(sql, kind)), INTEGER)
 
     return render
 
@@ -98,8 +103,10 @@ def _remainder_type(arguments: Sequence[Typed]) -> Type:
         return UNKNOWN
     if kinds == [INTEGER, INTEGER]:
         return INTEGER
-    common = comparable(decimal_of(arguments[0]), decimal_of(arguments[1]))
-    return DecimalType(min(common.precision, MAX_DIGITS - 1), common.scale)
+    both = [decimal_of(argument) for argument in arguments]
+    scale = max(kind.scale for kind in both)
+    common = common_decimal(both) or DecimalType(MAX_DIGITS, min(scale, MAX_DIGITS - ROOMY_DIGITS))
+    return DecimalType(min(common.precision, MAX_DIGITS - 1), min(common.scale, MAX_DIGITS - 1))
 
 
 def _remainder(arguments: Sequence[Argument], run: RunFacts) -> str:
@@ -113,14 +120,28 @@ def _remainder(arguments: Sequence[Argument], run: RunFacts) -> str:
     return cast(sql, INTEGER) if dividend.type == divisor.type == INTEGER else cast(sql, kind)
 
 
+def _chosen_type(arguments: Sequence[Typed]) -> Type:
+    """The type of the value that is chosen among several."""
+    kinds = [argument.type for argument in arguments]
+    return (unify(kinds) if isinstance(kinds[0], DecimalType) else kinds[0]) or UNKNOWN
+
+
+def _least(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return least_of(arguments, _chosen_type([argument.node for argument in arguments]))
+
+
+def _greatest(arguments: Sequence[Argument], run: RunFacts) -> str:
+    return greatest_of(arguments, _chosen_type([argument.node for argument in arguments]))
+
+
 def _to_decimal_type(arguments: Sequence[Typed]) -> Type:
     return DECIMAL
 
 
 _ROUND = _round_with("round({0}, {1})")
 _BROUND = _round_with("bround({0}, {1})")
-_ROUNDUP = _round_with("CASE WHEN {0} < 0BD THEN floor({0}, {1}) ELSE ceil({0}, {1}) END")
-_ROUNDDOWN = _round_with("CASE WHEN {0} < 0BD THEN ceil({0}, {1}) ELSE floor({0}, {1}) END")
+_ROUNDUP = _round_with("CASE WHEN {negative} THEN floor({0}, {1}) ELSE ceil({0}, {1}) END")
+_ROUNDDOWN = _round_with("CASE WHEN {negative} THEN ceil({0}, {1}) ELSE floor({0}, {1}) END")
 
 NUMBERS: tuple[Function, ...] = (
     fn("ABS", sig(number, to=same_as_first), _absolute,
@@ -147,10 +168,10 @@ NUMBERS: tuple[Function, ...] = (
     fn("MOD", sig(number, number, to=_remainder_type), _remainder,
        "The remainder of a division, with the sign of the divisor. NULL where the divisor is zero.",
        "MOD(7, 3) = 1", "MOD(-7, 2) = 1", "MOD(7, -8) = -1", "MOD(5.5, 2) = 1.5", "ISNULL(MOD(5, 0))", "MOD(6, -3) = 0"),
-    fn("MIN", sig(ordered, ordered, more(ordered), to="T"), "least({all})",
+    fn("MIN", sig(ordered, ordered, more(ordered), to=_chosen_type), _least,
        "The smallest of two or more values of one row; NULLs are skipped. For a group of rows see MIN_AGG.",
        "MIN(3, 1, 2) = 1", "MIN(NULL, 5) = 5", 'MIN("b", "a") = "a"', "MIN(1, 0.5) = 0.5"),
-    fn("MAX", sig(ordered, ordered, more(ordered), to="T"), "greatest({all})",
+    fn("MAX", sig(ordered, ordered, more(ordered), to=_chosen_type), _greatest,
        "The largest of two or more values of one row; NULLs are skipped. For a group of rows see MAX_AGG.",
        "MAX(3, 1, 2) = 3", "MAX(5, NULL) = 5", 'MAX(DATE("2026-01-01"), DATE("2026-02-01")) = "2026-02-01"'),
     fn("VALUE", sig(text, to=DECIMAL), "CAST({0} AS DECIMAL(38,10))",

@@ -61,7 +61,8 @@ class Parameter:
     default: Type = TEXT
     """What a bare NULL becomes here."""
     shared: str | None = None
-    """Parameters with the same letter get the one type that holds them all."""
+    """Parameters with the same letter have values of one kind: T are converted to the type that holds them all, S are
+    only compared and keep their digits."""
     constant: bool = False
     verify: Callable[[Value], str | None] | None = None
     """For a literal: what is expected instead, or None when it is fine."""
@@ -217,7 +218,7 @@ anything = Parameter("value", lambda kind: True, "a value")
 piece = Parameter("text", _one_of(TEXT, INTEGER, DATE), "text, a whole number or a date")
 T = Parameter("value", lambda kind: True, "a value", NULL, shared="T")
 S = Parameter("value", lambda kind: True, "a value", NULL, shared="S")
-ordered = Parameter("value", lambda kind: kind != BOOLEAN, "a number, a date, a time or text", NULL, shared="T")
+ordered = Parameter("value", lambda kind: kind != BOOLEAN, "a number, a date, a time or text", NULL, shared="S")
 
 
 def same_as_first(arguments: Sequence[Typed]) -> Type:

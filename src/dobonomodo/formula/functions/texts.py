@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from dobonomodo.formula.functions import formats
@@ -37,9 +37,35 @@ def _concat(arguments: Sequence[Argument], run: RunFacts) -> str:
     return f"concat({', '.join(as_text(argument) for argument in arguments)})"
 
 
+LONGEST = 2**31 - 1
+"""Characters of the longest text in Spark."""
+
+
+def _count(argument: Argument) -> str:
+    """How many characters to take, as the INT that Spark wants: a number beyond either end of a text is that end."""
+    if isinstance(argument.value, int):
+        return str(max(0, min(argument.value, LONGEST)))
+    sql = argument.sql
+    return f"CASE WHEN {sql} > {LONGEST}L THEN {LONGEST} WHEN {sql} < 0L THEN 0 ELSE CAST({sql} AS INT) END"
+
+
+def _width(argument: Argument) -> str:
+    """How long a padded text is to be: one that is longer than any text stops the run."""
+    if isinstance(argument.value, int) and argument.value <= LONGEST:
+        return _count(argument)
+    return f"CASE WHEN {argument.sql} < 0L THEN 0 ELSE CAST({argument.sql} AS INT) END"
+
+
+def _take(function: str) -> Callable[[Sequence[Argument], RunFacts], str]:
+    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+        return f"{function}({arguments[0].sql}, {_count(arguments[1])})"
+
+    return render
+
+
 def _pad(function: str, arguments: Sequence[Argument]) -> str:
     pad = arguments[2].sql if len(arguments) > 2 else quote_text(" ")
-    return f"{function}({arguments[0].sql}, CAST({arguments[1].sql} AS INT), {pad})"
+    return f"{function}({arguments[0].sql}, {_width(arguments[1])}, {pad})"
 
 
 def _lpad(arguments: Sequence[Argument], run: RunFacts) -> str:
@@ -56,9 +82,9 @@ def _positive(value: Value) -> str | None:
 
 def _mid(arguments: Sequence[Argument], run: RunFacts) -> str:
     """Spark counts from the end for negative positions and takes 0 for 1; neither is what MID means."""
-    source, start, count = (argument.sql for argument in arguments)
-    sql = f"substring({source}, CAST({start} AS INT), CAST({count} AS INT))"
-    return sql if arguments[1].is_literal else f"CASE WHEN {start} >= 1L THEN {sql} END"
+    source, start, count = arguments
+    sql = f"substring({source.sql}, {_count(start)}, {_count(count)})"
+    return sql if start.is_literal else f"CASE WHEN {start.sql} >= 1L THEN {sql} END"
 
 
 def _plain(arguments: Sequence[Argument], run: RunFacts) -> str:
@@ -84,15 +110,18 @@ TEXTS: tuple[Function, ...] = (
     fn("TRIM", sig(text, to=TEXT), r"btrim({0}, ' \t\r\n')",
        "Without blanks, tabs and line ends at both ends; inside nothing changes.",
        'TRIM("  a  b ") = "a  b"', 'TRIM("") = ""', "ISNULL(TRIM(NULL))"),
-    fn("LEFT", sig(text, integer, to=TEXT), "left({0}, CAST({1} AS INT))",
+    fn("LEFT", sig(text, integer, to=TEXT), _take("left"),
        "The first characters of a text.",
-       'LEFT("abc", 2) = "ab"', 'LEFT("abc", 9) = "abc"', 'LEFT("abc", -1) = ""', "ISNULL(LEFT(NULL, 1))"),
-    fn("RIGHT", sig(text, integer, to=TEXT), "right({0}, CAST({1} AS INT))",
+       'LEFT("abc", 2) = "ab"', 'LEFT("abc", 9) = "abc"', 'LEFT("abc", -1) = ""', 'LEFT("abc", 3000000000) = "abc"',
+       "ISNULL(LEFT(NULL, 1))"),
+    fn("RIGHT", sig(text, integer, to=TEXT), _take("right"),
        "The last characters of a text.",
-       'RIGHT("abc", 2) = "bc"', 'RIGHT("abc", 9) = "abc"', 'RIGHT("abc", 0) = ""', "ISNULL(RIGHT(NULL, 1))"),
+       'RIGHT("abc", 2) = "bc"', 'RIGHT("abc", 9) = "abc"', 'RIGHT("abc", 0) = ""', 'RIGHT("abc", 3000000000) = "abc"',
+       "ISNULL(RIGHT(NULL, 1))"),
     fn("MID", sig(text, _start, integer, to=TEXT), _mid,
        "Characters from the middle: the text, the first position (from 1) and how many. NULL for a position below 1.",
-       'MID("abcde", 2, 3) = "bcd"', 'MID("abc", 3, 9) = "c"', 'MID("abc", 9, 1) = ""', 'ISNULL(MID("abc", LEN("") , 1))'),
+       'MID("abcde", 2, 3) = "bcd"', 'MID("abc", 3, 9) = "c"', 'MID("abc", 9, 1) = ""', 'MID("abc", 2, 3000000000) = "bc"',
+       'ISNULL(MID("abc", LEN("") , 1))'),
     fn("LEN", sig(text, to=INTEGER), "CAST(char_length({0}) AS BIGINT)",
        "The number of characters, blanks included.",
        'LEN("abc ") = 4', 'LEN("") = 0', 'LEN("\N{GRINNING FACE}") = 1', "ISNULL(LEN(NULL))"),
