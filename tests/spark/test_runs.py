@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -165,6 +165,20 @@ def test_two_periods_twice(ledger: Ledger) -> None:
     ]
     assert second[0].outputs["closed"].dataset_version == 3
     assert second[0].last_completed_operation == 5
+
+
+@pytest.mark.parametrize("as_text", [False, True], ids=["datetime", "text"])
+def test_a_clock_in_another_zone_is_one_instant(ledger: Ledger, *, as_text: bool) -> None:
+    """C-89: loaded rows, NOW() and the record of the run agree."""
+    clock = datetime(2026, 2, 3, 1, 30, tzinfo=timezone(timedelta(hours=5, minutes=30)))
+    run = ledger.run(at=clock.isoformat() if as_text else clock)
+    rows = [row.asDict() for row in run.outputs["closed"].dataframe(ledger.spark).collect()]
+    instants = {row[name] for row in rows for name in ("seen", "_created_at", "_updated_at") if row[name] is not None}
+    assert len(instants) == 1
+    assert run.started_at == clock
+    assert run.started_at.utcoffset() == timedelta(0)
+    (seen,) = run.outputs["closed"].dataframe(ledger.spark).selectExpr("unix_micros(max(seen))").first()
+    assert seen == int(clock.timestamp()) * 1_000_000
 
 
 def test_what_was_written_can_be_read(ledger: Ledger) -> None:

@@ -63,21 +63,19 @@ def _fold_line(line: str, width: int) -> list[str]:
 
 def moment(text: str | None) -> datetime | None:
     """A time given on the command line."""
-    from dobonomodo.formula import parse_moment
+    from dobonomodo.workspace.arguments import read_moment
 
-    if text is None:
-        return None
-    found = parse_moment(text)
-    if not isinstance(found, datetime):
-        usage_error(f"`{text}` is not a time such as 2026-02-03T08:00:00Z")
-    return found
+    try:
+        return read_moment("--started-at", text)
+    except ValueError:
+        usage_error(f"`{text}` is not a time with its zone, such as 2026-02-03T08:00:00Z or 2026-02-03T09:00:00+01:00")
 
 
 def day(text: str | None) -> date | None:
     """A day given on the command line."""
-    if text is None:
-        return None
+    from dobonomodo.workspace.arguments import read_day
+
     try:
-        return date.fromisoformat(text)
+        return read_day("--as-of", text)
     except ValueError:
         usage_error(f"`{text}` is not a day such as 2026-01-31")

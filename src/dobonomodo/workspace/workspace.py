@@ -35,6 +35,16 @@ from dobonomodo.problems.operation import (
 from dobonomodo.problems.package import POSTGRESQL, SPARK, require_modules
 from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
+from dobonomodo.workspace.arguments import (
+    check_session,
+    read_choice,
+    read_day,
+    read_documents,
+    read_moment,
+    read_period,
+    read_project,
+    read_run,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -124,7 +134,7 @@ class Workspace:
         """A workspace of definitions made in a program; ``root`` is where relative paths start."""
         sources = [
             Source(f"document {number}", json.dumps(document, indent=2, ensure_ascii=False, default=str))
-            for number, document in enumerate(documents, start=1)
+            for number, document in enumerate(read_documents(documents), start=1)
         ]
         return cls(Path(root), sources)
 
@@ -140,8 +150,8 @@ class Workspace:
         project_id: str,
         *,
         period: str,
-        as_of: date | None = None,
-        started_at: datetime | None = None,
+        as_of: date | str | None = None,
+        started_at: datetime | str | None = None,
         spark: SparkSession | None = None,
         draft: bool = False,
         override_closed: bool = False,
@@ -151,11 +161,12 @@ class Workspace:
     ) -> RunView:
         """Run a project for a period. Raises ``Rejected`` before anything is read; a run that fails says so itself.
 
-        A Spark session that is passed in is left running and configured as it was found.
+        A Spark session that is passed in is left running and configured as it was found. Dates and times may be ISO text.
         """
         from dobonomodo.runs import Restored, take_snapshot
         from dobonomodo.workspace.running import new_run_id
 
+        check_session(spark)
         planned = self.plan(
             project_id,
             period=period,
@@ -166,9 +177,9 @@ class Workspace:
             to_run=True,
         )
         self._require_spark(spark, session)
-        plan, facts = planned.plan, planned.facts
+        plan, facts, day = planned.plan, planned.facts, planned.as_of
         own = planned.definitions
-        restored = Restored(plan, facts, as_of, own.datasources, planned.status, None)
+        restored = Restored(plan, facts, day, own.datasources, planned.status, None)
         run_id = new_run_id(now())
 
         def snapshot(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -177,7 +188,7 @@ class Workspace:
             return take_snapshot(
                 plan,
                 facts,
-                as_of=as_of,
+                as_of=day,
                 version=planned.version,
                 status=planned.status,
                 datasets=[found for key in known if (found := planned.datasets.find(*key)) is not None],
@@ -213,6 +224,7 @@ class Workspace:
         """Continue a run that failed or was killed: same snapshot, same clock, same rows; published outputs stay."""
         from dobonomodo.runs import restore_snapshot
 
+        check_session(spark)
         record = self._find_run(run_id)
         self._require_spark(spark, session)
         restored = restore_snapshot(record.snapshot)
@@ -225,7 +237,8 @@ class Workspace:
         """Have a run stop; what it has published stays."""
         from dobonomodo.runs.runner import cancel_run
 
-        return cancel_run(self.store, self._find_run(run_id), at=now())
+        record = self._find_run(run_id)
+        return cancel_run(self.store, record, at=now())
 
     def verify(
         self,
@@ -236,6 +249,7 @@ class Workspace:
         session: SessionOptions | None = None,
     ) -> tuple[RunView, tuple[Problem, ...]]:
         """Whether the outputs of a run are still what it recorded; with ``replay``, whether computing again gives the same."""
+        check_session(spark)
         view = self.find_run(run_id)
         self._require_spark(spark, session)
         from dobonomodo.engine.engine import SparkEngine
@@ -337,6 +351,7 @@ class Workspace:
         }
 
     def _find_run(self, run_id: str) -> Run:
+        read_run(run_id)
         store = self._existing_store()
         if store is not None:
             if (found := store.get_run(run_id)) is not None:
@@ -482,8 +497,8 @@ class Workspace:
         project_id: str,
         *,
         period: str,
-        as_of: date | None = None,
-        started_at: datetime | None = None,
+        as_of: date | str | None = None,
+        started_at: datetime | str | None = None,
         draft: bool = False,
         override_closed: bool = False,
         to_run: bool = False,
@@ -492,10 +507,12 @@ class Workspace:
 
         The active version is planned with what the store has recorded; a draft with the files as they are.
         """
+        read_project(project_id)
+        clock, day = read_moment("started_at", started_at) or now(), read_day("as_of", as_of)
         found = self.find_period(period)
         if to_run:
             require_runnable(found, override_closed=override_closed)
-        facts = RunFacts(started_at or now(), found.identifier, found.start_date, found.end_date)
+        facts = RunFacts(clock, found.identifier, found.start_date, found.end_date)
         live = None if draft else self._live_version(project_id)
         if live is not None:
             if to_run and live.status != "active":
@@ -518,9 +535,9 @@ class Workspace:
             raise Rejected(in_order(awaited))
         version = live.version if live is not None else None
         status = live.status if live is not None else "draft"
-        days = check_days(planned.plan, found, self._schedule_of(found), as_of=as_of)
+        days = check_days(planned.plan, found, self._schedule_of(found), as_of=day)
         problems = in_order([*planned.problems, *days])
-        return PlannedRun(planned.plan, problems, facts, as_of, found, version, status, datasets, definitions)
+        return PlannedRun(planned.plan, problems, facts, day, found, version, status, datasets, definitions)
 
     def _plan(
         self,
@@ -633,6 +650,7 @@ class Workspace:
 
     def find_period(self, identifier: str) -> Period:
         """A period of any calendar, the default calendar's first."""
+        read_period(identifier)
         schedules = [schedule for _, schedule in self.schedules()]
         for schedule in schedules:
             if identifier in schedule.by_identifier:
@@ -651,6 +669,7 @@ class Workspace:
         """Move a period on: open, closed, locked, one way only."""
         from dobonomodo.store import PeriodStatus
 
+        read_choice("status", status, [each.value for each in PeriodStatus])
         self.find_period(identifier)
         for calendar in self._definitions.calendars.values():
             listed = calendar.schedule.by_identifier.get(identifier)
@@ -762,6 +781,7 @@ class Workspace:
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The definitions of a kind, in the files and in the store, with version and status."""
+        read_choice("kind", kind, KINDS[1:])
         own: Mapping[str, Any] = getattr(self._definitions, f"{kind}s")
         store = self._existing_store()
         recorded = {version.id: version for version in store.list_definitions(kind)} if store is not None else {}
@@ -810,6 +830,7 @@ class Workspace:
         """Make the newest version of a project the active one, with its input dataset pinned. All or nothing."""
         from dobonomodo.store import Pin
 
+        read_project(project_id)
         self._require_readable(project_id)
         project = self._find(self._definitions.projects, "project", project_id)
         newest = self.store.get_version("project", project_id)
@@ -840,6 +861,7 @@ class Workspace:
         return self.store.deactivate(project_id, live.version, at=now(), by=who())
 
     def _require_live(self, project_id: str) -> Version:
+        read_project(project_id)
         live = self._live_version(project_id)
         if live is None:
             self._find(self._definitions.projects, "project", project_id)

@@ -57,7 +57,7 @@ def test_errors_instead_of_a_plan(dobo: Dobo, sales: Path) -> None:
     assert (result.code, result.out, "UNKNOWN_COLUMN" in result.err) == (1, "", True)
 
 
-@pytest.mark.parametrize("moment", ["yesterday", "2026-02-30T00:00:00Z", "2026-02-03"])
+@pytest.mark.parametrize("moment", ["yesterday", "2026-02-30T00:00:00Z", "2026-02-03", "2026-02-03T08:00:00"])
 def test_a_clock_that_is_none(dobo: Dobo, sales: Path, moment: str) -> None:
     assert dobo(*PLAN, "--started-at", moment).code == 2
 

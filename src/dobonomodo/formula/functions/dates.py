@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date
+from datetime import date
 
 from dobonomodo.formula.functions.signature import (
     Argument,
@@ -64,11 +64,11 @@ def _end_of_month(arguments: Sequence[Argument], run: RunFacts) -> str:
 
 
 def _today(arguments: Sequence[Argument], run: RunFacts) -> str:
-    return literal(run.started_at.astimezone(UTC).date(), DATE)
+    return literal(run.started_at.date(), DATE)
 
 
 def _now(arguments: Sequence[Argument], run: RunFacts) -> str:
-    return literal(run.started_at.astimezone(UTC), TIMESTAMP)
+    return literal(run.started_at, TIMESTAMP)
 
 
 def _run_period(arguments: Sequence[Argument], run: RunFacts) -> str:

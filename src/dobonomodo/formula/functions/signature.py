@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 
 from dobonomodo.formula.typed import Literal, Typed, Value
 from dobonomodo.formula.types import (
@@ -28,6 +28,12 @@ class RunFacts:
     period: str
     period_start: date
     period_end: date
+
+    def __post_init__(self) -> None:
+        """The clock is in UTC, so that everything made from it is the same instant (C-89)."""
+        if self.started_at.tzinfo is None:
+            raise ValueError("the clock of a run needs a time zone")
+        object.__setattr__(self, "started_at", self.started_at.astimezone(UTC))
 
 
 @dataclass(frozen=True, slots=True)
