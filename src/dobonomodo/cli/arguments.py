@@ -36,8 +36,15 @@ periods = _completing(
         each.identifier for _, schedule in workspace.schedules() for each in schedule.periods
     )
 )
-runs = _completing(lambda workspace: (view.id for view in workspace.runs(limit=50)))
+runs = _completing(lambda workspace: ("latest", "previous", *(view.id for view in workspace.runs(limit=50))))
 
 ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocompletion=projects)]
 PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="The id of a run, or enough of it.", autocompletion=runs)]
+RunId = Annotated[
+    str,
+    typer.Argument(
+        metavar="RUN",
+        help="The id of a run or enough of it, `latest`, `latest:PROJECT`, `previous` or `PROJECT@PERIOD`.",
+        autocompletion=runs,
+    ),
+]

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
-from dobonomodo.cli.runs import show_run
+from dobonomodo.cli.runs import render_runs, show_run
+from dobonomodo.cli.table import show_lines
+
+if TYPE_CHECKING:
+    from dobonomodo.workspace import Workspace
 
 
 class Kind(StrEnum):
@@ -19,6 +24,8 @@ class Kind(StrEnum):
     RESOLVERS = "resolvers"
     DATASOURCES = "datasources"
     CALENDARS = "calendars"
+    PERIODS = "periods"
+    RUNS = "runs"
 
 
 class Form(StrEnum):
@@ -34,30 +41,62 @@ def ls(
     output: Annotated[Form, typer.Option("-o", "--output", help="How to show it.")] = Form.TABLE,
     as_json: Json = False,
 ) -> None:
-    """List definitions with their versions and status."""
-    rows = open_workspace().listing(kind.removesuffix("s"))
+    """List definitions with their versions and status, periods, or runs."""
+    listed = _LISTINGS.get(kind, _list_definitions)(open_workspace(), kind)
     if as_json or output is Form.JSON:
-        show_json("ls", rows)
+        show_json("ls", listed.rows)
     elif output is Form.NAME:
-        for row in rows:
+        for row in listed.rows:
             show(row["id"])
-    else:
-        table = [("ID", "VERSION", "STATUS", "NAME"), *((r["id"], _version(r), _status(r), r["name"]) for r in rows)]
-        widths = [max(len(line[at]) for line in table) for at in range(4)]
-        for line in table:
-            show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
-    if not rows:
+    elif listed.rows:
+        show_lines(listed.lines)
+    if not listed.rows:
         say(f"there are no {kind}")
         stop(Exit.NOTHING)
 
 
+class _Listed(NamedTuple):
+    """What there is: for programs, and with a head for people."""
+
+    rows: Sequence[Mapping[str, Any]]
+    lines: Sequence[Sequence[str]]
+
+
+def _list_definitions(workspace: Workspace, kind: Kind) -> _Listed:
+    rows = workspace.listing(kind.removesuffix("s"))
+    cells = [(row["id"], _version(row), _status(row), row["name"]) for row in rows]
+    return _Listed(rows, [("ID", "VERSION", "STATUS", "NAME"), *cells])
+
+
+def _list_periods(workspace: Workspace, kind: Kind) -> _Listed:
+    del kind
+    found = [(calendar.id, each) for calendar, schedule in workspace.schedules() for each in schedule.periods]
+    rows = [{"id": each.identifier, "calendar": calendar, **each.document()} for calendar, each in found]
+    cells = [
+        (each.identifier, calendar, each.level, str(each.start_date), str(each.end_date), each.status)
+        for calendar, each in found
+    ]
+    return _Listed(rows, [("ID", "CALENDAR", "LEVEL", "START", "END", "STATUS"), *cells])
+
+
+def _list_runs(workspace: Workspace, kind: Kind) -> _Listed:
+    del kind
+    found = workspace.runs(limit=10_000)
+    return _Listed([{"id": view.id, **view.describe()} for view in found], render_runs(found))
+
+
+_LISTINGS = {Kind.PERIODS: _list_periods, Kind.RUNS: _list_runs}
+
+
 def show_one(
-    name: Annotated[str, typer.Argument(help="The id of a project, a dataset or a run.")],
+    name: Annotated[str, typer.Argument(help="The id of a project, a dataset or a run, or a name such as `latest`.")],
     rows: Annotated[int, typer.Option("--rows", metavar="N", help="Show the first rows of its outputs.")] = 0,
     as_json: Json = False,
 ) -> None:
     """Show all about one definition or run; with --rows, what a run wrote or a registered dataset holds."""
     import yaml
+
+    from dobonomodo.problems import Rejected
 
     if rows:
         tables = open_workspace().sample(name, rows)
@@ -69,11 +108,13 @@ def show_one(
             for table, first in tables.items():
                 show_rows(table, first)
         return
-    if _is_run(name):
+    try:
+        found = open_workspace().describe(name)
+    except Rejected:
+        if not _is_run(name):
+            raise
         show_run(name, as_json=as_json)
         return
-
-    found = open_workspace().describe(name)
     if as_json:
         show_json("show", found)
         return
@@ -81,7 +122,14 @@ def show_one(
 
 
 def _is_run(name: str) -> bool:
-    return any(run.id == name for run in open_workspace().runs(limit=10_000))
+    from dobonomodo.problems import Rejected
+
+    try:
+        open_workspace().find_run(name)
+    except Rejected as unknown:
+        # One that is not clear is a run too: which ones it may be is for the run to say.
+        return bool(getattr(unknown.problems[0], "known", ()))
+    return True
 
 
 def _status(row: dict[str, Any]) -> str:

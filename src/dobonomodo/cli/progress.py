@@ -30,11 +30,12 @@ class PlainProgress:
         self._began = time.monotonic()
         self._shown: set[int] = set()
         self.run_id: str | None = None
+        self.resumable = False
 
     def started(self, run: RunView, plan: Plan) -> None:
         """The run has its record."""
         del plan
-        self.run_id = run.id
+        self.run_id, self.resumable = run.id, run.snapshot.get("inputs") is not None
         which = "draft, into the sandbox" if run.draft else f"version {run.version}"
         self._line(f"run {run.id}: {run.project} ({which}), period {run.period}")
 
@@ -74,6 +75,7 @@ class LiveProgress:
         self._began = time.monotonic()
         self._what = "starting"
         self.run_id: str | None = None
+        self.resumable = False
         self._operations: Sequence[Operation] = ()
         self._active: int | None = None
         self._live = Live(
@@ -89,7 +91,7 @@ class LiveProgress:
         from rich.markup import escape
 
         del plan
-        self.run_id = run.id
+        self.run_id, self.resumable = run.id, run.snapshot.get("inputs") is not None
         which = "draft, into the sandbox" if run.draft else f"version {run.version}"
         self._live.stop()
         project, period = escape(run.project), escape(run.period)
@@ -191,7 +193,7 @@ def show_summary(run: RunView) -> None:
     console.print(f"\n[{color}]{run.status}[/] in {run.seconds:.1f} s")
 
 
-def show_end(run: RunView) -> None:
+def show_end(run: RunView, *, resumable: bool) -> None:
     """The summary, the problems of a run that failed, and the next command."""
     if not Settings.quiet:
         show_summary(run)
@@ -206,9 +208,8 @@ def show_end(run: RunView) -> None:
         if problem.get("hint"):
             complain(f"   help: {problem['hint']}")
     if run.status == "failed":
-        again = "dobo resume " + run.id
-        complain(
-            f"\nto go on from here: {again}" if run.snapshot.get("inputs") is not None else "\nnothing was written"
-        )
+        draft = " --draft" if run.draft else ""
+        again = f"dobo resume {run.id}" if resumable else f"dobo run {run.project} --period {run.period}{draft}"
+        complain(f"\nto {'go on from here' if resumable else 'start again'}: {again}")
     if run.status == "completed":
         say(f"next: dobo runs report {run.id}   or   dobo verify {run.id}")

@@ -29,7 +29,7 @@ from dobonomodo.cli.plan import day, moment, plan
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
-    from dobonomodo.workspace import SessionOptions
+    from dobonomodo.workspace import SessionOptions, Workspace
 
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://...")]
 Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")]
@@ -95,7 +95,7 @@ def run(
                 _release(progress)
             finished.append(view)
             if not as_json:
-                _show_end(view)
+                _show_end(view, workspace)
             if view.status != "completed":
                 break
     _leave(finished, as_json=as_json, thing="run")
@@ -113,14 +113,15 @@ def resume(
     from dobonomodo.cli.progress import make_progress
 
     progress = make_progress()
+    workspace = open_workspace()
     with _ending_cleanly():
         try:
             session = _session(master, remote, spark_conf)
-            view = open_workspace().resume(run_id, wait=wait, listener=progress, session=session)
+            view = workspace.resume(run_id, wait=wait, listener=progress, session=session)
         finally:
             _release(progress)
     if not as_json:
-        _show_end(view)
+        _show_end(view, workspace)
     _leave([view], as_json=as_json, thing="resume")
 
 
@@ -205,14 +206,14 @@ def _ending_cleanly() -> Iterator[None]:
 def _release(progress: Any) -> None:
     """Give the terminal back; a run that was interrupted says how to go on."""
     progress.stop()
-    if isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit) and progress.run_id is not None:
+    if isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit) and progress.resumable:
         complain(f"to go on from here: dobo resume {progress.run_id}")
 
 
-def _show_end(view: RunView) -> None:
+def _show_end(view: RunView, workspace: Workspace) -> None:
     from dobonomodo.cli.progress import show_end
 
-    show_end(view)
+    show_end(view, resumable=view.status == "failed" and workspace.can_resume(view.id))
 
 
 def _leave(views: list[RunView], *, as_json: bool, thing: str) -> None:

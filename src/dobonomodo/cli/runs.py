@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dobonomodo.cli.arguments import RunId, periods, projects
 from dobonomodo.cli.console import Exit, Json, in_folder, open_workspace, say, show, show_json, stop, writing
+from dobonomodo.cli.table import show_lines
+
+if TYPE_CHECKING:
+    from dobonomodo.runs import RunView
 
 runs = typer.Typer(help="List runs, show one, make its report.", no_args_is_help=True)
 
@@ -30,8 +35,17 @@ def list_runs(
     if as_json:
         show_json("runs", [view.describe() for view in found])
     elif found:
-        lines = [("RUN", "PROJECT", "PERIOD", "STATUS", "SECONDS", "ROWS", "BY")]
-        lines += [
+        show_lines(render_runs(found))
+    if not found:
+        say("there are no runs")
+        stop(Exit.NOTHING)
+
+
+def render_runs(found: Iterable[RunView]) -> list[tuple[str, ...]]:
+    """A line for each run, below their head."""
+    return [
+        ("RUN", "PROJECT", "PERIOD", "STATUS", "SECONDS", "ROWS", "BY"),
+        *(
             (
                 view.id,
                 view.project + (" (draft)" if view.draft else ""),
@@ -42,19 +56,15 @@ def list_runs(
                 view.by,
             )
             for view in found
-        ]
-        widths = [max(len(line[at]) for line in lines) for at in range(len(lines[0]))]
-        for line in lines:
-            show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
-    if not found:
-        say("there are no runs")
-        stop(Exit.NOTHING)
+        ),
+    ]
 
 
 @runs.command("show")
 def show_run(run_id: RunId, as_json: Json = False) -> None:
     """All about one run."""
-    view = open_workspace().find_run(run_id)
+    workspace = open_workspace()
+    view = workspace.find_run(run_id)
     if as_json:
         show_json("runs", view.describe(), problems=[*view.problems, *view.warnings], ok=view.status == "completed")
         return
@@ -64,7 +74,7 @@ def show_run(run_id: RunId, as_json: Json = False) -> None:
     show(
         f"run {view.id}: {view.project} ({head}), period {view.period}, by {view.by}, clock {view.started_at:%Y-%m-%d %H:%M:%S} UTC"
     )
-    show_end(view)
+    show_end(view, resumable=workspace.can_resume(view.id))
 
 
 @runs.command("report")
@@ -81,7 +91,7 @@ def report(
     path = in_folder(to) if to is not None else workspace.root / ".dobo" / "runs" / view.id / "report.html"
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render_report(view), encoding="utf-8")
+        path.write_text(render_report(view, resumable=workspace.can_resume(view.id)), encoding="utf-8")
     if as_json:
         show_json("runs", {"run_id": view.id, "report": str(path)})
     else:

@@ -1,4 +1,4 @@
-"""Rows as a table on the screen."""
+"""Tables on the screen."""
 
 from __future__ import annotations
 
@@ -8,8 +8,16 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from dobonomodo.cli.console import make_console, say
+from dobonomodo.cli.console import make_console, say, show
 from dobonomodo.problems.render import printable
+
+
+def show_lines(lines: Sequence[Sequence[str]]) -> None:
+    """Short cells in columns, the first line their head."""
+    shown = [[printable(cell) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    for line in shown:
+        show("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -258,10 +258,10 @@ class RunHeld(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNotFound(Problem):
-    """No run has this id, or several start with it."""
+    """No run has this id or name, or several start or end with it."""
 
     code: ClassVar[str] = "RUN_NOT_FOUND"
-    example: ClassVar[Example] = Example("dobo resume 2026", "dobo resume 20260203-080000-3f9a")
+    example: ClassVar[Example] = Example("dobo resume 2026", "dobo resume latest")
 
     id: str
     known: tuple[str, ...] = ()
@@ -270,7 +270,11 @@ class RunNotFound(Problem):
         return f"there is no run `{self.id}`" if not self.known else f"`{self.id}` fits more than one run"
 
     def hint(self) -> str | None:
-        return f"one of {listed(self.known)}" if self.known else "`dobo runs list` shows the runs there are"
+        return (
+            f"one of {listed(self.known)}"
+            if self.known
+            else "`dobo runs list` shows the runs there are; `latest` is the latest of them"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,7 +321,7 @@ class RunInterrupted(Problem):
         return f"run `{self.run}` was interrupted" + (f": {self.reason}" if self.reason else "")
 
     def hint(self) -> str | None:
-        return f"dobo resume {self.run}"
+        return f"`dobo runs show {self.run}` says how to go on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,7 +59,7 @@ footer{color:var(--soft);font-size:13px;margin-top:40px}
 """
 
 
-def render_report(run: RunView) -> str:
+def render_report(run: RunView, *, resumable: bool) -> str:
     """The whole page."""
     project = run.snapshot["project"]
     title = f"{project['name']}, {run.period}"
@@ -70,7 +70,7 @@ def render_report(run: RunView) -> str:
         _section("Pipeline", _pipeline(run)),
         _section("Outputs", _outputs(run)),
         _section("Inputs", _inputs(run.snapshot)),
-        _section("How to reproduce", _reproduce(run)),
+        _section("How to reproduce", _reproduce(run, resumable=resumable)),
         _section("Snapshot", _snapshot(run)),
         f"<footer>Run {escape(run.id)}, report made {_moment(datetime.now(UTC))} "
         f"by dobo {escape(run.snapshot['versions'].get('dobonomodo', ''))}.</footer>",
@@ -241,7 +241,7 @@ def _fingerprints(location: Mapping[str, Any]) -> Iterable[str]:
         yield f"and {len(files) - 10} more files"
 
 
-def _reproduce(run: RunView) -> str:
+def _reproduce(run: RunView, *, resumable: bool) -> str:
     clock = run.started_at.isoformat().replace("+00:00", "Z")
     draft = " --draft" if run.draft else ""
     as_of = f" --as-of {run.snapshot['as_of']}" if run.snapshot["as_of"] is not None else ""
@@ -250,7 +250,7 @@ def _reproduce(run: RunView) -> str:
         f"dobo verify {run.id} --replay    # computing again gives the same rows",
         f"dobo run {run.project} --period {run.period} --started-at {clock}{as_of}{draft}",
     ]
-    if run.status == "failed":
+    if resumable:
         commands.insert(0, f"dobo resume {run.id}")
     versions = ", ".join(f"{name} {number}" for name, number in run.snapshot["versions"].items())
     return f'<pre>{escape(chr(10).join(commands))}</pre><p class="sub">Computed with {escape(versions)}.</p>'

@@ -5,8 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.run import ResumeRefused
+from dobonomodo.runs.state import RunEvent, next_run_status
+
 if TYPE_CHECKING:
     from dobonomodo.store import Run
+
+
+def require_resumable(run: Run, others: Iterable[Run] = ()) -> None:
+    """Raise where a run cannot be resumed: it is over, it never found its inputs, or a later one has written outputs."""
+    next_run_status(run.status, RunEvent.RESUME, run=run.id)
+    reason = None
+    if run.snapshot.get("inputs") is None:
+        reason = "it found no inputs to begin with, so there is nothing to continue"
+    elif (successor := find_successor(run, others)) is not None:
+        reason = f"run `{successor.id}` came after it and wrote outputs"
+    if reason is not None:
+        raise Rejected([ResumeRefused(run=run.id, reason=reason)])
 
 
 def find_successor(run: Run, others: Iterable[Run]) -> Run | None:

@@ -14,11 +14,11 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.failpoint import reach
-from dobonomodo.problems.run import InputChanged, ResumeRefused, RunCancelled, RunInterrupted
+from dobonomodo.problems.run import InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
 from dobonomodo.runs.record import RunView, view_run
-from dobonomodo.runs.resume import find_successor
+from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.snapshot import Restored
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
@@ -228,15 +228,9 @@ class Runner:
         self, run: Run, planned: Restored, data: Data, engine: Callable[[], Engine], *, wait: bool = False
     ) -> RunView:
         """Continue a run that failed or was killed, from its snapshot."""
-        next_run_status(run.status, RunEvent.RESUME, run=run.id)
-        if planned.inputs is None:
-            reason = "it found no inputs to begin with, so there is nothing to continue"
-            raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+        require_resumable(run)
         with self._hold(run.project, run.period, wait=wait) as heart:
-            successor = find_successor(run, self._store.list_runs(project=run.project, period=run.period))
-            if successor is not None:
-                reason = f"run `{successor.id}` came after it and wrote outputs"
-                raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+            require_resumable(run, self._store.list_runs(project=run.project, period=run.period))
             data.hold(heart.lease.fence)
             changes = data.find_changes(listing=True)
             if changes:

@@ -233,6 +233,18 @@ class Workspace:
         computing = partial(self._computing, data, spark, session)
         return self._with_frames(runner.resume(record, restored, data, computing, wait=wait))
 
+    def can_resume(self, run_id: str) -> bool:
+        """Whether ``resume`` would go on with a run, as far as can be known now."""
+        from dobonomodo.runs import restore_snapshot
+        from dobonomodo.runs.resume import require_resumable
+
+        run = self._find_run(run_id)
+        try:
+            require_resumable(run, self.store.list_runs(project=run.project, period=run.period))
+            return not self._data(run.id, restore_snapshot(run.snapshot)).find_changes(listing=True)
+        except (Rejected, RunFailed):
+            return False
+
     def cancel(self, run_id: str) -> RunView:
         """Have a run stop; what it has published stays."""
         from dobonomodo.runs.runner import cancel_run
@@ -329,7 +341,10 @@ class Workspace:
         return tuple(self._with_frames(view_run(run)) for run in listed)
 
     def find_run(self, run_id: str) -> RunView:
-        """A run by its id, or by enough of its beginning or end to tell it from the others."""
+        """A run by its id, by enough of its beginning or end to tell it from the others, or by a name for it:
+
+        ``latest``, ``latest:PROJECT``, ``previous`` (the one before the latest) or ``PROJECT@PERIOD``, the latest of those.
+        """
         from dobonomodo.runs import view_run
 
         return self._with_frames(view_run(self._find_run(run_id)))
@@ -354,7 +369,7 @@ class Workspace:
         read_run(run_id)
         store = self._existing_store()
         if store is not None:
-            if (found := store.get_run(run_id)) is not None:
+            if (found := store.get_run(run_id) or _find_named(run_id, store)) is not None:
                 return found
             known = [
                 run for run in store.list_runs(limit=10_000) if run.id.startswith(run_id) or run.id.endswith(run_id)
@@ -1085,6 +1100,21 @@ def _kinds_of_storage(plan: Plan, *, into: str | None) -> set[str]:
     registered = {use.registered["kind"] for use in plan.uses if use.registered is not None and not use.locations}
     written = {step.lowered.write.destination.kind for step in plan.steps if step.lowered.write is not None}
     return read | registered | ({into} if into is not None else written)
+
+
+def _find_named(name: str, store: Store) -> Run | None:
+    """The run that is named by what it was about, or by its place among the latest."""
+    first, colon, project = name.partition(":")
+    of, _, period = name.rpartition("@")
+    if first == "latest" and (project or not colon):
+        found = store.list_runs(project=project if colon else None, limit=1)
+    elif name == "previous":
+        found = store.list_runs(limit=2)[1:]
+    elif of and period:
+        found = store.list_runs(project=of, period=period, limit=1)
+    else:
+        return None
+    return found[0] if found else None
 
 
 def _is_error_of_file(problem: Problem) -> bool:

@@ -77,7 +77,7 @@ def hostile_run() -> RunView:
 
 
 def test_the_end_of_a_run_is_harmless(capsys: pytest.CaptureFixture[str]) -> None:
-    show_end(hostile_run())
+    show_end(hostile_run(), resumable=False)
     told = "".join(capsys.readouterr())
     assert is_harmless(told)
     assert "[/]a\\x1b]0;owned" in "".join(told.split())

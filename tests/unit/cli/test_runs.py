@@ -1,0 +1,183 @@
+"""`dobo runs`, how runs are named, and which of them a command says can be resumed. No Spark: the runs are only records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dobonomodo.runs.resume import require_resumable
+from dobonomodo.store import Run
+from dobonomodo.workspace import Workspace
+from tests.unit.cli.conftest import Dobo
+
+PROJECT, PERIOD = "monthly-sales", "2026-01"
+OUTPUT = {
+    "seq": 90,
+    "table": "out",
+    "destination": "lake:out",
+    "rows": 3,
+    "digest": "3-0",
+    "dataset_id": None,
+    "dataset_version": None,
+    "location": {"kind": "parquet", "folder": "out", "data": "out/x"},
+}
+
+Record = Callable[..., Run]
+
+
+@pytest.fixture
+def record(dobo: Dobo, stored: Path) -> Record:
+    """Puts runs into the store, each later than the one before; the first is one that really found no inputs."""
+    assert dobo("run", PROJECT, "-p", PERIOD).code == 1
+    workspace = Workspace.open(stored)
+    (first,) = workspace.store.list_runs()
+    assert first.snapshot["inputs"] is None
+    number = 0
+
+    def put(**changes: Any) -> Run:
+        nonlocal number
+        number += 1
+        inputs, progress = changes.pop("inputs", {}), changes.pop("progress", {})
+        at = first.created_at + timedelta(seconds=number)
+        run = replace(
+            first,
+            **{
+                "id": f"2026020{number}-080000-{number:06x}",
+                "created_at": at,
+                "updated_at": at,
+                "fence": (first.fence or 0) + number,
+                "snapshot": {**first.snapshot, "inputs": inputs},
+                "progress": {**first.progress, **progress},
+                **changes,
+            },
+        )
+        workspace.store.put_run(run)
+        return run
+
+    return put
+
+
+def test_runs_are_listed(dobo: Dobo, record: Record) -> None:
+    first, second = record(), record(project="other", period="2026-02")
+    names = dobo("ls", "runs", "-o", "name")
+    assert (names.code, names.out.splitlines()[:2]) == (0, [second.id, first.id])
+    document = dobo("ls", "runs", "-o", "json").document
+    assert (document["schema"], [row["id"] for row in document["data"]]) == ("dobo/ls/1", names.out.split())
+    table = dobo("ls", "runs").out.splitlines()
+    assert table[0].split()[0] == "RUN"
+    assert table == dobo("runs", "list").out.splitlines()
+
+
+def test_there_are_no_runs(dobo: Dobo, stored: Path) -> None:
+    assert dobo("ls", "runs").code == 5
+
+
+def test_periods_are_listed(dobo: Dobo, stored: Path) -> None:
+    assert dobo("period", "close", "2026-01").code == 0
+    names = dobo("ls", "periods", "-o", "name").out.split()
+    assert {"2026-01", "2026-12"} <= set(names)
+    rows = {row["id"]: row for row in dobo("ls", "periods", "--json").document["data"]}
+    assert list(rows) == names
+    assert (rows["2026-01"]["status"], rows["2026-02"]["status"]) == ("closed", "open")
+    head, *lines = dobo("ls", "periods").out.splitlines()
+    assert head.split()[0] == "ID"
+    assert len(lines) == len(names)
+
+
+def test_runs_have_names(dobo: Dobo, record: Record) -> None:
+    first, second, third = record(), record(period="2026-02"), record(project="other", period="2026-02")
+    for name, run in (
+        ("latest", third),
+        ("previous", second),
+        (f"latest:{PROJECT}", second),
+        ("latest:other", third),
+        (f"{PROJECT}@{PERIOD}", first),
+        (f"{PROJECT}@2026-02", second),
+        (second.id[-6:], second),
+        (second.id[:10], second),
+    ):
+        for command in (("runs", "show"), ("show",)):
+            result = dobo(*command, name, "--json")
+            assert result.document["data"]["run_id"] == run.id, (command, name)
+
+
+@pytest.mark.parametrize("name", ["latest:nobody", f"{PROJECT}@2026-12", "other@", "@", "nothing"])
+def test_names_of_no_run(dobo: Dobo, record: Record, name: str) -> None:
+    record()
+    for command in (("runs", "show"), ("resume",), ("cancel",), ("verify",), ("runs", "report")):
+        result = dobo(*command, name, "--json")
+        assert (result.code, result.codes) == (1, ["RUN_NOT_FOUND"]), command
+
+
+def test_there_is_no_latest_run(dobo: Dobo, stored: Path) -> None:
+    for name in ("latest", "previous", f"latest:{PROJECT}"):
+        assert dobo("runs", "show", name, "--json").codes == ["RUN_NOT_FOUND"]
+
+
+def test_every_command_takes_a_name(dobo: Dobo, record: Record) -> None:
+    run = record()
+    assert dobo("cancel", "latest", "--json").document["data"]["run_id"] == run.id
+    assert dobo("resume", "latest", "--json").codes == ["INVALID_TRANSITION"]
+    assert dobo("runs", "report", "latest", "--json").document["data"]["run_id"] == run.id
+
+
+# --- resuming
+
+
+def says_resume(dobo: Dobo, run: Run, root: Path) -> bool:
+    shown = f"dobo resume {run.id}" in dobo("runs", "show", run.id).err
+    report = root / "report.html"
+    assert dobo("runs", "report", run.id, "--to", str(report)).code == 0
+    assert (f"dobo resume {run.id}" in report.read_text(encoding="utf-8")) == shown
+    return shown
+
+
+def test_a_run_that_can_be_resumed_says_so(dobo: Dobo, record: Record, stored: Path) -> None:
+    run = record()
+    require_resumable(run)
+    assert says_resume(dobo, run, stored)
+    record(progress={"outputs": []})
+    record(period="2026-02", progress={"outputs": [OUTPUT]})
+    assert says_resume(dobo, run, stored)
+
+
+def test_a_run_that_found_no_inputs_does_not_suggest_to_resume_it(dobo: Dobo, record: Record, stored: Path) -> None:
+    run = record(inputs=None)
+    assert not says_resume(dobo, run, stored)
+    assert f"dobo run {PROJECT} --period {PERIOD} --draft" in dobo("runs", "show", run.id).err
+    assert dobo("resume", run.id, "--json").codes == ["RESUME_REFUSED"]
+
+
+def test_a_run_fails_for_lack_of_inputs_and_does_not_suggest_to_resume_it(dobo: Dobo, stored: Path) -> None:
+    result = dobo("run", PROJECT, "-p", PERIOD)
+    assert result.code == 1
+    assert "DATA_LOAD" in result.err
+    assert "dobo resume" not in result.err
+
+
+def test_a_run_that_was_superseded_does_not_suggest_to_resume_it(dobo: Dobo, record: Record, stored: Path) -> None:
+    run = record()
+    record(status="completed", progress={"outputs": [OUTPUT]})
+    assert not says_resume(dobo, run, stored)
+    assert dobo("resume", run.id, "--json").codes == ["RESUME_REFUSED"]
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled"])
+def test_a_run_that_is_over_does_not_suggest_to_resume_it(
+    dobo: Dobo, record: Record, stored: Path, status: str
+) -> None:
+    run = record(status=status)
+    assert not says_resume(dobo, run, stored)
+    assert dobo("resume", run.id, "--json").codes == ["INVALID_TRANSITION"]
+
+
+def test_a_run_whose_inputs_changed_does_not_suggest_to_resume_it(dobo: Dobo, record: Record, stored: Path) -> None:
+    gone = {"path": str(stored / "gone.parquet"), "size": 1, "modified": 1}
+    run = record(inputs={"input": [{"kind": "parquet", "name": "x", "files": [gone]}]})
+    assert not says_resume(dobo, run, stored)
+    assert dobo("resume", run.id, "--json").codes == ["INPUT_CHANGED"]
