@@ -173,23 +173,14 @@ def type_product(left: DecimalType, right: DecimalType) -> Arithmetic:
     Spark gives a product that needs more than 38 digits the scale ``38 - (whole1 + whole2 + 1)``, so the
     operands' integer digits are chosen to make that the scale we want, and no second rounding follows.
     """
-    precision, scale = left.precision + right.precision + 1, left.scale + right.scale
-    if precision <= MAX_DIGITS:
-        return Arithmetic(left, right, DecimalType(precision, scale))
-    room = MAX_DIGITS - 1 - left.whole - right.whole
-    kept = max(room, min(scale, KEPT_SCALE))
-    if kept > room:
-        digits = MAX_DIGITS - 1 - kept
+    scale = left.scale + right.scale
+    digits = MAX_DIGITS - 1 - min(scale, KEPT_SCALE)
+    if left.whole + right.whole > digits:
         right_whole = min(right.whole, max(digits // 2, digits - left.whole))
         left, right = _narrow(left, whole=digits - right_whole), _narrow(right, whole=right_whole)
-    return Arithmetic(left, right, _spark_product(left, right))
-
-
-def _spark_product(left: DecimalType, right: DecimalType) -> DecimalType:
-    precision, scale = left.precision + right.precision + 1, left.scale + right.scale
-    if precision <= MAX_DIGITS:
-        return DecimalType(precision, scale)
-    return DecimalType(MAX_DIGITS, max(MAX_DIGITS - (precision - scale), min(scale, 6)))
+    whole = left.whole + right.whole + 1
+    scale = min(scale, MAX_DIGITS - whole)
+    return Arithmetic(left, right, DecimalType(whole + scale, scale))
 
 
 def type_quotient(left: DecimalType, right: DecimalType) -> Arithmetic:

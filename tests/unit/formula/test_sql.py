@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from dobonomodo.formula.sql import cast, literal, quote_name, quote_text
+from dobonomodo.formula.sql import absolute, cast, is_negative, literal, negate, quote_name, quote_text
 from dobonomodo.formula.typed import Value, is_integer, literal_decimal
 from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, NULL, TEXT, TIMESTAMP, DecimalType, Type
 
@@ -120,3 +120,18 @@ def test_type_of_a_decimal_literal(text: str, kind: tuple[int, int]) -> None:
 )
 def test_what_is_an_integer(text: str, expected: bool) -> None:
     assert is_integer(Decimal(text)) is expected
+
+
+def test_spark_changes_the_sign_of_34_digits_and_loses_some_of_35() -> None:
+    """Its minus and abs round to 34 digits (4.3)."""
+    assert negate("`x`", DecimalType(34, 10)) == "(- `x`)"
+    assert absolute("`x`", DecimalType(34, 10)) == "abs(`x`)"
+    assert negate("`x`", INTEGER) == "(- `x`)"
+    for kind in (DecimalType(35, 10), DecimalType(38, 0)):
+        assert negate("`x`", kind) == f"CAST(replace(concat('-', CAST(`x` AS STRING)), '--', '') AS {kind.sql})"
+        assert absolute("`x`", kind) == f"CAST(replace(CAST(`x` AS STRING), '-', '') AS {kind.sql})"
+
+
+def test_zero_has_no_digit_before_the_point_where_the_type_has_none() -> None:
+    assert is_negative("`x`", DecimalType(38, 37)) == "`x` < 0BD"
+    assert is_negative("`x`", DecimalType(38, 38)) == "`x` < CAST(0BD AS DECIMAL(38,38))"

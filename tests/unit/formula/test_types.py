@@ -94,47 +94,86 @@ SparkTyping = Callable[[DecimalType, DecimalType], DecimalType]
 
 
 @pytest.mark.parametrize(
-    ("ours", "spark"), [(type_sum, spark_sum), (type_product, spark_product), (type_quotient, spark_quotient)]
+    ("ours", "theirs"), [(type_sum, spark_sum), (type_product, spark_product), (type_quotient, spark_quotient)]
 )
-def test_narrowed_operands_give_the_promised_type(ours: Typing, spark: SparkTyping) -> None:
+def test_narrowed_operands_give_the_promised_type(ours: Typing, theirs: SparkTyping) -> None:
     for left, right in product(SOME, SOME):
         types = ours(left, right)
         for kind in (types.left, types.right, types.result):
             assert 1 <= kind.precision <= 38, (left, right)
             assert 0 <= kind.scale <= kind.precision, (left, right)
-        assert spark(types.left, types.right) == types.result, (left, right)
+        assert theirs(types.left, types.right) == types.result, (left, right)
 
 
-def test_sums_are_exact_as_long_as_they_fit() -> None:
+def test_the_digits_of_the_contract() -> None:
+    assert (KEPT_SCALE, ROOMY_DIGITS) == (10, 13)
+    assert (DECIMAL.precision, DECIMAL.scale) == (38, 10)
+
+
+def test_sums_and_differences_are_exact_as_long_as_they_fit() -> None:
     for left, right in product(SOME, SOME):
         types = type_sum(left, right)
-        if max(left.whole, right.whole) + max(left.scale, right.scale) < 38:
+        whole, scale = max(left.whole, right.whole), max(left.scale, right.scale)
+        if whole + scale < 38:
             assert (types.left, types.right) == (left, right)
-        assert types.result.scale >= min(max(left.scale, right.scale), KEPT_SCALE)
-        assert types.left.whole >= min(left.whole, ROOMY_DIGITS)
-        assert types.right.whole >= min(right.whole, ROOMY_DIGITS)
+            assert types.result == DecimalType(whole + 1 + scale, scale)
+        else:
+            # As many places as leave 13 digits before the point and one more for the carry.
+            kept = min(scale, 24)
+            assert types.result == DecimalType(min(whole + 1, 38 - kept) + kept, kept)
+            assert types.left == DecimalType(_precision(left, types.result), min(left.scale, 24))
+            assert types.right == DecimalType(_precision(right, types.result), min(right.scale, 24))
 
 
-def test_products_are_exact_as_long_as_they_fit() -> None:
+def _precision(operand: DecimalType, result: DecimalType) -> int:
+    """The digits that an operand keeps: all but those that the sum has no room for."""
+    return max(1, min(operand.whole, result.whole - 1) + min(operand.scale, result.scale))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "exact"),
+    [
+        # 37 digits of the widest operand, and one for the carry: the last types that are not touched.
+        ("decimal(37,10)", "decimal(37,10)", True),
+        ("decimal(37,0)", "decimal(10,0)", True),
+        ("decimal(38,10)", "decimal(37,10)", False),
+        ("decimal(37,0)", "decimal(11,1)", False),
+        ("decimal(38,0)", "decimal(1,0)", False),
+    ],
+)
+def test_the_boundary_of_exact_addition_and_subtraction(left: str, right: str, *, exact: bool) -> None:
+    columns = columns_from(a=left, b=right)
+    casts = [sql_in(text, Scope(columns=columns)).count("CAST") for text in ("a + b", "a - b", "b - a")]
+    assert [count == 0 for count in casts] == [exact] * 3
+
+
+def test_products_keep_every_digit_that_there_is_room_for() -> None:
     for left, right in product(SOME, SOME):
         types = type_product(left, right)
-        if left.precision + right.precision < 38:
-            assert (types.left, types.right) == (left, right)
-            assert types.result.scale == left.scale + right.scale
-        assert types.result.scale >= min(left.scale + right.scale, KEPT_SCALE)
+        scale = left.scale + right.scale
+        room = 37 - left.whole - right.whole
         assert (types.left.scale, types.right.scale) == (left.scale, right.scale)
-        assert types.left.whole >= min(left.whole, ROOMY_DIGITS)
-        assert types.right.whole >= min(right.whole, ROOMY_DIGITS)
+        if room >= min(scale, 10):
+            # Nothing is narrowed, and the result has all places, or all that the digits before the point leave.
+            assert (types.left, types.right) == (left, right)
+            assert types.result.scale == min(scale, room)
+        else:
+            assert types.result == DecimalType(38, min(scale, 10))
+            # One operand gives up digits only where the other has no use for them.
+            assert types.left.whole + types.right.whole == 37 - types.result.scale
+            assert types.left.whole >= min(left.whole, 13)
+            assert types.right.whole >= min(right.whole, 13)
 
 
 def test_quotients_keep_ten_digits() -> None:
     for left, right in product(SOME, SOME):
         types = type_quotient(left, right)
-        assert types.result == DECIMAL
-        assert types.left.whole >= min(left.whole, ROOMY_DIGITS)
-        assert types.right.whole >= min(right.whole, ROOMY_DIGITS)
-        assert types.left.scale >= min(left.scale, KEPT_SCALE)
-        assert types.right.scale >= min(right.scale, KEPT_SCALE)
+        assert types.result == DecimalType(38, 10)
+        assert types.left.whole >= min(left.whole, 13)
+        assert types.right.whole >= min(right.whole, 13)
+        assert types.left.scale >= min(left.scale, 10)
+        # The divisor keeps all places, or all that the digits of the dividend leave, and never less than 15.
+        assert types.right.scale == min(right.scale, max(15, 28 - left.whole))
 
 
 @pytest.mark.parametrize(
@@ -310,13 +349,12 @@ def test_unify(kinds: list[Type], common: Type | None) -> None:
 def test_unified_decimals_hold_both() -> None:
     for left, right in product(SOME, SOME):
         common = unify([left, right])
-        assert isinstance(common, DecimalType)
         assert common == unify([right, left])
-        assert common.precision <= 38
-        if max(left.whole, right.whole) + max(left.scale, right.scale) <= 38:
-            assert common.whole >= max(left.whole, right.whole)
-            assert common.scale == max(left.scale, right.scale)
-        assert common.scale >= min(max(left.scale, right.scale), KEPT_SCALE)
+        whole, scale = max(left.whole, right.whole), max(left.scale, right.scale)
+        if whole + scale <= 38:
+            assert common == DecimalType(whole + scale, scale)
+        else:
+            assert common == DecimalType(38, min(scale, max(10, 38 - whole)))
 
 
 def test_a_common_decimal_holds_every_value_of_both_or_there_is_none() -> None:
