@@ -295,6 +295,23 @@ class ResumeRefused(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotTooNew(Problem):
+    """A run was recorded by a later version of this program."""
+
+    code: ClassVar[str] = "SNAPSHOT_TOO_NEW"
+    example: ClassVar[Example] = Example("dobo resume RUN (a run of a newer dobo)", "upgrade dobonomodo")
+
+    found: str
+    known: int
+
+    def message(self) -> str:
+        return f"the snapshot of the run has format {self.found}; this program knows formats up to {self.known}"
+
+    def hint(self) -> str | None:
+        return "upgrade `dobonomodo`; the run was left as it is"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(Problem):
     """Somebody stopped the run."""
 
@@ -353,6 +370,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     RunHeld,
     RunNotFound,
     ResumeRefused,
+    SnapshotTooNew,
     RunCancelled,
     RunInterrupted,
     DigestDiffers,

@@ -14,9 +14,11 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.plan import KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.resolution import Resolved
-from dobonomodo.problems import InternalError, Source
+from dobonomodo.problems import InternalError, Rejected, Source
+from dobonomodo.problems.run import SnapshotTooNew
 
 FORMAT = 1
+"""Which keys a snapshot has and what they mean. Another number means that an older program would misread it."""
 
 
 def take_snapshot(
@@ -100,6 +102,7 @@ class Restored:
 
 def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
     """The plan of a run from its snapshot alone: what the files or the store say today does not matter."""
+    _require_known_format(snapshot)
     own = _load(snapshot)
     project: Project = own.projects[snapshot["project"]["id"]]
     planned = plan_project(
@@ -122,6 +125,12 @@ def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
         snapshot["project"]["status"],
         snapshot["inputs"],
     )
+
+
+def _require_known_format(snapshot: Mapping[str, Any]) -> None:
+    found = snapshot.get("format")
+    if not isinstance(found, int) or not 1 <= found <= FORMAT:
+        raise Rejected([SnapshotTooNew(found=str(found), known=FORMAT)])
 
 
 def _load(snapshot: Mapping[str, Any]) -> Definitions:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation
@@ -204,6 +205,27 @@ def test_lookups_are_joined_before_the_first_operation() -> None:
         ("lookup", "customers", "customers", "customers"),
         ("lookup", "with-lookups", "countries", "countries"),
     ]
+
+
+def test_keys_of_a_lookup_keep_their_digits() -> None:
+    """C-90: neither is rounded to the scale of the other, however wide they are."""
+    kinds = [("decimal(15,2)", "decimal(12,8)"), ("decimal(38,0)", "decimal(38,30)"), ("integer", "decimal(12,8)")]
+    for mine, theirs in kinds:
+        text = f"""
+dataset:
+  id: mixed
+  main_table: {{name: orders, columns: [{{name: rate, type: "{mine}"}}]}}
+  lookups:
+    - alias: r
+      target: {{type: table, name: rates, columns: [{{name: rate, type: "{theirs}"}}]}}
+      join_conditions: [{{source_column: rate, target_column: rate}}]
+"""
+        node = plan_of(delete(), world=lookups(text), input_id="mixed").start.node
+        assert isinstance(node, Lookup)
+        one, other = node.on.operands
+        assert [str(one.type), str(other.type)] == [mine.replace("integer", "decimal(19,0)"), theirs]
+        assert isinstance(other, ColumnRef)
+        assert isinstance(one, ColumnRef) == (mine != "integer")
 
 
 def test_lookups_are_visible_to_every_operation() -> None:

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from dobonomodo.formula import RunFacts
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
+from dobonomodo.runs.snapshot import FORMAT
 from tests.unit.plan.building import WORLD, plan_of, update, world_from
 
 FACTS = RunFacts(datetime(2026, 7, 1, tzinfo=UTC), "2026-Q1", date(2026, 1, 1), date(2026, 3, 31))
@@ -70,3 +73,21 @@ def test_a_snapshot_of_an_older_program() -> None:
     for dataset in document["datasets"]:
         dataset["document"]["main_table"].pop("as_of", None)
     assert days(document) == [FACTS.period_start, FACTS.period_start]
+
+
+@pytest.mark.parametrize("number", [FORMAT + 1, 99, 0, None, "2"])
+def test_a_snapshot_of_another_format_is_refused_and_not_misread(number: object) -> None:
+    document = snapshot(None)
+    assert document["format"] == FORMAT
+    document["format"] = number
+    with pytest.raises(Rejected) as refused:
+        restore_snapshot(document)
+    assert refused.value.problems == (SnapshotTooNew(found=str(number), known=FORMAT),)
+
+
+def test_a_snapshot_without_a_format_is_refused() -> None:
+    document = snapshot(None)
+    del document["format"]
+    with pytest.raises(Rejected) as refused:
+        restore_snapshot(document)
+    assert [problem.code for problem in refused.value.problems] == ["SNAPSHOT_TOO_NEW"]
