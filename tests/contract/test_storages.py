@@ -866,7 +866,19 @@ class TestTables:
         for value in ("NaN", "Infinity", "-Infinity", "1.23456", "1e30", "12345678901234567890123456789"):
             table.execute(f"TRUNCATE {{0}}; INSERT INTO {{0}} VALUES (1, 1.5), (2, '{value}')", "out")
             (cell,) = unreadable(table, {"id": INTEGER, "n": DecimalType(32, 4)}).cells
-            assert cell.column == "n"
+            assert (cell.place, cell.row, cell.column) == ("out", "row 2", "n")
+            assert cell.value == f"{Decimal(value):f}"
+
+    def test_numbers_that_128_bits_do_not_hold(self, table: Storage) -> None:
+        table.plant({"id": INTEGER, "n": DECIMAL}, [], n="numeric")
+        wrong = ["340282366920938463463374607431768211457", "9" * 60, "0." + "0" * 40 + "1"]
+        for number, value in enumerate(["1.5", *wrong]):
+            table.execute(f"INSERT INTO {{}} VALUES ({number}, {value})", "out")
+        problem = unreadable(table, {"id": INTEGER, "n": DecimalType(15, 2)}, natural_key=("id",))
+        assert [(cell.row, cell.value) for cell in problem.cells] == [
+            (f"`id` {number}", value) for number, value in enumerate(wrong, start=1)
+        ]
+        assert problem.counts == (("n", 3),)
 
     @pytest.mark.parametrize(
         ("kind", "declared"), [(DATE, "date"), (TIMESTAMP, "timestamptz"), (TIMESTAMP, "timestamp")]

@@ -209,7 +209,7 @@ class Context:
             )
         if not later:
             self.report_resolvers()
-        use = replace(use, resolver_id=found.resolver_id, locations=found.locations)
+        use = replace(use, resolver_id=found.resolver_id, rule=found.rule, locations=found.locations)
         self.uses.append(use)
         return Scan(use, Schema(working_columns(columns, table.temporal_mode)))
 

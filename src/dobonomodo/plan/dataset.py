@@ -88,6 +88,8 @@ class DatasetUse:
     operation: OperationRef | None = None
     """The operation that reads it; None for the input and its lookups."""
     resolver_id: str | None = None
+    rule: str | None = None
+    """The rule of the resolver that made the locations."""
     locations: tuple[Location, ...] = ()
     registered: Mapping[str, Any] | None = None
     registered_by: tuple[str, ...] = ()

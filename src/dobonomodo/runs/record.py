@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import parse_type
+
 if TYPE_CHECKING:
     from dobonomodo.store import Run
 
@@ -41,6 +44,16 @@ class Output:
     columns: Mapping[str, str]
     location: Mapping[str, Any]
     read: Callable[[Any], Any] | None = None
+
+    def types(self) -> dict[str, Type]:
+        """The columns with their types."""
+        types = {}
+        for name, kind in self.columns.items():
+            parsed = parse_type(kind)
+            if parsed is None:
+                raise AssertionError(f"a recorded type: {kind}")
+            types[name] = parsed
+        return types
 
     def dataframe(self, spark: Any) -> Any:
         """The rows as a DataFrame of a Spark session, read from where they were written."""

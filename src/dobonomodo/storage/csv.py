@@ -13,8 +13,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
@@ -26,6 +27,7 @@ from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_s
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.values import parse_values
 
 if TYPE_CHECKING:
     import pyarrow
@@ -106,7 +108,9 @@ class _CsvFile:
         others = _OtherWidths()
         try:
             with pq.ParquetWriter(target, schema) as writer:
-                for first, batch in self._batches(others, block=block):
+                for first, batch in _read_texts(self.source, len(schema), self.delimiter, others, block=block):
+                    skipped = 1 if self.has_header and first == 1 else 0
+                    first, batch = first + skipped, batch.slice(skipped)
                     checked = check_batch(batch.columns, self.types, use=self.use, place=str(self.source))
                     cells += [(first + at, cell) for at, cell in checked.first][: CELLS_AT_MOST - len(cells)]
                     counts.update(checked.counts)
@@ -114,49 +118,10 @@ class _CsvFile:
                         writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=schema))
                     reach("input.extracting")
         except pa.ArrowInvalid as fault:
-            text = next(iter(str(fault).splitlines()), "")
-            if _TOO_LARGE in text and block < min(LARGEST_BLOCK, self.source.stat().st_size):
+            if _is_too_large(fault, self.source, block=block):
                 return None
-            raise loading_failed(self.use, f"`{self.source}`: {text}") from fault
+            raise loading_failed(self.use, f"`{self.source}`: {next(iter(str(fault).splitlines()), '')}") from fault
         return _Extracted(tuple(cells), counts, others.records, tuple(others.widths))
-
-    def _batches(self, others: _OtherWidths, *, block: int) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
-        """The records of the right width as text, in batches, each with the row of its first record, counted from 1."""
-        import pyarrow as pa
-        import pyarrow.csv as pc
-
-        names = [str(number) for number in range(len(self.types))]
-        with self.source.open("rb") as file:
-            start = file.read(len(BOM_UTF8))
-            if start != BOM_UTF8:
-                file.seek(0)
-            # Arrow refuses a file without a line.
-            if not start or self.source.stat().st_size == file.tell():
-                return
-            reader = pc.open_csv(
-                file,
-                # Records are numbered only where one thread reads them.
-                read_options=pc.ReadOptions(block_size=block, column_names=names, use_threads=False),
-                parse_options=pc.ParseOptions(
-                    delimiter=self.delimiter,
-                    newlines_in_values=True,
-                    ignore_empty_lines=len(names) > 1,
-                    invalid_row_handler=others.take,
-                ),
-                convert_options=pc.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()),
-                    check_utf8=False,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
-            with reader:
-                first = 1
-                for batch in reader:
-                    skipped = 1 if self.has_header and first == 1 and batch.num_rows else 0
-                    yield first + skipped, batch.slice(skipped)
-                    first += batch.num_rows
 
     def place(self, found: _Extracted) -> Findings:
         """What is wrong, with its lines; a separator that explains it all raises."""
@@ -199,6 +164,51 @@ class _CsvFile:
         return lines
 
 
+def _read_texts(
+    source: Path, width: int, delimiter: str, others: _OtherWidths, *, block: int
+) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+    """The records of the right width as text, in batches, each with the row of its first record, counted from 1."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    names = [str(number) for number in range(width)]
+    with source.open("rb") as file:
+        if file.read(len(BOM_UTF8)) != BOM_UTF8:
+            file.seek(0)
+        # Arrow refuses a file without a byte.
+        if source.stat().st_size == file.tell():
+            return
+        reader = pc.open_csv(
+            file,
+            # Records are numbered only where one thread reads them.
+            read_options=pc.ReadOptions(block_size=block, column_names=names, use_threads=False),
+            parse_options=pc.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=width > 1,
+                invalid_row_handler=others.take,
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                check_utf8=False,
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+        with reader:
+            first = 1
+            for batch in reader:
+                if batch.num_rows:
+                    yield first, batch
+                    first += batch.num_rows
+
+
+def _is_too_large(fault: Exception, source: Path, *, block: int) -> bool:
+    """Whether a record is larger than a block, and a larger block may hold it."""
+    return _TOO_LARGE in str(fault) and block < min(LARGEST_BLOCK, source.stat().st_size)
+
+
 class _OtherWidths:
     """Takes the records that have another number of values than there are columns."""
 
@@ -223,9 +233,41 @@ def _number_rows(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
     return numbers
 
 
-def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
+def sample_csv(
+    source: Path, columns: Mapping[str, Type], rows: int, *, delimiter: str, has_header: bool
+) -> list[dict[str, Any]]:
+    """The first rows of a file that a run wrote, in the types that it recorded; what is no value of its type stays text."""
+    import pyarrow as pa
+
+    block = BLOCK
+    while True:
+        try:
+            return list(islice(_read_rows(source, columns, delimiter, has_header=has_header, block=block), rows))
+        except pa.ArrowInvalid as fault:
+            if not _is_too_large(fault, source, block=block):
+                raise
+            block *= 16
+
+
+def _read_rows(
+    source: Path, columns: Mapping[str, Type], delimiter: str, *, has_header: bool, block: int
+) -> Iterator[dict[str, Any]]:
+    names = _read_names(source, delimiter=delimiter) if has_header else list(columns)
+    for first, batch in _read_texts(source, len(names), delimiter, _OtherWidths(), block=block):
+        texts = batch.slice(1 if has_header and first == 1 else 0).columns
+        parsed = [parse_values(text, columns.get(name, TEXT)) for name, text in zip(names, texts, strict=True)]
+        values = [text if each.wrong else each.values for text, each in zip(texts, parsed, strict=True)]
+        for row in zip(*values, strict=True):
+            yield {name: value.as_py() for name, value in zip(names, row, strict=True)}
+
+
+def _read_names(source: Path, *, delimiter: str) -> list[str]:
     with source.open(encoding="utf-8-sig", newline="") as file:
-        names = next(csv.reader(file, delimiter=delimiter, strict=True), [])
+        return next(csv.reader(file, delimiter=delimiter, strict=True), [])
+
+
+def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
+    names = _read_names(source, delimiter=delimiter)
     if not names:
         raise loading_failed(use, f"`{source}` is empty; its first line should name the columns")
     # All values are text until they are parsed, so only names can differ here.

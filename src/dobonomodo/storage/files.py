@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dobonomodo.problems.problem import LISTED_AT_MOST
+
 
 @dataclass(frozen=True, slots=True)
 class PinnedFile:
@@ -54,6 +56,24 @@ def list_files(path: Path) -> tuple[Path, ...]:
         return (path,)
     real = path.resolve()
     return tuple(found for _, found in sorted(_walk(real, "", {real})))
+
+
+def list_beside(missing: Path) -> tuple[str, ...]:
+    """What there is in the nearest folder above a path that is missing; names that are most like it come first."""
+    folder = missing.parent
+    while not folder.is_dir() and folder != folder.parent:
+        folder = folder.parent
+    wanted = missing.relative_to(folder).parts[0]
+    try:
+        names = [name for name in os.listdir(folder) if not _is_hidden(name)]
+    except OSError:
+        return ()
+    return tuple(sorted(names, key=lambda name: (-_count_equal(name, wanted), name))[:LISTED_AT_MOST])
+
+
+def _count_equal(one: str, other: str) -> int:
+    """How many characters at the start are the same."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _walk(folder: Path, prefix: str, seen: set[Path]) -> Iterator[tuple[str, Path]]:

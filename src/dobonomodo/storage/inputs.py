@@ -21,7 +21,7 @@ from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.database import Belongs, Database, extract_table
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
-from dobonomodo.storage.files import PinnedFile, find_changes, list_files, pin_files
+from dobonomodo.storage.files import PinnedFile, find_changes, list_beside, list_files, pin_files
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.parquet import check_parquet, count_rows, read_parquet
 from dobonomodo.storage.rows import StoredRows
@@ -146,7 +146,10 @@ class Inputs:
         try:
             return pin_files(path)
         except FileNotFoundError as fault:
-            raise loading_failed(use, f"there is no file or folder `{fault.filename or path}`") from fault
+            missing = Path(fault.filename or path)
+            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` makes this path" if use.rule else None
+            detail = f"there is no file or folder `{missing}`"
+            raise loading_failed(use, detail, remedy=rule, present=list_beside(missing)) from fault
         except OSError as fault:
             detail = f"`{fault.filename or path}`: {fault.strerror}"
             raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault

@@ -7,21 +7,32 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from dobonomodo.formula import Type
 from dobonomodo.model.datasource import DataSource
+from dobonomodo.storage.csv import sample_csv
 from dobonomodo.storage.inputs import open_database
 
 
 def sample_rows(
-    location: Mapping[str, Any], rows: int, *, root: Path, datasources: Mapping[str, DataSource]
+    location: Mapping[str, Any],
+    columns: Mapping[str, Type],
+    rows: int,
+    *,
+    root: Path,
+    datasources: Mapping[str, DataSource],
 ) -> list[dict[str, Any]]:
-    """The first rows of an output or a registered dataset, in no particular order."""
+    """The first rows of an output or a registered dataset, in no particular order.
+
+    ``columns`` are the recorded types. CSV files need them, and without a header the order of the columns too.
+    """
     if location["kind"] == "database":
         return _sample_table(location, rows, root=root, datasources=datasources)
-    return list(islice(_read_files(location, root), rows))
+    return list(islice(_read_files(location, columns, rows, root), rows))
 
 
-def _read_files(location: Mapping[str, Any], root: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow.csv as pc
+def _read_files(
+    location: Mapping[str, Any], columns: Mapping[str, Type], rows: int, root: Path
+) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     folders = [location["data"]] if "data" in location else location["folders"]
@@ -32,8 +43,9 @@ def _read_files(location: Mapping[str, Any], root: Path) -> Iterator[dict[str, A
                     for batch in file.iter_batches(batch_size=256):
                         yield from batch.to_pylist()
             else:
-                options = pc.ParseOptions(delimiter=location["delimiter"], newlines_in_values=True)
-                yield from pc.read_csv(path, parse_options=options).to_pylist()
+                yield from sample_csv(
+                    path, columns, rows, delimiter=location["delimiter"], has_header=location["has_header"]
+                )
 
 
 def _sample_table(

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import RunFacts, Type
-from dobonomodo.formula.types import parse_type
 from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
@@ -221,13 +220,9 @@ def output_frame(
     spark: SparkSession, run: RunView, output: Output, *, root: Path, datasources: Mapping[str, DataSource]
 ) -> DataFrame:
     """The rows that an output wrote, read from where it put them."""
-    columns: dict[str, Type] = {}
-    for name, kind in output.columns.items():
-        parsed = parse_type(kind)
-        if parsed is None:
-            raise AssertionError(f"a recorded type: {kind}")
-        columns[name] = parsed
     from dobonomodo.formula import Columns
+
+    columns = output.types()
 
     use = DatasetUse(
         role="input",

@@ -13,12 +13,14 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import RunFacts
+from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula.types import TEXT
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
 from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
+from dobonomodo.plan.dataset import column_types
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.plan.resolution import check_resolver
@@ -356,13 +358,16 @@ class Workspace:
         store = self._existing_store()
         version = store.get_active_version("dataset", name) if store is not None else None
         if version is not None and version.location is not None:
-            found = {name: version.location}
+            found = {name: (version.location, _registered_types(version))}
         else:
-            found = {table: output.location for table, output in self.find_run(name).outputs.items()}
-        require_modules(POSTGRESQL if any(each["kind"] == "database" for each in found.values()) else ["pyarrow"])
+            outputs = self.find_run(name).outputs
+            found = {table: (output.location, output.types()) for table, output in outputs.items()}
+        kinds = {location["kind"] for location, _ in found.values()}
+        require_modules(POSTGRESQL if "database" in kinds else ["pyarrow"])
         sources = self._definitions.datasources
         return {
-            table: sample_rows(location, rows, root=self.root, datasources=sources) for table, location in found.items()
+            table: sample_rows(location, columns, rows, root=self.root, datasources=sources)
+            for table, (location, columns) in found.items()
         }
 
     def _find_run(self, run_id: str) -> Run:
@@ -1040,6 +1045,15 @@ def _known(version: Version, makers: tuple[str, ...] = ()) -> KnownDataset:
     return KnownDataset(
         dataset, version.version, registered=location, has_period=_has_period(location), registered_by=waiting
     )
+
+
+def _registered_types(version: Version) -> dict[str, Type]:
+    """The columns of a registered version in the order in which they are stored, with their types."""
+    from dobonomodo.storage.schema import SYSTEM
+
+    declared = column_types(load_recorded(version, Dataset).main_table.columns)
+    stored = (version.location or {}).get("columns", list(declared))
+    return {name: declared.get(name) or SYSTEM.get(name.casefold(), TEXT) for name in stored}
 
 
 def _describe_version(version: Version) -> dict[str, Any]:

@@ -66,6 +66,13 @@ def test_the_first_rule_that_matches_is_taken() -> None:
     assert locations(rules) == ["lake:b"]
 
 
+def test_a_reading_knows_the_rule_that_made_its_locations() -> None:
+    rules = path("a", name="never", when="'table.name = \"x\"'") + path("b", name="by name")
+    use = plan_of(delete(), world=world(rules)).input
+    assert (use.resolver_id, use.rule) == ("files", "by name")
+    assert plan_of(delete(), world=world(path("a"))).input.rule == "rule 1"
+
+
 def test_a_rule_without_when_always_matches() -> None:
     assert locations(path("a") + path("b")) == ["lake:a"]
 
