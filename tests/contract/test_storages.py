@@ -1188,13 +1188,28 @@ class TestFolderDestinations:
         assert folder.see(SIMPLE) == rows("a")
 
     def test_a_folder_that_is_a_link(self, folder: Storage, tmp_path: Path, spark: SparkSession) -> None:
-        real = tmp_path / "elsewhere" / "deep" / "store"
+        real = folder.folder / "elsewhere" / "deep" / "store"
         real.mkdir(parents=True)
-        folder.folder.mkdir()
         (folder.folder / "out").symlink_to(real)
         folder.put(rows("a"), SIMPLE, spark=spark)
         assert folder.see(SIMPLE) == rows("a")
-        assert len(list(real.iterdir())) == 1
+        assert any(path.is_symlink() for path in real.iterdir())
+
+    def test_a_link_out_of_the_datasource_is_not_written_to(self, folder: Storage, tmp_path: Path) -> None:
+        outside = tmp_path / "outside"
+        outside.mkdir()
+        folder.folder.mkdir()
+        (folder.folder / "out").symlink_to(outside)
+        unwritable(lambda: folder.outputs().check(SEQ, folder.write(SIMPLE), SIMPLE))
+        unwritable(lambda: folder.put(rows("a"), SIMPLE))
+        assert list(outside.iterdir()) == []
+
+    def test_a_link_out_of_the_datasource_is_not_read(self, folder: Storage, tmp_path: Path) -> None:
+        path = folder.plant(SIMPLE, rows("a"))
+        outside = tmp_path / f"outside.{folder.kind}"
+        path.rename(outside)
+        path.symlink_to(outside)
+        assert str(outside) in unreadable(folder, SIMPLE).detail
 
     def test_a_column_named_like_the_folders_of_periods(self, folder: Storage) -> None:
         columns: dict[str, Type] = {**SIMPLE, "Run_Period": TEXT}

@@ -187,6 +187,7 @@ WHEN_RUN: dict[str, Problem] = {
     "one day's values for a whole quarter": OneDayForPeriod(
         dataset_id="fx-rates", day=date(2026, 1, 1), period="2026-Q1", level="month", count=3
     ),
+    "a link out of a datasource": InvalidDestination(reason=DestinationReason.LINK, name="lake:processed_orders"),
     "a project that was deactivated": ProjectNotRunnable(project_id="monthly-sales", status="inactive"),
     "a project in conflict": ProjectNotRunnable(project_id="monthly-sales", status="conflict"),
     "a closed period": PeriodNotRunnable(period="2026-01", status="closed"),

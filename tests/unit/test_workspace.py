@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from dobonomodo.problems import Problem, Rejected
+from dobonomodo.problems.operation import DestinationReason, InvalidDestination
 from dobonomodo.store import Definition
 from dobonomodo.workspace import Workspace
 
@@ -836,3 +837,42 @@ def test_all_about_one_definition(folder: Folder) -> None:
 def test_a_conflict_is_shown(folder: Folder) -> None:
     found = in_conflict(folder).describe("monthly-sales")
     assert found["versions"][0]["conflict"]["columns"][0]["column"] == "region"
+
+
+# --- links
+
+
+def test_a_link_out_of_the_datasource_is_no_destination(folder: Folder) -> None:
+    lake = folder.root / "data" / "warehouse"
+    lake.mkdir(parents=True, exist_ok=True)
+    outside = folder.root / "outside"
+    outside.mkdir()
+    workspace = folder.open()
+    assert workspace.problems() == ()
+    (name,) = {
+        step.lowered.write.destination.table
+        for step in workspace.plan("monthly-sales", period="2026-01").plan.steps
+        if step.lowered.write is not None
+    }
+    (lake / name).symlink_to(outside)
+    (problem,) = workspace.problems()
+    assert isinstance(problem, InvalidDestination)
+    assert problem.reason is DestinationReason.LINK
+    assert problem.span is not None
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01")) == ["INVALID_DESTINATION"]
+    (lake / name).unlink()
+    (lake / "inside").mkdir()
+    (lake / name).symlink_to(lake / "inside")
+    assert workspace.problems() == ()
+
+
+def test_a_link_out_of_the_datasource_is_not_read(folder: Folder) -> None:
+    workspace = folder.open()
+    plan = workspace.plan("monthly-sales", period="2026-01").plan
+    location = plan.input.locations[0]
+    path = folder.root / "data" / "lake" / (location.path or "")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    secret = folder.root / "secret"
+    secret.write_text("x")
+    path.symlink_to(secret)
+    assert "UNSAFE_PATH" in codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))

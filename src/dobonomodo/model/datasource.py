@@ -10,6 +10,7 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.secret import find_secrets, is_plain_address
 from dobonomodo.model.shape import ChosenBy
+from dobonomodo.model.template import check_folder, check_table_name
 from dobonomodo.model.value import Expected, Filled, Flag, Id, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue
@@ -94,6 +95,10 @@ class DataSource(Entity):
             yield from (secrets := tuple(find_secrets(options, "options")))
             if not secrets and places.text("type") == "database":
                 yield from _check_address(options)
+            elif not secrets and options.text("path_prefix") is not None:
+                yield from check_folder(options.passage("path_prefix"), "path_prefix")
+            if options.text("schema") is not None:
+                yield from check_table_name(options.passage("schema"), "schema")
         reference = places.text("credential_ref")
         if reference is not None and not _CREDENTIAL_REFERENCE.fullmatch(reference):
             yield InvalidValue(

@@ -448,6 +448,10 @@ class _Composer:
         parsed = self._parsed[start - self._base : end - self._base]
         if parsed != self._text[start:end]:
             text = decode_scalar(self._text, start, end, style=style, value=text)[0]
+        if "\0" in text:
+            # Written as an escape. No file, no database and no argument of a program can have it in a name.
+            fault = "the character U+0000 is not allowed in a definition"
+            self.problems.append(YamlSyntax(fault=fault, span=self._span(event)))
         value: Scalar = text
         if event.implicit[0]:
             try:

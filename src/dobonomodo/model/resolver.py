@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
-from dobonomodo.model.template import check_relative_path, check_template
+from dobonomodo.model.template import check_relative_path, check_table_name, check_template
 from dobonomodo.model.value import Filled, Flag, Id, Text
 from dobonomodo.problems import Problem
 
@@ -48,6 +48,7 @@ class TableStrategy(Entity):
         for key in ("table", "schema"):
             if places.text(key) is not None:
                 yield from check_template(places.passage(key))
+                yield from check_table_name(places.passage(key), key)
 
 
 class Rule(Entity):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from dobonomodo.problems.definition import UnknownToken, UnsafePath
+from dobonomodo.problems.definition import InvalidValue, UnknownToken, UnsafePath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,7 +16,8 @@ TOKENS = ("table_name", "dataset_id", "dataset_version", "identifier", "YYYY", "
 
 _TOKEN = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
 _LOOSE_BRACES = re.compile(r"\{\{|\}\}")
-_ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*://")
+_ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*:/")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
 def render_template(template: str, value_by_token: Mapping[str, str]) -> str:
@@ -43,5 +44,26 @@ def check_template(passage: Passage) -> Iterator[Problem]:
 def check_relative_path(passage: Passage) -> Iterator[Problem]:
     """A path that stays below where it starts."""
     path = passage.value
-    if _ABSOLUTE.match(path) or ".." in re.split(r"[/\\]", path):
+    if _ABSOLUTE.match(path) or ".." in re.split(r"[/\\]", path) or not path.isprintable():
         yield UnsafePath(path=path, span=passage.span(0, len(path)))
+
+
+def check_table_name(passage: Passage, key: str) -> Iterator[Problem]:
+    """A name that a database can have, and that can be shown."""
+    if not passage.value.isprintable():
+        span = passage.span(0, len(passage.value))
+        yield InvalidValue(key=key, expected="a name without control characters", found=_UNPRINTABLE, span=span)
+
+
+def check_folder(passage: Passage, key: str) -> Iterator[Problem]:
+    """A folder of the file system, wherever it is; an address such as `s3a://bucket` would be taken for a relative path."""
+    span, advice = passage.span(0, len(passage.value)), "mount the store, or copy what is in it"
+    if _ADDRESS.match(passage.value):
+        yield InvalidValue(
+            key=key, expected="a folder of the file system", found="an address", advice=advice, span=span
+        )
+    elif not passage.value.isprintable():
+        yield InvalidValue(key=key, expected="a path without control characters", found=_UNPRINTABLE, span=span)
+
+
+_UNPRINTABLE = "text with some"

@@ -8,6 +8,7 @@ from pydantic import Field
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.secret import find_secrets
+from dobonomodo.model.template import check_folder
 from dobonomodo.model.value import Filled, Id, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue, UnknownReference
@@ -45,6 +46,13 @@ class SparkSettings(Entity):
             yield from find_secrets(conf, "conf", references=True, advice=_REFERENCE)
 
 
+def _check_places(places: Places, key: str) -> Iterable[Problem]:
+    secrets = tuple(find_secrets(places, key, advice=_STORE_PASSWORD))
+    yield from secrets
+    if not secrets and places.text("sandbox") is not None:
+        yield from check_folder(places.passage("sandbox"), "sandbox")
+
+
 class Environment(Entity):
     """What is different in one installation; what is left out is as in the workspace."""
 
@@ -57,8 +65,8 @@ class Environment(Entity):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """No secrets; those of Spark's settings are found there."""
-        return find_secrets(places.without("spark"), "environment", advice=_STORE_PASSWORD)
+        """No secrets, and a sandbox in the file system; Spark's settings are checked apart."""
+        yield from _check_places(places.without("spark"), "environment")
 
 
 class Workspace(Entity):
@@ -79,9 +87,8 @@ class Workspace(Entity):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """No secrets; those of environments and of Spark's settings are found there."""
-        own = places.without("spark").without("environments")
-        return find_secrets(own, "workspace", advice=_STORE_PASSWORD)
+        """No secrets, and a sandbox in the file system; environments and Spark's settings are checked apart."""
+        yield from _check_places(places.without("spark").without("environments"), "workspace")
 
     def in_environment(self, name: str | None) -> Loaded["Workspace"]:
         """The workspace as it is in one of its environments; unchanged for None."""

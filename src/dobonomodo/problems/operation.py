@@ -308,6 +308,7 @@ class DestinationReason(StrEnum):
     NO_FILES = "no files"
     NO_DATABASE = "no database"
     UNSAFE = "unsafe"
+    LINK = "link"
     WRITTEN_TWICE = "written twice"
 
 
@@ -346,7 +347,9 @@ class InvalidDestination(Problem):
             case DestinationReason.NO_DATABASE:
                 return f"`schema` has no meaning for the files of `{self.name}`"
             case DestinationReason.UNSAFE:
-                return f"`{self.name}` would leave the folder it belongs to"
+                return f"`{self.name}` is not the name of something below the folder it belongs to"
+            case DestinationReason.LINK:
+                return f"a symbolic link leads from `{self.name}` out of the folder it belongs to"
             case DestinationReason.WRITTEN_TWICE:
                 return f"operation {self.first_seq} already writes to `{self.name}`, and this one would replace it"
             case _:
@@ -361,7 +364,9 @@ class InvalidDestination(Problem):
             case DestinationReason.NO_FILES:
                 return "there is `parquet` and `csv`"
             case DestinationReason.UNSAFE:
-                return "write a path below the workspace, without `..`"
+                return "write a relative path without `.`, `..`, an address such as `s3a://` or control characters"
+            case DestinationReason.LINK:
+                return "delete the link, or make a datasource whose `path_prefix` is where it leads"
             case DestinationReason.DISABLED:
                 return "set its `status` to active"
             case DestinationReason.NO_DATABASE:

@@ -41,6 +41,19 @@ class PinnedFile:
         return cls(str(document["path"]), int(document["size"]), int(document["modified"]))
 
 
+def leads_out(folder: Path, path: Path) -> bool:
+    """Whether a path ends up outside of a folder, by symbolic links or otherwise; what does not exist yet is taken as it is."""
+    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def leaves_datasource(prefix: Path, path: Path) -> bool:
+    """Whether what is read is not below the folder of its datasource, nor where the outputs that are that folder keep theirs."""
+    from dobonomodo.storage.folder import HIDDEN
+
+    real = Path(os.path.realpath(prefix))
+    return leads_out(real, path) and leads_out(real.parent / HIDDEN / real.name, path)
+
+
 def pin_files(path: Path) -> tuple[PinnedFile, ...]:
     """The files at a path: the file itself, or every file below a folder that is not hidden."""
     return tuple(PinnedFile.of(each) for each in list_files(path))

@@ -21,7 +21,7 @@ from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.database import Belongs, Database, extract_table
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
-from dobonomodo.storage.files import PinnedFile, find_changes, list_beside, list_files, pin_files
+from dobonomodo.storage.files import PinnedFile, find_changes, leaves_datasource, list_beside, list_files, pin_files
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.parquet import check_parquet, count_rows, read_parquet
 from dobonomodo.storage.rows import StoredRows
@@ -108,8 +108,12 @@ class Inputs:
                 table=location.table or location.path,
                 schema=location.schema or options.schema_name,
             )
-        path = self._root / options.path_prefix / (location.path or location.table or "")
-        pinned = PinnedLocation(source.type, name, location.period, self._list(use, path), listed=str(path))
+        prefix = self._root / options.path_prefix
+        path = prefix / (location.path or location.table or "")
+        files = self._list(use, path)
+        if outside := next((file.path for file in files if leaves_datasource(prefix, Path(file.path))), None):
+            raise loading_failed(use, f"a symbolic link leads out of datasource `{source.id}`, to `{outside}`")
+        pinned = PinnedLocation(source.type, name, location.period, files, listed=str(path))
         if isinstance(options, CsvOptions):
             return replace(pinned, delimiter=options.delimiter, has_header=options.has_header)
         return pinned

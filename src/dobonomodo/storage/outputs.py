@@ -19,6 +19,7 @@ from dobonomodo.storage.csv import write_csv
 from dobonomodo.storage.database import TableTarget, kept_name
 from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.files import leads_out
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.parquet import count_rows, read_parquet
@@ -90,7 +91,8 @@ class Outputs:
             if isinstance(self._sandbox, Path):
                 folder = self._sandbox / (destination.datasource_id or "files") / table
                 kind = "csv" if kind == "csv" else "parquet"
-                return Place(self._folder_target(folder, kind, seq, columns), kind, delimiter, has_header)
+                made = self._folder_target(folder, self._sandbox, kind, seq, columns)
+                return Place(made, kind, delimiter, has_header)
             source, kind, schema = self._sandbox, self._sandbox.type, None
         if kind == "database" and source is not None:
             database = open_database(source, root=self._root)
@@ -99,11 +101,16 @@ class Outputs:
             )
             return Place(target, kind, datasource_id=source.id)
         prefix = prefix_of(source, self._root) if source is not None else self._root
-        return Place(self._folder_target(prefix / table, kind, seq, columns), kind, delimiter, has_header)
+        made = self._folder_target(prefix / table, prefix, kind, seq, columns)
+        return Place(made, kind, delimiter, has_header)
 
-    def _folder_target(self, folder: Path, kind: str, seq: int, columns: Mapping[str, Type]) -> FolderTarget:
+    def _folder_target(
+        self, folder: Path, within: Path, kind: str, seq: int, columns: Mapping[str, Type]
+    ) -> FolderTarget:
         # Links between files are relative, and would lead elsewhere from behind a link.
         path = Path(os.path.realpath(folder))
+        if leads_out(within, path) or path == Path(os.path.realpath(within)):
+            raise writing_failed(str(folder), f"it leads out of the folder it belongs to, to `{path}`")
         return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns), self.fence)
 
     def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:

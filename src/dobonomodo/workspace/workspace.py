@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.formula.types import TEXT
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
+from dobonomodo.model.datasource import DatabaseOptions
 from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
@@ -24,12 +25,14 @@ from dobonomodo.plan.dataset import column_types
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.plan.resolution import check_resolver
-from dobonomodo.problems import Problem, Rejected, RunFailed, Source, in_order
-from dobonomodo.problems.definition import PeriodNotFound, UnknownReference
+from dobonomodo.problems import OperationRef, Problem, Rejected, RunFailed, Source, in_order
+from dobonomodo.problems.definition import PeriodNotFound, UnknownReference, UnsafePath
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import (
     DatasetMissing,
+    DestinationReason,
     InputDatasetNotFound,
+    InvalidDestination,
     PeriodNotRunnable,
     ProjectNotRunnable,
     ResolverNotFound,
@@ -580,13 +583,39 @@ class Workspace:
             schedule=self._schedule_of(period) if period is not None else None,
             period=period,
         )
-        return plan_project(
+        planned = plan_project(
             project,
             datasets=datasets,
             resolution=resolution,
             datasources=own.datasources,
             uncertain_from=uncertain_from,
         )
+        links = tuple(self._find_links(planned.plan, own)) if planned.plan is not None else ()
+        return Planned(None, (*planned.problems, *links)) if links else planned
+
+    def _find_links(self, plan: Plan, own: Definitions) -> Iterator[Problem]:
+        """Where a symbolic link leads out of a datasource, as far as there are links now; a run looks again."""
+        from dobonomodo.storage.files import leads_out, leaves_datasource
+
+        prefixes = {
+            name: self.root / source.options.path_prefix
+            for name, source in own.datasources.items()
+            if not isinstance(source.options, DatabaseOptions)
+        }
+        for use in plan.uses:
+            for location in use.locations:
+                prefix, path = prefixes.get(location.datasource_id), location.path
+                if prefix is not None and path is not None and leaves_datasource(prefix, prefix / path):
+                    yield UnsafePath(path=str(location), operation=use.operation)
+        for step in plan.steps:
+            destination = step.lowered.write.destination if step.lowered.write is not None else None
+            if destination is None or destination.kind == "database":
+                continue
+            folder = prefixes.get(destination.datasource_id or "", self.root)
+            if leads_out(folder, folder / destination.table):
+                span = step.spec.places.span("arguments", "destination")
+                name, operation = str(destination), OperationRef(step.spec.seq, step.spec.name)
+                yield InvalidDestination(reason=DestinationReason.LINK, name=name, span=span, operation=operation)
 
     def _awaited(self, plan: Plan, *, period: str | None = None, draft: bool = False) -> tuple[Problem, ...]:
         """What a plan reads before a run has registered it; results of drafts are seen by drafts only."""

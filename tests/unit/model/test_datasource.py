@@ -66,3 +66,24 @@ def test_what_is_no_reference(reference: str) -> None:
     (problem,) = load(text)[1]
     assert problem.code == "INVALID_VALUE"
     assert "hunter2" not in problem.message()
+
+
+@pytest.mark.parametrize(
+    "prefix", ["s3a://bucket/data", "S3://b", "hdfs://h/x", "file:///x", "s3a:/b", "abfss://c@a/x"]
+)
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_an_address_is_no_folder(kind: str, prefix: str) -> None:
+    assert found(datasource(kind, f"{{path_prefix: '{prefix}'}}")) == [("INVALID_VALUE", prefix)]
+
+
+@pytest.mark.parametrize("prefix", ["data", "../lake", "/mnt/lake", "a b/ä", "a:b", "C=1/x"])
+def test_a_folder_may_be_anywhere(prefix: str) -> None:
+    sound(datasource("parquet", f"{{path_prefix: '{prefix}'}}"))
+
+
+def test_control_characters_are_in_no_name() -> None:
+    for text in (
+        datasource("parquet", '{path_prefix: "a\\eb"}'),
+        datasource("database", '{url: "postgresql://h/d", schema: "a\\u202eb"}'),
+    ):
+        assert [problem.code for problem in load(text)[1]] == ["INVALID_VALUE"]

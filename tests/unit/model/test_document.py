@@ -185,6 +185,15 @@ def test_there_is_no_passage_where_there_is_no_text() -> None:
             places.passage(*path)
 
 
+@pytest.mark.parametrize(
+    "text", ['a: "b\\0c"', 'a: "\\x00"', '"a\\u0000": 1', '{"a": "\\u0000"}', 'a: ["b", {c: "\\U00000000"}]']
+)
+def test_nul_is_refused_wherever_it_stands(text: str) -> None:
+    documents, problems = load(text)
+    assert [problem.code for problem in problems] == ["YAML_SYNTAX"]
+    assert not any(document.sound for document in documents)
+
+
 def test_secrets_are_masked_in_what_is_shown_and_kept_in_the_data() -> None:
     (document,), problems = load("options:\n  password: hunter2\n  password: x\n  url: db://me:hunter3@host/d\n")
     assert document.data["options"]["password"] == "hunter2"

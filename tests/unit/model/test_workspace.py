@@ -1,5 +1,7 @@
 """The workspace and its environments."""
 
+import pytest
+
 from dobonomodo.model import SparkSettings, Workspace
 from dobonomodo.problems.definition import UnknownReference
 from tests.unit.model.loading import found, sound
@@ -44,3 +46,8 @@ def test_spark_is_reached_in_one_way() -> None:
 def test_references_of_environments_are_checked() -> None:
     text = "workspace: {default_resolver: a, environments: {prod: {default_resolver: b}}}"
     assert found(text) == [("UNKNOWN_REFERENCE", "a"), ("UNKNOWN_REFERENCE", "b")]
+
+
+@pytest.mark.parametrize("text", ["{sandbox: 's3a://b/x'}", "{environments: {prod: {sandbox: 's3a://b/x'}}}"])
+def test_the_sandbox_is_a_folder_or_a_datasource(text: str) -> None:
+    assert found(f"workspace: {text}") == [("INVALID_VALUE", "s3a://b/x")]

@@ -154,8 +154,10 @@ class Output(Operation):
                 return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
         elif kind not in ("parquet", "csv"):
             return refuse(DestinationReason.NO_FILES, name=kind)
-        if kind != "database" and any(check_relative_path(Passage.alone(name))):
+        if not _is_safe(name, is_path=kind != "database"):
             return refuse(DestinationReason.UNSAFE, name=name)
+        if spec.schema_name is not None and not spec.schema_name.isprintable():
+            return refuse(DestinationReason.UNSAFE, name=spec.schema_name)
         destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
         place = (spec.datasource_id, spec.schema_name, name if kind == "database" else normpath(name))
         first = ctx.destinations.setdefault(place, ctx.spec.seq)
@@ -166,3 +168,11 @@ class Output(Operation):
                 )
             )
         return destination
+
+
+def _is_safe(name: str, *, is_path: bool) -> bool:
+    """Whether a destination is below the folder that it belongs to, and is not that folder. Drafts make folders of tables too."""
+    parts = name.split("/")
+    if not name.isprintable() or "." in parts or ".." in parts:
+        return False
+    return not is_path or not any(check_relative_path(Passage.alone(name)))
