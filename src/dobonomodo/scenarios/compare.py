@@ -9,7 +9,7 @@ from dobonomodo.formula import Type
 from dobonomodo.plan.system import is_system
 from dobonomodo.problems.problem import did_you_mean
 from dobonomodo.scenarios.scenario import ExpectedOutput
-from dobonomodo.scenarios.values import ANYTHING, WrongValueError, read_value, show_value
+from dobonomodo.scenarios.values import ANYTHING, WrongValueError, read_values, show_value
 
 Row = Mapping[str, Any]
 SHOWN_AT_MOST = 20
@@ -29,7 +29,7 @@ def compare_output(expected: ExpectedOutput, actual: Sequence[Row], columns: Map
         hint = did_you_mean(unknown[0], tuple(columns))
         return [f"the output has no column `{unknown[0]}`; {hint}"]
     try:
-        wanted = [{name: _read(value, columns[name]) for name, value in row.items()} for row in expected.rows]
+        wanted = _read_rows(expected.rows, columns)
     except WrongValueError as fault:
         return [str(fault)]
     if expected.match == "exact":
@@ -38,8 +38,17 @@ def compare_output(expected: ExpectedOutput, actual: Sequence[Row], columns: Map
     return [f"missing  {_show(row)}" for row in wanted if not any(_matches(row, each) for each in actual)]
 
 
-def _read(value: Any, kind: Type) -> Any:
-    return value if value == ANYTHING else read_value(value, kind)
+def _read_rows(rows: Sequence[Row], columns: Mapping[str, Type]) -> list[dict[str, Any]]:
+    read = [dict(row) for row in rows]
+    for name, kind in columns.items():
+        chosen = [row for row in read if name in row and not _is_anything(row[name])]
+        for row, value in zip(chosen, read_values([row[name] for row in chosen], kind), strict=True):
+            row[name] = value
+    return read
+
+
+def _is_anything(value: Any) -> bool:
+    return isinstance(value, str) and value == ANYTHING
 
 
 def _matches(expected: Row, actual: Row) -> bool:
@@ -47,7 +56,7 @@ def _matches(expected: Row, actual: Row) -> bool:
 
 
 def _equal(expected: Any, actual: Any) -> bool:
-    if expected == ANYTHING and isinstance(expected, str):
+    if _is_anything(expected):
         return actual is not None
     return bool(expected == actual) and (expected is None) == (actual is None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,34 +11,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.engine import Outcome, SparkEngine
-from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
+from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import RunFacts, Type
-from dobonomodo.formula.types import DATE, INTEGER, TEXT
+from dobonomodo.formula.types import unify
 from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
-from dobonomodo.plan.dataset import column_types
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
 from dobonomodo.plan.resolution import Resolved
-from dobonomodo.plan.system import ALWAYS, PERIOD, PERIOD_FROM, PERIOD_TO, SYNONYMS, is_system
 from dobonomodo.problems import Problem, Rejected, RunFailed, in_order
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.operation import PeriodNotRunnable, ResolverNotFound
 from dobonomodo.problems.problem import did_you_mean
-from dobonomodo.problems.run import AppendDataLoad, DataLoad
 from dobonomodo.scenarios.compare import compare_output
-from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioPeriod, ScenarioRun
-from dobonomodo.scenarios.values import WrongValueError, make_frame, read_value, take_rows
+from dobonomodo.scenarios.rows import Given, InlineRows, Reading, RowsOfFile, WrittenRows
+from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset, ScenarioPeriod, ScenarioRun
+from dobonomodo.scenarios.values import take_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 """The clock of a scenario that does not say one."""
-
-STORED = {**ALWAYS, PERIOD: TEXT, PERIOD_FROM: DATE, PERIOD_TO: DATE, "valid_from": DATE, "valid_to": DATE}
-STORED |= {synonym: STORED[name] for synonym, name in SYNONYMS.items()}
-"""System columns that rows of a scenario may carry."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,12 +64,13 @@ def run_scenario(
 ) -> Result:
     """Execute a scenario and everything that follows in it."""
     started = time.monotonic()
-    stage = _Stage(scenario, spark, definitions, folder)
     differences: list[str] = []
     runs: list[ScenarioRun] = [scenario, *scenario.then]
-    for number, run in enumerate(runs):
-        head = f"run {number + 1}: " if len(runs) > 1 else ""
-        differences += [f"{head}{line}" for line in stage.run(run, number)]
+    with tempfile.TemporaryDirectory(prefix="dobo-scenario-") as scratch:
+        stage = _Stage(scenario, spark, definitions, folder, Path(scratch))
+        for number, run in enumerate(runs):
+            head = f"run {number + 1}: " if len(runs) > 1 else ""
+            differences += [f"{head}{line}" for line in stage.run(run, number)]
     seconds = time.monotonic() - started
     return Result(scenario.name, file, tuple(differences), seconds, stage.written)
 
@@ -82,11 +78,13 @@ def run_scenario(
 class _Stage:
     """What a scenario has set up: datasets with their rows, and what its runs have written so far."""
 
-    def __init__(self, scenario: Scenario, spark: SparkSession, definitions: Definitions, folder: Path) -> None:
+    def __init__(
+        self, scenario: Scenario, spark: SparkSession, definitions: Definitions, folder: Path, scratch: Path
+    ) -> None:
         self.scenario, self.spark, self.definitions, self.folder = scenario, spark, definitions, folder
+        self.scratch = scratch
         self.written: dict[str, list[dict[str, Any]]] = {}
-        self.stored: dict[str, dict[str, list[dict[str, Any]]]] = {}
-        """The rows of every destination, by the period whose run wrote them (C-65)."""
+        self.stored: dict[str, _Destination] = {}
         self.datasets = _ScenarioDatasets()
         for position, given in enumerate(scenario.datasets):
             places = scenario.places.at("datasets", position)
@@ -108,25 +106,15 @@ class _Stage:
                     )
             else:
                 dataset = _load(Dataset, scenario.places.at("datasets", position, "dataset"))
-            rows = self._file_rows(given.file) if given.file else given.rows
-            types = {**column_types(dataset.main_table.columns), **STORED}
-            read = [_read_row(row, types, places, number) for number, row in enumerate(rows)]
-            self.datasets.add(
-                KnownDataset(dataset, given.version, has_period=any(PERIOD in row for row in read)),
-                read,
-                found=given.resolver,
-            )
+            rows = self._given(given, places)
+            known = KnownDataset(dataset, given.version, has_period=rows.has_period)
+            self.datasets.add(known, rows, found=given.resolver)
 
-    def _file_rows(self, name: str) -> list[dict[str, Any]]:
-        import csv
-
-        path = (self.folder / name).resolve()
-        if path.suffix == ".csv":
-            with path.open(newline="", encoding="utf-8") as lines:
-                return [{key: value or None for key, value in row.items()} for row in csv.DictReader(lines)]
-        import pyarrow.parquet
-
-        return list(pyarrow.parquet.read_table(path).to_pylist())
+    def _given(self, given: ScenarioDataset, places: Places | None) -> Given:
+        if given.file:
+            return RowsOfFile(self.folder, given.file)
+        listed = places.at("rows") if places is not None else None
+        return InlineRows(given.rows, listed or Places.of_data(list(given.rows)))
 
     # --- one run
 
@@ -150,7 +138,7 @@ class _Stage:
             project = self._project(run)
             for period in periods:
                 _require_runnable(period, run)
-            for period in sorted(periods, key=lambda each: each.start_date):
+            for at, period in enumerate(sorted(periods, key=lambda each: each.start_date)):
                 planned = self._plan(project, period, run)
                 warnings = planned[1]
                 writer = _Capture(self.datasets, outputs, registered, period, self.stored)
@@ -160,13 +148,10 @@ class _Stage:
                     period.start_date,
                     period.end_date,
                 )
-                outcome = SparkEngine(self.spark).run(
-                    planned[0],
-                    facts,
-                    reader=self.datasets.reader(self.spark),
-                    writer=writer,
-                    as_of=run.as_of or self.scenario.as_of,
-                )
+                as_of = run.as_of or self.scenario.as_of
+                reading = Reading(self.spark, facts, as_of, self.scratch / f"{number}-{at}")
+                reader = _RowReader(self.datasets, reading)
+                outcome = SparkEngine(self.spark).run(planned[0], facts, reader=reader, writer=writer, as_of=as_of)
         except Rejected as rejected:
             yield from _compare_problems(expect, rejected.problems, rejected=True)
             return
@@ -231,26 +216,6 @@ def _load(kind: Any, places: Places | None) -> Any:
     return loaded.value
 
 
-def _read_row(row: Mapping[str, Any], types: Mapping[str, Type], places: Places | None, number: int) -> dict[str, Any]:
-    folded = {name.casefold(): name for name in types}
-    read: dict[str, Any] = {}
-    for name, value in row.items():
-        stored = folded.get(name.casefold())
-        span = places.span("rows", number, name) if places is not None else None
-        if stored is None:
-            hint = did_you_mean(name, tuple(name for name in types if not is_system(name)))
-            raise Rejected(
-                [InvalidValue(key=name, expected=f"a column of the dataset ({hint})", found=f"`{name}`", span=span)]
-            )
-        try:
-            read[stored] = read_value(value, types[stored])
-        except WrongValueError as fault:
-            raise Rejected(
-                [InvalidValue(key=name, expected=str(types[stored]), found=str(fault), span=span)]
-            ) from fault
-    return read
-
-
 class _AnyDatasources(dict[str, DataSource]):
     """Every datasource that a project names, as files."""
 
@@ -264,10 +229,10 @@ class _ScenarioDatasets:
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int], KnownDataset] = {}
-        self._rows: dict[tuple[str, int], list[dict[str, Any]]] = {}
+        self._rows: dict[tuple[str, int], Given] = {}
         self._unresolved: set[str] = set()
 
-    def add(self, known: KnownDataset, rows: list[dict[str, Any]], *, found: bool = True) -> None:
+    def add(self, known: KnownDataset, rows: Given, *, found: bool = True) -> None:
         """Make a version known."""
         key = (known.dataset.id, known.version)
         self._known[key], self._rows[key] = known, rows
@@ -292,9 +257,9 @@ class _ScenarioDatasets:
         ]
         return self._known[dataset_id, active[-1]] if active else None
 
-    def rows(self, dataset_id: str, version: int) -> list[dict[str, Any]]:
+    def rows(self, dataset_id: str, version: int) -> Given:
         """The stored rows of a version."""
-        return self._rows.get((dataset_id, version), [])
+        return self._rows[dataset_id, version]
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
         """A scenario's rows are where they are."""
@@ -303,40 +268,38 @@ class _ScenarioDatasets:
             return Resolved(None, problems=(ResolverNotFound(dataset_id=dataset.id),))
         return Resolved(None)
 
-    def reader(self, spark: SparkSession) -> _RowReader:
-        """Reads the rows as frames."""
-        return _RowReader(self, spark)
-
 
 class _RowReader:
-    def __init__(self, datasets: _ScenarioDatasets, spark: SparkSession) -> None:
-        self._datasets, self._spark = datasets, spark
+    def __init__(self, datasets: _ScenarioDatasets, reading: Reading) -> None:
+        self._datasets, self._reading = datasets, reading
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         """The rows of a table; a lookup table of a dataset takes those of the dataset with its name."""
-        dataset_id, version = use.dataset_id, use.version
-        rows = self._datasets.rows(dataset_id, version)
+        rows = self._datasets.rows(use.dataset_id, use.version)
         if use.role == "lookup" and (known := self._datasets.find(use.table)) is not None:
             rows = self._datasets.rows(use.table, known.version)
-        present = {name for row in rows for name in row}
-        needed = {PERIOD} if use.temporal_mode == "period" and not rows else set()
-        needed |= {PERIOD_FROM, PERIOD_TO} if use.temporal_mode == "bitemporal" and not rows else set()
-        stored = {name: kind for name, kind in STORED.items() if name in present | needed}
-        columns: dict[str, Type] = {**stored, **use.columns, ROW_NUMBER: INTEGER}
-        numbered = [{**row, ROW_NUMBER: number} for number, row in enumerate(rows)]
-        missing = [
-            name for name in use.columns if name not in use.nullable and any(row.get(name) is None for row in rows)
-        ]
-        if missing:
-            kind = AppendDataLoad if use.role == "append" else DataLoad
-            raise RunFailed(
-                kind(
-                    dataset_id=dataset_id,
-                    detail=f"column `{missing[0]}` has no value in some rows, and is not nullable",
-                    operation=use.operation,
-                )
-            )
-        return [StoredRows(make_frame(self._spark, columns, numbered))]
+        return [rows.read(use, self._reading)]
+
+
+@dataclass(slots=True, eq=False)
+class _Destination:
+    """What runs have written to one place."""
+
+    columns: dict[str, Type] = field(default_factory=dict)
+    """Of all periods together; rows of a period that lacks one have NULL there (C-86)."""
+    rows_by_period: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    """By the period whose run wrote them (C-65)."""
+
+    def put(self, period: str, columns: Mapping[str, Type], rows: list[dict[str, Any]], *, add: bool) -> None:
+        """Replace the rows of a period, or add to them."""
+        before = self.rows_by_period.get(period, []) if add else []
+        self.rows_by_period[period] = [*before, *rows]
+        for name, kind in columns.items():
+            self.columns[name] = unify((self.columns.get(name, kind), kind)) or kind
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all periods, each with every column."""
+        return [{name: row.get(name) for name in self.columns} for rows in self.rows_by_period.values() for row in rows]
 
 
 @dataclass(slots=True, eq=False)
@@ -354,7 +317,7 @@ class _Capture:
         outputs: dict[str, _Captured],
         registered: dict[str, KnownDataset],
         period: ScenarioPeriod,
-        stored: dict[str, dict[str, list[dict[str, Any]]]],
+        stored: dict[str, _Destination],
     ) -> None:
         self._datasets, self._outputs, self._registered, self._period = datasets, outputs, registered, period
         self._stored = stored
@@ -371,21 +334,19 @@ class _Capture:
         return self._keep(write, columns, taken)
 
     def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> Mapping[str, Any]:
-        name = write.destination.name
-        periods = self._stored.setdefault(str(write.destination), {})
-        kept = periods.get(self._period.identifier, []) if write.mode == "append" else []
-        periods[self._period.identifier] = [*kept, *rows]
-        rows = [row for each in periods.values() for row in each]
-        self._outputs[name] = _Captured(dict(columns), rows)
+        place = self._stored.setdefault(str(write.destination), _Destination())
+        place.put(self._period.identifier, columns, rows, add=write.mode == "append")
+        written = {name: place.columns[name] for name in columns}
+        self._outputs[write.destination.name] = _Captured(written, place.rows())
         if write.register_as:
-            self._register(write.register_as, columns, rows)
+            self._register(write.register_as, place)
         return {}
 
-    def _register(self, name: str, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> None:
-        dataset = registered_dataset(name, columns)
+    def _register(self, name: str, place: _Destination) -> None:
+        dataset = registered_dataset(name, place.columns)
         version = max(self._datasets.versions(name), default=0) + 1
-        known = KnownDataset(dataset, version, registered={"columns": list(columns)})
-        self._datasets.add(known, rows)
+        known = KnownDataset(dataset, version, registered={"columns": list(place.columns)})
+        self._datasets.add(known, WrittenRows(place.rows(), place.columns))
         self._registered[name] = known
 
 

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 from dobonomodo.model import Definitions, Document, load_documents
 from dobonomodo.problems import Problem, Rejected, Source
 from dobonomodo.problems.render import printable, printable_lines
+from dobonomodo.problems.workspace import UnreadableFile
 from dobonomodo.scenarios.run import Result, load_scenario, run_scenario
 
 if TYPE_CHECKING:
@@ -43,7 +44,15 @@ def find_scenarios(paths: Iterable[Path], *, root: Path) -> tuple[list[Found], l
                 if file.resolve().is_relative_to(root.resolve())
                 else str(file)
             )
-            documents, faults = load_documents(Source(name, file.read_text(encoding="utf-8")))
+            try:
+                source = Source(name, file.read_text(encoding="utf-8"))
+            except UnicodeDecodeError as fault:
+                problems.append(UnreadableFile(path=name, reason=f"byte {fault.start} is not UTF-8"))
+                continue
+            except OSError as fault:
+                problems.append(UnreadableFile(path=name, reason=fault.strerror or str(fault)))
+                continue
+            documents, faults = load_documents(source)
             problems += faults
             for document in documents:
                 title = document.places.text("scenario", "name")

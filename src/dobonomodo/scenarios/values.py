@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import Type, parse_moment
+from dobonomodo.formula import Type
 from dobonomodo.formula.sql import literal, quote_name
-from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.formula.types import TEXT, TIMESTAMP
+from dobonomodo.storage.values import explain_wrong, parse_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,37 +23,40 @@ class WrongValueError(Exception):
     """A value that its column cannot have."""
 
 
-def read_value(value: Any, kind: Type) -> Any:
-    """A value of a scenario in the type of its column."""
-    if value is None:
-        return None
-    try:
-        if isinstance(kind, DecimalType):
-            return Decimal(str(value)) if not isinstance(value, bool) else _refuse(value, kind)
-        if kind == INTEGER:
-            return value if isinstance(value, int) and not isinstance(value, bool) else int(str(value))
-        if kind == BOOLEAN:
-            return value if isinstance(value, bool) else _refuse(value, kind)
-        if kind in (DATE, TIMESTAMP):
-            return _read_moment(value, kind)
-        return value if isinstance(value, str) else _refuse(value, kind)
-    except (ValueError, InvalidOperation) as fault:
-        raise WrongValueError(f"`{value}` is not {kind}") from fault
+def write_text(value: Any) -> str | None:
+    """A value of YAML as a file would have it."""
+    match value:
+        case None | str():
+            return value
+        case bool():
+            return str(value).lower()
+        case date():
+            return value.isoformat()
+        case _:
+            return str(value)
 
 
-def _read_moment(value: Any, kind: Type) -> Any:
-    found = parse_moment(str(value))
-    if kind == DATE and type(found) is date:
-        return found
-    if kind == TIMESTAMP and isinstance(found, date):
-        return found if isinstance(found, datetime) else datetime(found.year, found.month, found.day, tzinfo=UTC)
-    return _refuse(value, kind)
+def is_plain(value: Any) -> bool:
+    """Whether a value can be in a text column: a text, or none."""
+    return value is None or isinstance(value, str)
 
 
-def _refuse(value: Any, kind: Type) -> Any:
-    raise WrongValueError(
-        f"`{value}` is not {kind}; put text in quotes" if kind == TEXT else f"`{value}` is not {kind}"
-    )
+def read_values(values: Sequence[Any], kind: Type) -> list[Any]:
+    """Values of a scenario in the type of their column, by the conversion that stored rows pass through."""
+    import pyarrow as pa
+
+    if kind == TEXT:
+        for value in values:
+            if not is_plain(value):
+                raise WrongValueError(f"`{write_text(value)}` is not a text; put it in quotes")
+        return list(values)
+    texts = [write_text(value) for value in values]
+    parsed = parse_values(pa.array(texts, pa.string()), kind)
+    if parsed.wrong:
+        text = texts[parsed.wrong[0]] or ""
+        raise WrongValueError(f"`{text}` {explain_wrong(text, kind)}")
+    found: list[Any] = parsed.values.to_pylist()
+    return found
 
 
 def make_frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[Mapping[str, Any]]) -> DataFrame:

@@ -26,7 +26,7 @@ from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
-from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
 from dobonomodo.storage.values import parse_values
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def extract_csv(
         if (wrong := diagnose_content(source, delimiter=delimiter)) is not None:
             raise _misread(source, use, wrong)
         names = _read_header(source, use, delimiter=delimiter) if has_header else list(columns or use.columns)
-        file = _CsvFile(source, use, {name: _type_of(name, use) for name in names}, delimiter, has_header)
+        file = _CsvFile(source, use, {name: stored_type(name, use) for name in names}, delimiter, has_header)
         unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
             extracted, block = None, BLOCK
@@ -271,7 +271,7 @@ def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
     if not names:
         raise loading_failed(use, f"`{source}` is empty; its first line should name the columns")
     # All values are text until they are parsed, so only names can differ here.
-    stored = [(name, _type_of(name, use).sql.lower()) for name in names]
+    stored = [(name, stored_type(name, use).sql.lower()) for name in names]
     differences = find_differences(stored, use)
     if differences:
         wrong = diagnose_separator(_first_line(source), list(use.columns), delimiter=delimiter, named=True)
@@ -288,11 +288,6 @@ def _first_line(source: Path) -> str:
 
 def _misread(source: Path, use: DatasetUse, wrong: WrongFile) -> RunFailed:
     return loading_failed(use, wrong.describe(source), diagnosis=wrong.kind, remedy=wrong.remedy)
-
-
-def _type_of(name: str, use: DatasetUse) -> Type:
-    declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
-    return use.columns[declared] if declared is not None else SYSTEM.get(name.casefold(), TEXT)
 
 
 # --- writing

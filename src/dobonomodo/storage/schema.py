@@ -53,6 +53,12 @@ def find_differences(stored: Iterable[tuple[str, str]], use: DatasetUse) -> tupl
     return (*differences, *extra)
 
 
+def stored_type(name: str, use: DatasetUse) -> Type:
+    """The type in which a stored column is read: as declared, as the system's, else as text."""
+    declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
+    return use.columns[declared] if declared is not None else SYSTEM.get(name.casefold(), TEXT)
+
+
 def fits_stored(stored: str, kind: Type) -> bool:
     """Whether a stored type holds exactly what is declared, or less that can be widened without loss."""
     if stored == kind.sql.lower() or (kind == TIMESTAMP and stored == "timestamp_ntz"):
