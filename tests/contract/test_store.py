@@ -676,6 +676,15 @@ class TestLeases:
         assert failed(lambda: store.renew_lease(old)).problem.code == "LEASE_LOST"
         assert take(store, token="run-2").fence == 2
 
+    def test_those_that_are_held_are_listed(self, store: Store) -> None:
+        assert store.list_leases() == ()
+        released, kept = take(store), take(store, token="run-2", period="2026-02")
+        store.release_lease(released)
+        assert store.list_leases() == (kept,)
+        kept = store.renew_lease(kept)
+        again = take(store, token="run-3")
+        assert store.list_leases() == (again, kept)
+
     def test_who_comes_late_releases_nothing(self, store: Store) -> None:
         old = take(store)
         new = take_over(store, old, token="run-2")

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
+from dobonomodo.cli.clean import clean
 from dobonomodo.cli.console import Exit, Json, Settings, complain, show_json, show_problems
 from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
@@ -51,6 +52,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("resume", resume),
     ("cancel", cancel),
     ("verify", verify),
+    ("clean", clean),
     ("apply", apply),
     ("activate", activate),
     ("deactivate", deactivate),

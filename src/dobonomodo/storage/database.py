@@ -6,10 +6,12 @@ An output goes to a staging table first; one transaction then replaces the rows 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
@@ -24,6 +26,7 @@ from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_fa
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.findings import CheckedBatch, Findings, check_batch
 from dobonomodo.storage.folder import Commit
+from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
 from dobonomodo.storage.values import show_value
 
@@ -34,9 +37,11 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 COMMITS = "dobo_commit"
+"""The table, beside the data, that says what was published."""
 FENCES = "dobo_fence"
 """The highest fencing number of each store, project and period that published into a table."""
-"""The table, beside the data, that says what was published."""
+STAGE = "dobo_stage_"
+"""How the names of staging tables begin."""
 MAX_NAME = 63
 """Bytes of a name; PostgreSQL cuts longer ones without a word."""
 
@@ -348,7 +353,7 @@ class TableTarget:
     def _stage(self) -> str:
         # Each attempt at a run has a table of its own: an earlier one may still be writing, and not know that it lost.
         text = f"{self.table}\0{self.run}\0{self.seq}\0{self.fence.number}"
-        return f"dobo_stage_{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+        return f"{STAGE}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def _written(self) -> dict[str, Type]:
@@ -412,6 +417,9 @@ class TableTarget:
                 connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(stage))
                 fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self.columns.items())
                 connection.execute(sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(stage, fields))
+                # Whose it is, for whoever finds it after the run was killed.
+                owner = json.dumps({"store": self.fence.store, "run": self.run, "fence": self.fence.number})
+                connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(stage, owner))
             schema = _arrow_schema(self.columns)
             with self.database.stream() as cursor:
                 for path in files:
@@ -546,6 +554,37 @@ class TableTarget:
                 self._located(connection).drop_stage(connection)
         except _faults():
             return
+
+    def find_leftovers(self) -> list[Leftover]:
+        """The staging tables of attempts at this run up to this fencing number."""
+        with self._explaining(), self.database.connect() as connection:
+            rows = connection.execute(
+                "SELECT c.relname, obj_description(c.oid, 'pg_class'), pg_total_relation_size(c.oid) FROM pg_class c "
+                "JOIN pg_namespace n ON n.oid = c.relnamespace "
+                "WHERE n.nspname = %s AND c.relkind = 'r' AND starts_with(c.relname, %s)",
+                [schema := self._located(connection).schema, STAGE],
+            ).fetchall()
+        return [
+            Leftover("staging table", f"{schema}.{name}", self.run, size, partial(self._drop, schema, name))
+            for name, owner, size in rows
+            if self._is_own_attempt(owner)
+        ]
+
+    def _is_own_attempt(self, owner: str | None) -> bool:
+        try:
+            found = json.loads(owner or "{}")
+            own = (found.get("store"), found.get("run")) == (self.fence.store, self.run)
+            return own and int(found.get("fence", 0)) <= self.fence.number
+        except (ValueError, TypeError, AttributeError):
+            return False
+
+    def _drop(self, schema: str | None, name: str) -> None:
+        from psycopg import sql
+
+        with self._explaining(), self.database.connect() as connection:
+            # A table that somebody uses is not a leftover.
+            connection.execute("SET LOCAL lock_timeout = '2s'")
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(schema, name)))
 
     def drop_stage(self, connection: psycopg.Connection[Any]) -> None:
         """Remove the staging table of a target that is located."""

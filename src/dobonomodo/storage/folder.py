@@ -21,6 +21,7 @@ from typing import Any
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.leftover import Leftover, find_last_change
 
 HIDDEN = ".dobo-data"
 KEY = "run_period"
@@ -216,6 +217,20 @@ class FolderTarget:
                 found.append(data)
         return sorted(found)
 
+    def find_leftovers(self) -> list[Leftover]:
+        """What attempts up to this fencing number wrote and never published."""
+        with self._explaining():
+            return [
+                Leftover.of_path(version, kind="staged files", run=self.run)
+                for version in _entries(self._store)
+                if self._is_own_attempt(version.name) and not (version / MANIFEST).exists()
+            ]
+
+    def _is_own_attempt(self, name: str) -> bool:
+        output, _, number = name.rpartition("-")
+        mine = self._version_of(None).name
+        return name == mine or (output == mine and number.isdigit() and int(number) <= self.fence.number)
+
     def _current(self) -> Path | None:
         """The folder of the data that readers find now."""
         return self._link.resolve().parent if self._link.is_symlink() else None
@@ -265,12 +280,7 @@ def _is_obsolete(version: Path, *, limit: float) -> bool:
         # Its successor was killed before it could say when it replaced it. Readers have an hour from now on.
         replaced.touch()
         return False
-    return _last_change(version) + 23 * GRACE_SECONDS < limit
-
-
-def _last_change(version: Path) -> float:
-    """When something was last written into a folder; the folder's own time does not tell of folders in it."""
-    return max(path.lstat().st_mtime for path in (version, *version.rglob("*")))
+    return find_last_change(version) + 23 * GRACE_SECONDS < limit
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -22,6 +22,7 @@ from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import leads_out
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
+from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.parquet import count_rows, read_parquet
 
 if TYPE_CHECKING:
@@ -120,6 +121,10 @@ class Outputs:
     def find_commit(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Commit | None:
         """What an output published, if it did."""
         return self.place(seq, write, columns).target.find_commit()
+
+    def find_leftovers(self, seq: int, write: Write, columns: Mapping[str, Type]) -> list[Leftover]:
+        """What attempts at an output left at its destination, unpublished."""
+        return self.place(seq, write, columns).target.find_leftovers()
 
     # --- writing
 

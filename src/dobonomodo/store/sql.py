@@ -322,6 +322,12 @@ class SqlStore(Store):
             return _put_lease(connection, renewed, is_new=False)
 
     @override
+    def list_leases(self) -> tuple[Lease, ...]:
+        held = select(LEASE).where(LEASE.c.token.is_not(None)).order_by(LEASE.c.project, LEASE.c.period)
+        with self._database.reading() as connection:
+            return tuple(Lease(**row) for row in connection.execute(held).mappings())
+
+    @override
     def check_lease(self, lease: Lease) -> None:
         with self._database.reading() as connection:
             _require_lease(connection, lease)

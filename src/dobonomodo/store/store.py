@@ -309,6 +309,10 @@ class Store(Protocol):
         """Show that the holder is alive, if nobody has taken the lease since."""
         ...
 
+    def list_leases(self) -> tuple[Lease, ...]:
+        """The leases that somebody holds, whether alive or not."""
+        ...
+
     def check_lease(self, lease: Lease) -> None:
         """Refuse to go on with a lease that was released or taken by another."""
         ...

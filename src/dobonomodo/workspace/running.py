@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from dobonomodo.runs.snapshot import Restored
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import PinnedFile
+from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from dobonomodo.store import Lease, Store
 
 RUNS = ".dobo/runs"
+OWNER = "store"
+"""The file in the folder of a run that names the store which has its record."""
 SMALL_BYTES = 32 << 20
 """Inputs below this are computed in one piece and written to one file."""
 
@@ -86,6 +90,7 @@ class RunData:
 
     def pin(self) -> Mapping[str, Any]:
         """Find, check and fingerprint the inputs."""
+        self._mark()
         uses = self._planned.plan.uses
         self._pinned = self.inputs.extract(uses, self.inputs.pin(uses))
         return {key: [each.document() for each in locations] for key, locations in self._pinned.items()}
@@ -101,6 +106,7 @@ class RunData:
 
     def prepare(self) -> None:
         """Extract again what is not there any more."""
+        self._mark()
         self._pinned = self.inputs.extract(self._planned.plan.uses, self._pinned)
 
     def find_commit(self, step: Step) -> tuple[int, str] | None:
@@ -149,7 +155,21 @@ class RunData:
         shutil.rmtree(self._folder / "inputs", ignore_errors=True)
         shutil.rmtree(self._folder / "outputs", ignore_errors=True)
         with suppress(OSError):
+            for path in self._folder.iterdir():
+                if path.is_file():
+                    path.unlink()
             self._folder.rmdir()
+
+    def _mark(self) -> None:
+        """Leave a folder with the id of the store, from which others see that this run may have left something somewhere."""
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            (self._folder / OWNER).write_text(self._outputs.fence.store)
+
+    def leftover_findings(self) -> Iterator[Callable[[], list[Leftover]]]:
+        """For each output, how to find what attempts at it left at its destination."""
+        for step, write, columns in self._writes():
+            yield partial(self._outputs.find_leftovers, step.spec.seq, write, columns)
 
     def reader(self, spark: SparkSession) -> Any:
         """Gives the inputs to Spark."""

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Listener, Output, Restored, Runner, RunView
     from dobonomodo.store import Change, Run, Store, Version
+    from dobonomodo.workspace.cleaning import Cleaned
     from dobonomodo.workspace.running import Computing, RunData
 
 FILE = "dobo.yaml"
@@ -204,18 +205,18 @@ class Workspace:
             )
 
         data = self._data(run_id, restored)
-        return self._with_frames(
-            self._runner(listener).start(
-                run_id,
-                restored,
-                data,
-                lambda: self._computing(data, spark, session),
-                version=planned.version,
-                snapshot=snapshot,
-                warnings=planned.problems,
-                wait=wait,
-            )
+        view = self._runner(listener).start(
+            run_id,
+            restored,
+            data,
+            lambda: self._computing(data, spark, session),
+            version=planned.version,
+            snapshot=snapshot,
+            warnings=planned.problems,
+            wait=wait,
         )
+        self._clean_after_run()
+        return self._with_frames(view)
 
     def resume(
         self,
@@ -236,7 +237,9 @@ class Workspace:
         data = self._data(record.id, restored)
         runner = self._runner(listener)
         computing = partial(self._computing, data, spark, session)
-        return self._with_frames(runner.resume(record, restored, data, computing, wait=wait))
+        view = runner.resume(record, restored, data, computing, wait=wait)
+        self._clean_after_run()
+        return self._with_frames(view)
 
     def can_resume(self, run_id: str) -> bool:
         """Whether ``resume`` would go on with a run, as far as can be known now."""
@@ -256,6 +259,29 @@ class Workspace:
 
         record = self._find_run(run_id)
         return cancel_run(self.store, record, at=now())
+
+    def clean(self, *, dry_run: bool = False) -> Cleaned:
+        """Remove what killed runs left; with ``dry_run``, only find it. Runs that are alive or can be resumed keep what they need."""
+        from dobonomodo.workspace.cleaning import Cleaned, Cleaning, find_unfinished_stores
+
+        path = self.settings.store.removeprefix("sqlite:///")
+        unfinished = find_unfinished_stores(self.root / path) if path != self.settings.store else []
+        if not dry_run:
+            for each in unfinished:
+                each.remove()
+        store = self._existing_store()
+        if store is None:
+            return Cleaned(tuple(unfinished))
+        cleaned = Cleaning(self.root, store, data=self._data).clean(everywhere=True, dry_run=dry_run)
+        return replace(cleaned, leftovers=(*unfinished, *cleaned.leftovers))
+
+    def _clean_after_run(self) -> None:
+        """Remove what earlier runs of this folder left. A run is not affected by what cannot be removed; `dobo clean` tells."""
+        from dobonomodo.workspace.cleaning import Cleaning, has_leftovers
+
+        if has_leftovers(self.root):
+            with suppress(RunFailed, Rejected):
+                Cleaning(self.root, self.store, data=self._data).clean(everywhere=False, dry_run=False)
 
     def verify(
         self,

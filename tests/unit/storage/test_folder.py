@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -133,3 +134,33 @@ class TestSweep:
         other.publish(Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
         assert first.exists()
         assert second.exists()
+
+
+class TestLeftovers:
+    def test_attempts_that_did_not_publish(self, folder: Path) -> None:
+        published = publish(folder, "run-1")
+        attempts = [replace(target(folder, "run-2"), fence=replace(FENCE, number=number)) for number in (2, 3, 4)]
+        for attempt in attempts:
+            attempt.start().mkdir()
+            (attempt.data / "part").write_text("rows")
+        others = [replace(attempts[0], **values) for values in ({"seq": 1}, {"seq": 100}, {"run": "run-22"})]
+        for other in others:
+            other.start()
+        # The third attempt began after the record was read that knows of two.
+        found = attempts[1].find_leftovers()
+        assert [(each.kind, each.place, each.run, each.bytes) for each in found] == [
+            ("staged files", str(attempt.data.parent), "run-2", 4) for attempt in attempts[:2]
+        ]
+        for each in found:
+            each.remove()
+        assert attempts[2].find_leftovers() != attempts[1].find_leftovers() == []
+        assert published.exists()
+        assert all(other.data.parent.exists() for other in others)
+
+    def test_what_was_published_is_not_left_over(self, folder: Path) -> None:
+        publish(folder, "run-1")
+        publish(folder, "run-2")
+        assert target(folder, "run-1").find_leftovers() == target(folder, "run-2").find_leftovers() == []
+
+    def test_a_destination_that_was_never_made(self, folder: Path) -> None:
+        assert target(folder, "run-1").find_leftovers() == []

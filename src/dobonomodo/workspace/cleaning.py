@@ -1,0 +1,205 @@
+"""Removing what killed runs left: run folders, staged files, staging tables, unfinished stores.
+
+What may go follows from the records and leases of the store (``runs/leftovers.py``). Only what no record can know of goes by age.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
+from dobonomodo.runs import restore_snapshot
+from dobonomodo.runs.holder import is_dead
+from dobonomodo.runs.leftovers import Verdict, are_all_recorded, find_alive, judge
+from dobonomodo.runs.state import RunStatus
+from dobonomodo.storage.leftover import Leftover, find_last_change
+from dobonomodo.workspace.running import OWNER, RUNS, RunData
+
+if TYPE_CHECKING:
+    from dobonomodo.runs import Restored
+    from dobonomodo.store import Run, Store
+
+DAY = 24 * 3600
+SWEPT = "swept"
+"""The file in a run's folder that says up to which attempt nothing is left at its destinations."""
+AT_MOST = 10_000
+"""So many runs are looked at; older ones were cleaned before, or their leftovers stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cleaned:
+    """What was left by runs, and what kept some of it from being removed."""
+
+    leftovers: tuple[Leftover, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """The size of all leftovers."""
+        return sum(each.bytes for each in self.leftovers)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
+
+
+class Cleaning:
+    """One look at all that runs left in a workspace. The folders are listed first, then the leases, then the records are read.
+
+    So whatever belongs to a run that started before the look is known by its lease or by its record, and what starts later is not
+    looked at.
+    """
+
+    def __init__(self, root: Path, store: Store, *, data: Callable[[str, Restored], RunData]) -> None:
+        self._store, self._data = store, data
+        self._folders = {path.name: path for path in sorted(_entries(root / RUNS)) if path.is_dir()}
+        self._alive = find_alive(store.list_leases(), is_dead=is_dead)
+        self._runs_of = cache(lambda project, period: store.list_runs(project=project, period=period, limit=AT_MOST))
+        self._problems: list[Problem] = []
+
+    def clean(self, *, everywhere: bool, dry_run: bool) -> Cleaned:
+        """Find leftovers and remove them: those of the runs that have a folder here, or of all that did not complete."""
+        found: list[Leftover] = []
+        for run_id, run in self._find_runs(everywhere=everywhere).items():
+            verdict = judge(run, others=self._runs_of(run.project, run.period), alive=self._alive) if run else None
+            own = list(self._find_staged(run, verdict)) if run is not None and verdict is not None else []
+            found += own
+            if not dry_run and not self._remove(own):
+                continue
+            rest = list(self._find_in_folder(run_id, run, verdict))
+            found += rest
+            if not dry_run:
+                self._remove(rest)
+                self._note_swept(run, verdict)
+        return Cleaned(tuple(found), tuple(dict.fromkeys(self._problems)))
+
+    def _find_runs(self, *, everywhere: bool) -> Mapping[str, Run | None]:
+        found: dict[str, Run | None] = {name: self._store.get_run(name) for name in self._folders}
+        if everywhere:
+            for status in (RunStatus.RUNNING, RunStatus.FAILED, RunStatus.CANCELLED):
+                found |= {run.id: run for run in self._store.list_runs(status=status, limit=AT_MOST)}
+        return found
+
+    # --- at the destinations
+
+    def _find_staged(self, run: Run, verdict: Verdict) -> Iterator[Leftover]:
+        if not verdict.staged or self._is_swept(run):
+            return
+        try:
+            data = self._data(run.id, restore_snapshot(run.snapshot))
+        except InternalError:
+            # A snapshot of another version of this program: it cannot be resumed either.
+            return
+        data.hold(run.fence or 0)
+        seen: set[str] = set()
+        for finding in data.leftover_findings():
+            try:
+                listed = finding()
+            except RunFailed as failed:
+                self._problems.append(failed.problem)
+                continue
+            except Rejected as rejected:
+                self._problems.extend(rejected.problems)
+                continue
+            # Two outputs into one database find the same tables.
+            yield from (each for each in listed if each.place not in seen)
+            seen |= {each.place for each in listed}
+
+    def _is_swept(self, run: Run) -> bool:
+        folder = self._folders.get(run.id)
+        with suppress(OSError, ValueError):
+            return folder is not None and int((folder / SWEPT).read_text()) >= (run.fence or 0)
+        return False
+
+    def _note_swept(self, run: Run | None, verdict: Verdict | None) -> None:
+        if run is None or verdict is None or not verdict.staged or self._problems:
+            return
+        folder = self._folders.get(run.id)
+        if folder is not None and folder.is_dir():
+            with suppress(OSError):
+                (folder / SWEPT).write_text(str(run.fence or 0))
+
+    # --- in the folder of the run
+
+    def _find_in_folder(self, run_id: str, run: Run | None, verdict: Verdict | None) -> Iterator[Leftover]:
+        folder = self._folders.get(run_id)
+        if folder is None or not folder.is_dir():
+            return
+        parts = list(self._parts_to_remove(folder, run, verdict))
+        rest = [path for path in _entries(folder) if path not in parts and path.name not in (OWNER, SWEPT)]
+        over = verdict.inputs if verdict is not None else bool(parts)
+        if over and not rest:
+            yield Leftover.of_path(folder, kind="run folder", run=run_id)
+        else:
+            yield from (Leftover.of_path(path, kind=f"{path.name} of a run", run=run_id) for path in parts)
+
+    def _parts_to_remove(self, folder: Path, run: Run | None, verdict: Verdict | None) -> Iterator[Path]:
+        if run is None or verdict is None:
+            if self._is_abandoned(folder):
+                yield from _entries(folder)
+            return
+        for path in _entries(folder):
+            match path.name:
+                case "inputs" if verdict.inputs:
+                    yield path
+                case "outputs" if verdict.staged and not _has_later_attempt(path, run):
+                    yield path
+                case "verify" if _is_old(path):
+                    # Rows that were read back, perhaps by a notebook that is still open.
+                    yield path
+
+    def _is_abandoned(self, folder: Path) -> bool:
+        """Whether a folder is of a run that was killed before it was recorded."""
+        try:
+            owner = (folder / OWNER).read_text()
+        except OSError:
+            # Of a version that did not say whose it is; it may be recorded in the store of another environment.
+            return _is_old(folder)
+        return owner == self._store.id and are_all_recorded(self._alive, self._runs_of)
+
+    def _remove(self, leftovers: list[Leftover]) -> bool:
+        """Whether all could be removed."""
+        done = True
+        for each in leftovers:
+            try:
+                each.remove()
+            except RunFailed as failed:
+                self._problems.append(failed.problem)
+                done = False
+        return done
+
+
+def find_unfinished_stores(path: Path) -> list[Leftover]:
+    """Files that were to become the store at a path, when their process was killed."""
+    from dobonomodo.store.format import UNFINISHED
+
+    found = path.parent.glob(f"{path.name}.*{UNFINISHED}*") if path.parent.is_dir() else ()
+    return [Leftover.of_path(each, kind="unfinished store") for each in sorted(found) if _is_old(each)]
+
+
+def has_leftovers(root: Path) -> bool:
+    """Whether there is the folder of any run, which a run that completes removes."""
+    return bool(_entries(root / RUNS))
+
+
+def _has_later_attempt(outputs: Path, run: Run) -> bool:
+    """Whether an attempt has begun since the record was read."""
+    numbers = [int(path.name) for path in _entries(outputs) if path.name.isdigit()]
+    return run.fence is not None and any(number > run.fence for number in numbers)
+
+
+def _is_old(path: Path) -> bool:
+    return find_last_change(path) < time.time() - DAY
+
+
+def _entries(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError:
+        return []
