@@ -18,7 +18,7 @@ from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.operations import Effect
-from dobonomodo.plan.relation import Derive, Keep, Write, expressions_of, walk_between
+from dobonomodo.plan.relation import AssignIds, Derive, Keep, Write, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
 from dobonomodo.problems.run import OutputWrite
@@ -347,12 +347,23 @@ def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
         for column in columns_of(each)
         if column.name == ROW_ID
     ]
+    looked_at += [alias for step in plan.steps for alias in _ids_of_matches(step)]
     written = any(step.lowered.write is not None and ROW_ID in step.lowered.write.columns for step in plan.steps)
     return {
         "ids": written or bool(looked_at),
         "late_ids": written and not looked_at,
         "joined_ids": any(qualifier is not None for qualifier in looked_at),
     }
+
+
+def _ids_of_matches(step: Step) -> Iterator[str | None]:
+    """Whose ids the ids of matched rows are made from: those of the rows themselves as None, of joined rows by alias."""
+    for node in walk_between(step.top, step.before.node):
+        if isinstance(node, AssignIds) and node.rows.schema.joined:
+            for name in node.by:
+                alias, _, column = name.rpartition(".")
+                if column == ROW_ID:
+                    yield alias or None
 
 
 def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:

@@ -24,9 +24,12 @@ from dobonomodo.plan.relation import (
     Group,
     Keep,
     Lookup,
+    Match,
     Rel,
+    Reshape,
     Scan,
     Stack,
+    Window,
     expressions_of,
     inputs_of,
     walk_relation,
@@ -182,8 +185,12 @@ class Frames:
                 return self._scan(node)
             case Keep():
                 return self._frame(node.rows).where(self._sql(node.condition))
-            case Derive():
+            case Derive() | Reshape():
                 return self._derive(node)
+            case Match():
+                return self._match(node)
+            case Window():
+                return self._window(node)
             case Lookup():
                 return self._lookup(node)
             case Group():
@@ -339,26 +346,22 @@ class Frames:
         frame = self.make(node)
         if PLACE not in self._hidden[id(node)]:
             return frame
-        kept = [quote_name(name) for name in (*_columns(node), *self.trackers(node)) if name != ROW_ID]
+        kept = [quote_name(name) for name in (*node.schema.names, *self.trackers(node)) if name != ROW_ID]
         made = id_by_place(self._run.seed, _loading(use), quote_name(PLACE))
         return frame.selectExpr(*kept, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
 
     # --- computing
 
-    def _derive(self, node: Derive) -> DataFrame:
-        selected = []
-        for name in node.schema.own:
-            value = node.values.get(name)
-            selected.append(quote_name(name) if value is None else f"{self._sql(value)} AS {quote_name(name)}")
-        below = node.rows.schema.joined
-        for alias, columns in node.schema.joined.items():
-            for column in columns:
-                flat = f"{alias}.{column}"
-                kept = alias in below
-                selected.append(quote_name(flat) if kept else f"{literal(None, columns[column])} AS {quote_name(flat)}")
+    def _derive(self, node: Derive | Reshape) -> DataFrame:
+        values = {name: f"{self._sql(value)} AS {quote_name(name)}" for name, value in node.values.items()}
+        selected = [values.get(name) or quote_name(name) for name in node.schema.names]
         return self._frame(node.rows).selectExpr(*selected, *self._carried(node))
 
-    def _carried(self, node: Derive | Stack) -> list[str]:
+    def _window(self, node: Window) -> DataFrame:
+        values = [f"{over.render(self._sql)} AS {quote_name(name)}" for name, over in node.values.items()]
+        return self._frame(node.rows).selectExpr("*", *values)
+
+    def _carried(self, node: Derive | Reshape | Stack) -> list[str]:
         """The hidden columns of the rows below, as they are after a node."""
         mark = self._marks.get(id(node))
         return [
@@ -371,11 +374,13 @@ class Frames:
     def _stack(self, node: Stack) -> DataFrame:
         rows, more = self._frame(node.rows), self._frame(node.more)
         if id(node) in self._marks:
-            shown = [quote_name(name) for name in _columns(node.rows)]
+            shown = [quote_name(name) for name in node.rows.schema.names]
             rows = rows.selectExpr(*shown, *self._carried(node))
         missing = [name for name in self._hidden[id(node.rows)] if name not in self._hidden[id(node.more)]]
-        if missing:
-            empty = {name: "CAST(NULL AS BIGINT)" if name == PLACE else "0L" for name in missing}
+        empty = {name: "CAST(NULL AS BIGINT)" if name == PLACE else "0L" for name in missing}
+        for alias, columns in node.schema.joined.items():
+            empty |= {f"{alias}.{name}": literal(None, kind) for name, kind in columns.items()}
+        if empty:
             more = more.selectExpr("*", *(f"{value} AS {quote_name(name)}" for name, value in empty.items()))
         stacked = rows.unionByName(more)
         leaves = self._count_leaves(node)
@@ -428,19 +433,28 @@ class Frames:
         sql = literal(None, TEXT)
         if self._run.ids:
             sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
-        kept = [quote_name(name) for name in _columns(node.rows) if name != ROW_ID]
+        kept = [quote_name(name) for name in node.rows.schema.names if name != ROW_ID]
         return frame.selectExpr(*kept, f"{sql} AS {quote_name(ROW_ID)}")
 
     # --- joining
 
     def _lookup(self, node: Lookup) -> DataFrame:
         """A left join that stops the job, within the job, when a row that takes part has more than one match."""
-        parts = _parts(node.on)
-        keys = [pair for part in parts if (pair := _equality(part, node.alias)) is not None]
-        rest = [part for part in parts if _equality(part, node.alias) is None]
+        keys, rest = _split(node)
         if keys and not rest:
             return self._join_by_key(node, keys)
         return self._join_by_search(node, keys, rest)
+
+    def _match(self, node: Match) -> DataFrame:
+        """An inner join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
+        from pyspark.sql import functions as F
+
+        keys, rest = _split(node)
+        only = self._sql(node.only)
+        equal = [f"{left} = {right}" for left, right in zip(*self._keys(node, keys), strict=True)]
+        others = [f"CASE WHEN {only} THEN {self._sql(part)} END" for part in rest]
+        condition = " AND ".join([only, *equal, *others])
+        return self._frame(node.rows).join(self._flat_source(node), F.expr(condition), "inner")
 
     def _join_by_key(self, node: Lookup, keys: list[tuple[Typed, Typed]]) -> DataFrame:
         """Equalities only: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
@@ -475,7 +489,7 @@ class Frames:
         joined = self._frame(node.rows).join(listed, F.expr(condition), "left")
         test = " AND ".join(self._candidate_sql(part, node.alias) for part in rest)
         found = quote_name(" found")
-        own = [quote_name(name) for name in (*_columns(node.rows), *self._hidden[id(node.rows)])]
+        own = [quote_name(name) for name in (*node.rows.schema.names, *self._hidden[id(node.rows)])]
         narrowed = joined.selectExpr(*own, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
         used = list(
             dict.fromkeys(each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
@@ -487,7 +501,7 @@ class Frames:
         ]
         return narrowed.where(check).selectExpr(*own, *values)
 
-    def _keys(self, node: Lookup, keys: list[tuple[Typed, Typed]]) -> tuple[list[str], list[str]]:
+    def _keys(self, node: Lookup | Match, keys: list[tuple[Typed, Typed]]) -> tuple[list[str], list[str]]:
         """The keys of the rows and those of the source.
 
         The former are computed for the rows that take part alone: Spark computes join keys before it looks at ``only``.
@@ -508,7 +522,7 @@ class Frames:
 
         return render_formula(part, self._run.facts, column=column)
 
-    def _flat_source(self, node: Lookup) -> DataFrame:
+    def _flat_source(self, node: Lookup | Match) -> DataFrame:
         columns = node.schema.joined[node.alias]
         return self._frame(node.source).selectExpr(
             *(f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns)
@@ -524,12 +538,6 @@ class Frames:
         return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
 
 
-def _columns(node: Rel) -> list[str]:
-    """The columns of a node's frame, without those that are hidden."""
-    joined = (f"{alias}.{name}" for alias, columns in node.schema.joined.items() for name in columns)
-    return [*node.schema.own, *joined]
-
-
 def _loading(use: DatasetUse) -> str:
     """What the ids of loaded rows depend on beside the run."""
     return f"load/{use.role}/{use.dataset_id}/{use.table}"
@@ -540,6 +548,12 @@ def _parts(on: Typed) -> list[Typed]:
     if isinstance(on, Operation) and on.operator == "AND":
         return [part for operand in on.operands for part in _parts(operand)]
     return [on]
+
+
+def _split(node: Lookup | Match) -> tuple[list[tuple[Typed, Typed]], list[Typed]]:
+    """The conditions of a join: the two sides of each equality, and the other ones."""
+    found = [(part, _equality(part, node.alias)) for part in _parts(node.on)]
+    return [pair for _, pair in found if pair is not None], [part for part, pair in found if pair is None]
 
 
 def _equality(part: Typed, alias: str) -> tuple[Typed, Typed] | None:

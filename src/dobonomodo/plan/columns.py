@@ -22,11 +22,28 @@ _SYSTEM = frozenset({*ALWAYS, PERIOD, PERIOD_FROM, PERIOD_TO})
 def columns_with(columns: Columns, changes: Mapping[str, Type]) -> Columns:
     """The columns with some types changed, new ones at the end of the business columns."""
     types = dict(columns)
+    if all(types.get(name) == kind for name, kind in changes.items()):
+        return columns
     new = {name: kind for name, kind in changes.items() if name not in types}
     types |= {name: kind for name, kind in changes.items() if name in types}
     business = {name: kind for name, kind in types.items() if not name.startswith("_") or name not in _SYSTEM}
     system = {name: kind for name, kind in types.items() if name not in business}
     return Columns({**business, **new, **system}, synonyms=SYNONYMS)
+
+
+class AnyColumns(Columns):
+    """The columns of rows of which nothing is known: every name is one, so that each fault is reported once."""
+
+    def spelling(self, name: str) -> str | None:
+        return super().spelling(name) or name
+
+    def __getitem__(self, name: str) -> Type:
+        return super().__getitem__(name) if name in self._types else UNKNOWN
+
+
+def joined_columns(source: Columns, *, more: tuple[str, ...] = ()) -> Columns:
+    """What of a source is visible behind an alias: its columns, those that place it in time, and ``more``."""
+    return type(source)({name: kind for name, kind in source.items() if name not in ALWAYS or name in more})
 
 
 def assigned_type(existing: Type | None, given: Type) -> Type | None:

@@ -14,9 +14,9 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, working_columns
+from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types
 from dobonomodo.plan.expression import ACTIVE, all_of
-from dobonomodo.plan.relation import Scan, Schema
+from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
 from dobonomodo.problems import Passage, Problem
@@ -211,7 +211,7 @@ class Context:
             self.report_resolvers()
         use = replace(use, resolver_id=found.resolver_id, rule=found.rule, locations=found.locations)
         self.uses.append(use)
-        return Scan(use, Schema(working_columns(columns, table.temporal_mode)))
+        return Scan(use)
 
 
 def _is_about_columns(problem: Problem) -> bool:

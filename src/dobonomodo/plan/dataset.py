@@ -11,7 +11,8 @@ from dobonomodo.formula import Columns, RunFacts, Type
 from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.schema import AsOf, Column, DataType, TemporalMode
-from dobonomodo.plan.system import SYNONYMS, TEMPORAL, system_columns
+from dobonomodo.plan.columns import AnyColumns
+from dobonomodo.plan.system import SYNONYMS, system_columns
 from dobonomodo.problems import OperationRef, Span
 
 Role = Literal["input", "lookup", "join", "append"]
@@ -127,9 +128,10 @@ def type_of(declared: DataType) -> Type:
 
 def working_columns(columns: Mapping[str, Type], temporal_mode: TemporalMode | None) -> Columns:
     """The columns of a working dataset: the business columns, then those of the system."""
-    return Columns({**columns, **system_columns(temporal_mode)}, synonyms=SYNONYMS)
+    made = type(columns) if isinstance(columns, Columns) else Columns
+    return made({**columns, **system_columns(temporal_mode)}, synonyms=SYNONYMS)
 
 
-def joined_columns(columns: Mapping[str, Type], temporal_mode: TemporalMode | None) -> Columns:
-    """What of a dataset is visible behind an alias: its columns and those that place it in time."""
-    return Columns({**columns, **TEMPORAL[temporal_mode]})
+def unknown_use(role: Role, dataset_id: str, *, alias: str | None = None) -> DatasetUse:
+    """A reading of a dataset that could not be found, of which nothing is known."""
+    return DatasetUse(role, dataset_id, 0, "", None, AnyColumns({}), alias=alias)

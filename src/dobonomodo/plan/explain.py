@@ -10,10 +10,23 @@ from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.planner import Plan
-from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Lookup, Rel, Scan, Stack, Write
+from dobonomodo.plan.relation import (
+    AssignIds,
+    Derive,
+    Group,
+    Keep,
+    Lookup,
+    Match,
+    Rel,
+    Reshape,
+    Scan,
+    Stack,
+    Window,
+    Write,
+)
 from dobonomodo.plan.rows import Origin
 from dobonomodo.plan.step import Step
-from dobonomodo.plan.system import is_system
+from dobonomodo.plan.system import ROW_ID, is_system
 
 
 def describe_plan(
@@ -213,18 +226,22 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
         case Keep():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"WHERE {sql(node.condition)}")
-        case Derive():
+        case Derive() | Reshape():
             _render_node(node.rows, stop, run, lines)
-            given = {name: value for name, value in node.values.items() if not _is_null(value)}
+            given = {name: value for name, value in node.values.items() if not _is_null(value) and name != ROW_ID}
             lines.extend(f"SELECT {sql(value)} AS {quote_name(name)}" for name, value in given.items())
-            if empty := [quote_name(name) for name in node.values if name not in given]:
+            if empty := [quote_name(name) for name, value in node.values.items() if _is_null(value)]:
                 lines.append(f"SELECT NULL AS {', '.join(empty)}")
-        case Lookup():
+        case Lookup() | Match():
             _render_node(node.rows, stop, run, lines)
             inner: list[str] = []
             _render_node(node.source, stop, run, inner)
-            lines.append(f"LEFT JOIN ({'; '.join(inner)}) AS {quote_name(node.alias)}")
-            lines.append(f"  ON {sql(node.only)} AND {sql(node.on)}  -- at most one match")
+            kind, note = ("LEFT JOIN", "  -- at most one match") if isinstance(node, Lookup) else ("JOIN", "")
+            lines.append(f"{kind} ({'; '.join(inner)}) AS {quote_name(node.alias)}")
+            lines.append(f"  ON {sql(node.only)} AND {sql(node.on)}{note}")
+        case Window():
+            _render_node(node.rows, stop, run, lines)
+            lines.extend(f"SELECT {over.render(sql)} AS {quote_name(name)}" for name, over in node.values.items())
         case Group():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"GROUP BY {', '.join(sql(key) for key in node.keys.values())}")

@@ -48,6 +48,15 @@ def if_else(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
     return Operation("CASE", (condition, then, convert(otherwise, then.type)), then.type)
 
 
+def apply(name: str, *operands: Typed) -> Apply:
+    """A function of the catalogue, called in the first of its ways with operands of the types that it wants."""
+    function = FUNCTION_BY_NAME[name]
+    result = function.ways[0][0].result
+    if isinstance(result, str):
+        raise AssertionError(f"the type of {name} follows from several operands")
+    return Apply(function, 0, operands, result(operands) if callable(result) else result)
+
+
 def equal(left: Typed, right: Typed) -> Typed:
     """Whether two values of one type, or two decimals, are equal; unknown where one is NULL."""
     return Operation("=", (left, right), BOOLEAN)

@@ -10,25 +10,24 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from dobonomodo.formula import ColumnRef, Columns, Type, Typed, convert, parse
-from dobonomodo.formula.types import UNKNOWN, as_decimal, describe, is_number, unify
+from dobonomodo.formula import HOLE, ColumnRef, Columns, Typed, convert, parse
+from dobonomodo.formula.types import as_decimal, describe, is_number, unify
 from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.dataset import Lookup as LookupSpec
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
-from dobonomodo.plan.columns import columns_with
+from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, joined_columns, working_columns
-from dobonomodo.plan.expression import ACTIVE, all_of, equal
+from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, unknown_use
+from dobonomodo.plan.expression import ACTIVE, TRUE, all_of, equal
 from dobonomodo.plan.operations import OPERATION_BY_TYPE, Effect, Lowered, Operation
-from dobonomodo.plan.operations.update import ANY_COLUMNS
-from dobonomodo.plan.relation import Derive, Keep, Lookup, Rel, Scan, Schema
+from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.step import Step
-from dobonomodo.plan.system import SYNONYMS, TEMPORAL
+from dobonomodo.plan.system import TEMPORAL
 from dobonomodo.problems import Problem, in_order
 from dobonomodo.problems.definition import InvalidOperation, OperationReason, UnknownReference
 from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
@@ -164,9 +163,8 @@ def _guess_columns(rows: Rows, ctx: Context) -> Rows:
         if (listed := ctx.arguments.at(key)) is not None
         for element in listed.elements()
     }
-    new = {name: UNKNOWN for name in named if name and rows.columns.spelling(name) is None}
-    schema = Schema(columns_with(rows.columns, new), rows.joined)
-    return replace(rows, node=Derive(rows.node, {}, schema), certain=False)
+    new = {name: HOLE for name in named if name and rows.columns.spelling(name) is None}
+    return replace(rows, node=Derive(rows.node, new), certain=False)
 
 
 # --- the input and its lookups
@@ -202,17 +200,7 @@ def _load_input(project: Project, ctx: Context) -> Rows:
 
 def _unknown_input(dataset_id: str) -> Rows:
     """A working dataset of which nothing is known: every name is a column, so that only the input is reported."""
-    use = DatasetUse("input", dataset_id, 0, "", None, Columns({}))
-    columns = _AnyWorking(working_columns({}, None), synonyms=SYNONYMS)
-    return Rows(Scan(use, Schema(columns)), "", dataset_id, {}, certain=False)
-
-
-class _AnyWorking(Columns):
-    def spelling(self, name: str) -> str | None:
-        return super().spelling(name) or name
-
-    def __getitem__(self, name: str) -> Type:
-        return super().__getitem__(name) if name in self._types else UNKNOWN
+    return Rows(Scan(unknown_use("input", dataset_id)), "", dataset_id, {}, certain=False)
 
 
 def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: int, ctx: Context) -> Rows:
@@ -227,22 +215,18 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
             else:
                 span = places.span("target", "id") if places is not None else None
                 ctx.report(JoinDatasetNotFound(dataset_id=lookup.target.id, known=tuple(ctx.datasets.ids()), span=span))
-            joined = {**rows.joined, lookup.alias: ANY_COLUMNS}
-            return replace(rows, node=Derive(rows.node, {}, Schema(rows.columns, joined)))
+            unknown = Scan(unknown_use("lookup", lookup.target.id, alias=lookup.alias))
+            return replace(rows, node=Lookup(rows.node, lookup.alias, unknown, TRUE, ACTIVE))
         target = found
-        table = found.dataset.main_table
         at = places.at("target", "id") if places is not None else None
         scan = ctx.scan(found, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=at)
         if places is not None:
             ctx.check_as_of(places, scan.use)
     else:
-        table = lookup.target  # type: ignore[assignment]
         scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=places)
-    columns = joined_columns(scan.use.columns, table.temporal_mode)
+    columns = joined_columns(scan.schema.own)
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
-    joined = {**rows.joined, lookup.alias: columns}
-    source: Rel = Keep(scan, ACTIVE, scan.schema)
-    node = Lookup(rows.node, lookup.alias, source, all_of(*conditions), ACTIVE, Schema(rows.columns, joined))
+    node = Lookup(rows.node, lookup.alias, Keep(scan, ACTIVE), all_of(*conditions), ACTIVE)
     table_of = target.dataset.id if target is not known else f"{known.dataset.id}.{lookup.alias}"
     origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{table_of}.{name}"})) for name in columns}
     return replace(rows, node=node, origins={**rows.origins, **origins})

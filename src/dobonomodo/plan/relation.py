@@ -1,17 +1,23 @@
 """The relational nodes that every operation comes down to. The engine is one ``match`` over them.
 
-A node says what rows there are, never how to get them; expressions in it are checked trees.
+A node says what rows there are, never how to get them; expressions in it are checked trees. It computes its own columns
+from its inputs, once, and refuses what does not fit them: that would be a fault of the operation that made it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dobonomodo.formula import Columns, Typed
-from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.formula import ColumnRef, Columns, Type, Typed
+from dobonomodo.formula.types import BOOLEAN, TEXT, UNKNOWN
+from dobonomodo.plan.columns import columns_with, joined_columns
+from dobonomodo.plan.dataset import DatasetUse, working_columns
 from dobonomodo.plan.destination import Destination
+from dobonomodo.plan.over import Over
+from dobonomodo.plan.system import ROW_ID, SYNONYMS
+from dobonomodo.problems import InternalError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,38 +27,85 @@ class Schema:
     own: Columns
     joined: Mapping[str, Columns] = field(default_factory=dict)
 
+    @property
+    def names(self) -> list[str]:
+        """The names of all columns in a frame."""
+        return [*self.own, *(f"{alias}.{name}" for alias, columns in self.joined.items() for name in columns)]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """The stored rows of a dataset that belong to the run's period, with every system column in place."""
+    """Scan: the stored rows of a dataset that belong to the run's period, with every system column in place."""
 
     use: DatasetUse
-    schema: Schema
+    carried: Mapping[str, Type] = field(default_factory=dict)
+    """System columns that stored rows may have whatever the temporal mode is; NULL where they do not."""
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        own = working_columns(self.use.columns, self.use.temporal_mode)
+        more = {name: kind for name, kind in self.carried.items() if name not in own}
+        _set_schema(self, Schema(Columns({**own, **more}, synonyms=SYNONYMS) if more else own))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keep:
-    """The rows for which a condition is true; where it is unknown, the row goes."""
+    """Keep (filter): the rows for which a condition is true; where it is unknown, the row goes."""
 
     rows: Rel
     condition: Typed
-    schema: Schema
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_condition(self.condition, self.rows.schema)
+        _set_schema(self, self.rows.schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Derive:
-    """The same rows with some columns computed anew, all from the values before; new ones come last."""
+    """Derive (extend): the same rows with some columns computed anew, all from the values before.
+
+    New columns come behind the other business columns. The columns of the joins in ``forget`` go.
+    """
 
     rows: Rel
     values: Mapping[str, Typed]
-    schema: Schema
+    forget: frozenset[str] = frozenset()
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        before = self.rows.schema
+        _check_columns(self.values.values(), before)
+        joined = {alias: columns for alias, columns in before.joined.items() if alias not in self.forget}
+        own = columns_with(before.own, {name: value.type for name, value in self.values.items()})
+        _set_schema(self, Schema(own, joined))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reshape:
+    """Reshape (project): the same rows with exactly these columns in this order."""
+
+    rows: Rel
+    values: Mapping[str, Typed]
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_columns(self.values.values(), self.rows.schema)
+        own = Columns({name: value.type for name, value in self.values.items()}, synonyms=SYNONYMS)
+        _set_schema(self, Schema(own))
+
+    def handed_on(self, name: str) -> ColumnRef | None:
+        """A column of the rows below under its own name."""
+        kind = self.rows.schema.own.get(name)
+        return ColumnRef(name, None, kind) if kind is not None else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """The same rows with the columns of at most one matching row of ``source`` beside them, NULL without a match.
+    """Lookup (left join): the same rows with the columns of at most one matching row of ``source`` beside them.
 
-    Only rows for which ``only`` is true take part; one of them with more than one match fails the run.
+    They are NULL without a match. Only rows for which ``only`` is true take part; one of them with more than one match
+    fails the run.
     """
 
     rows: Rel
@@ -60,39 +113,99 @@ class Lookup:
     source: Rel
     on: Typed
     only: Typed
-    schema: Schema
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set_schema(self, _join(self))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Match:
+    """Match (inner join): each row for which ``only`` is true, once with every row of ``source`` that matches it.
+
+    A row without a match goes, a row with several is multiplied. The row id of the source is among the columns beside the rows,
+    so that ``AssignIds`` can tell the results apart by both ids.
+    """
+
+    rows: Rel
+    alias: str
+    source: Rel
+    on: Typed
+    only: Typed
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _set_schema(self, _join(self, more=(ROW_ID,)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Window:
+    """Window: the same rows with new columns that are computed over the rows of a partition; they come last."""
+
+    rows: Rel
+    values: Mapping[str, Over]
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        before = self.rows.schema
+        _check_columns((each for over in self.values.values() for each in over.expressions), before)
+        if taken := [name for name in self.values if name in before.names]:
+            raise InternalError(f"a window makes columns that are there: {', '.join(taken)}")
+        added = {name: over.type for name, over in self.values.items()}
+        _set_schema(self, Schema(Columns({**before.own, **added}, synonyms=SYNONYMS), before.joined))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """One row a group: the keys, NULL being a key like any other, and what is computed over the group."""
+    """Group (aggregate): one row per group: the keys, NULL being a key like any other, and what is computed over the group."""
 
     rows: Rel
     keys: Mapping[str, Typed]
     values: Mapping[str, Typed]
-    schema: Schema
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = {**self.keys, **self.values}
+        _check_columns(parts.values(), self.rows.schema)
+        _set_schema(self, Schema(Columns({name: part.type for name, part in parts.items()})))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AssignIds:
-    """The same rows with new row ids, made from the run, the operation and the values of ``by``."""
+    """AssignIds: the same rows with new row ids, made from the run, the operation and the values of the columns ``by``."""
 
     rows: Rel
     seq: int
     by: tuple[str, ...]
-    schema: Schema
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        before = self.rows.schema
+        if missing := set(self.by) - set(before.names):
+            raise InternalError(f"row ids by columns that are not there: {', '.join(sorted(missing))}")
+        own = before.own if ROW_ID in before.own else Columns({**before.own, ROW_ID: TEXT})
+        _set_schema(self, Schema(own, before.joined))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stack:
-    """The rows of both, which have the same columns."""
+    """Stack (union all): the rows of both, which have the same columns; joined columns of ``rows`` are NULL in ``more``."""
 
     rows: Rel
     more: Rel
-    schema: Schema
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        first, second = self.rows.schema.own, self.more.schema.own
+        if set(first) != set(second):
+            raise InternalError(f"stacked rows differ in {', '.join(sorted(set(first) ^ set(second)))}")
+        for name, kind in first.items():
+            if kind != second[name] and UNKNOWN not in (kind, second[name]):
+                raise InternalError(f"stacked rows have `{name}` as {kind} and as {second[name]}")
+        _set_schema(self, self.rows.schema)
 
 
-Rel = Scan | Keep | Derive | Lookup | Group | AssignIds | Stack
+Rel = Scan | Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,12 +220,61 @@ class Write:
     include_deleted: bool
 
 
+# --- schemas
+
+
+def _set_schema(node: Rel, schema: Schema) -> None:
+    object.__setattr__(node, "schema", schema)  # nodes are frozen, and a schema is computed once
+
+
+def _join(node: Lookup | Match, *, more: tuple[str, ...] = ()) -> Schema:
+    before = node.rows.schema
+    columns = joined_columns(node.source.schema.own, more=more)
+    schema = Schema(before.own, {**before.joined, node.alias: columns})
+    _check_condition(node.on, schema)
+    _check_condition(node.only, before)
+    return schema
+
+
+def _check_condition(condition: Typed, schema: Schema) -> None:
+    if condition.type not in (BOOLEAN, UNKNOWN):
+        raise InternalError(f"a condition is {condition.type}")
+    _check_columns((condition,), schema)
+
+
+def _check_columns(expressions: Iterable[Typed], schema: Schema) -> None:
+    """Every column that expressions read is there, in its type."""
+    seen: set[int] = set()  # a selector is part of every value that an update computes
+    pending = list(expressions)
+    while pending:
+        each = pending.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, ColumnRef):
+            _check_column(each, schema)
+        else:
+            pending.extend(each.operands)
+
+
+def _check_column(column: ColumnRef, schema: Schema) -> None:
+    columns = schema.own if column.qualifier is None else schema.joined.get(column.qualifier)
+    if columns is None or column.name not in columns:
+        raise InternalError(f"column `{column.qualifier or ''}.{column.name}` is not there")
+    kind = columns[column.name]
+    if kind != column.type and UNKNOWN not in (kind, column.type):
+        raise InternalError(f"column `{column.name}` is {kind}, not {column.type}")
+
+
+# --- walking
+
+
 def inputs_of(node: Rel) -> tuple[Rel, ...]:
     """The nodes that a node is made from."""
     match node:
         case Scan():
             return ()
-        case Lookup():
+        case Lookup() | Match():
             return (node.rows, node.source)
         case Stack():
             return (node.rows, node.more)
@@ -143,15 +305,20 @@ def walk_between(node: Rel, stop: Rel) -> Iterator[Rel]:
 
 
 def expressions_of(node: Rel) -> Iterator[Typed]:
-    """What a node computes or tests."""
+    """What a node computes or tests; a column that is only handed on is neither."""
     match node:
         case Keep():
             yield node.condition
         case Derive():
             yield from node.values.values()
-        case Lookup():
+        case Reshape():
+            yield from (value for name, value in node.values.items() if value != node.handed_on(name))
+        case Lookup() | Match():
             yield node.on
             yield node.only
+        case Window():
+            for over in node.values.values():
+                yield from over.expressions
         case Group():
             yield from node.keys.values()
             yield from node.values.values()

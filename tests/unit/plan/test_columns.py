@@ -6,7 +6,8 @@ import pytest
 
 from dobonomodo.formula import Columns
 from dobonomodo.formula.types import NULL, UNKNOWN, Type
-from dobonomodo.plan.columns import assigned_type, columns_with, is_hole, new_column_type
+from dobonomodo.plan.columns import AnyColumns, assigned_type, columns_with, is_hole, joined_columns, new_column_type
+from dobonomodo.plan.dataset import working_columns
 from dobonomodo.plan.expression import null
 from tests.unit.formula.orders import type_of
 
@@ -64,6 +65,19 @@ def test_new_columns_come_before_those_of_the_system() -> None:
     after = columns_with(columns, {"b": kind("date"), "a": kind("integer"), "_mine": kind("date")})
     assert list(after) == ["a", "_note", "b", "_mine", "_row_id", "_period"]
     assert str(after["a"]) == "integer"
+
+
+def test_behind_an_alias_there_are_business_and_time_columns() -> None:
+    types = {"Amount": kind("decimal"), "id": kind("string")}
+    assert list(joined_columns(working_columns(types, "bitemporal"))) == ["Amount", "id", "_period_from", "_period_to"]
+    assert list(joined_columns(working_columns(types, None))) == ["Amount", "id"]
+    assert list(joined_columns(working_columns(types, None), more=("_row_id",))) == ["Amount", "id", "_row_id"]
+
+
+def test_of_an_unknown_dataset_every_name_is_a_column() -> None:
+    columns = joined_columns(working_columns(AnyColumns({}), None))
+    assert (columns.spelling("Amount"), columns["Amount"]) == ("Amount", UNKNOWN)
+    assert list(columns) == []
 
 
 def test_holes() -> None:

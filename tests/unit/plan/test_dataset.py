@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dobonomodo.model.schema import Column, DataType
-from dobonomodo.plan.dataset import column_types, joined_columns, type_of, working_columns
+from dobonomodo.plan.dataset import column_types, type_of, working_columns
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,3 @@ def test_working_columns_are_found_in_any_case_and_by_synonym() -> None:
         "_period",
         None,
     ]
-
-
-def test_behind_an_alias_there_are_business_and_time_columns() -> None:
-    assert list(joined_columns(TYPES, "bitemporal")) == ["Amount", "id", "_period_from", "_period_to"]
-    assert list(joined_columns(TYPES, None)) == ["Amount", "id"]

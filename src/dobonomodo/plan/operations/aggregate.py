@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, columns_of, convert, flat_name
+from dobonomodo.formula import ColumnRef, Scope, Type, Typed, columns_of, convert, flat_name
 from dobonomodo.formula.types import UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -19,7 +19,7 @@ from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import column
 from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
-from dobonomodo.plan.relation import Group, Keep, Rel, Schema, walk_between
+from dobonomodo.plan.relation import Group, Keep, Rel, walk_between
 from dobonomodo.plan.rows import Rows, merge
 from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
 from dobonomodo.problems import Passage, Problem
@@ -84,7 +84,7 @@ class Aggregate(Grouping, Operation):
         selected = ctx.selected(rows)
         self._warn_of_summaries(rows, selected, ctx)
         scope = ctx.scope(rows)
-        groups = group(self, Keep(rows.node, selected, rows.node.schema), scope, ctx.arguments, ctx, check=ctx.check)
+        groups = group(self, Keep(rows.node, selected), scope, ctx.arguments, ctx, check=ctx.check)
         changes: dict[str, Type] = {}
         for name, value, places in groups.values:
             stored = rows.columns.spelling(name) or name
@@ -204,12 +204,7 @@ def group(
         taken.add(name.casefold())
         values.append((name, value, at))
     sound = {f"={name}": value for name, value, _ in values if not is_hole(value)}
-    schema = Schema(
-        Columns(
-            {**{name: key.type for name, key in keys.items()}, **{name: value.type for name, value in sound.items()}}
-        )
-    )
-    return Groups(Group(over, keys, sound, schema), keys, tuple(values))
+    return Groups(Group(over, keys, sound), keys, tuple(values))
 
 
 def describe_groups(step: Step, *, show: Callable[[str], str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula, convert
+from dobonomodo.formula import HOLE, Scope, Type, Typed, check_formula, convert
 from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, unify
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -21,9 +21,9 @@ from dobonomodo.plan.expression import ACTIVE, all_of, column
 from dobonomodo.plan.operations.aggregate import Grouping, describe_groups, group
 from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
-from dobonomodo.plan.relation import Keep, Rel, Scan, Schema, walk_between
+from dobonomodo.plan.relation import Keep, Rel, Scan, walk_between
 from dobonomodo.plan.rows import Origin, Rows, merge
-from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID, SYNONYMS
+from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID
 from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.formula import SelectorCycle, SelectorUndefined, UnknownColumn
@@ -91,10 +91,10 @@ class Append(Operation):
         if known.has_period and scan.use.temporal_mode is None:
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).
-        scan = replace(scan, schema=Schema(Columns({**scan.schema.own, **CARRIED}, synonyms=SYNONYMS)))
+        scan = replace(scan, carried=CARRIED)
         scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
-        kept = Keep(scan, all_of(ACTIVE, selector), scan.schema)
+        kept = Keep(scan, all_of(ACTIVE, selector))
         if self.aggregation is None:
             lowered = self._append_rows(rows, scan, kept, selector, ctx)
         else:

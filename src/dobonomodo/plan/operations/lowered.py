@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dobonomodo.formula import Columns, Type, Typed, columns_of, convert
+from dobonomodo.formula import Type, Typed, columns_of, convert
 from dobonomodo.plan.columns import columns_with
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import CLOCK, FALSE, column, integer, null, text
-from dobonomodo.plan.relation import AssignIds, Derive, Rel, Schema, Stack, Write
+from dobonomodo.plan.relation import AssignIds, Derive, Rel, Reshape, Stack, Write
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import (
     CREATED_AT,
@@ -60,7 +60,6 @@ def derive(
     *,
     conditions: Sequence[Typed] = (),
     seq: int,
-    joined: Mapping[str, Columns] | None = None,
     over: Rel | None = None,
     origins: Mapping[str, Origin] | None = None,
     on_by_alias: Mapping[str, Typed] | None = None,
@@ -70,9 +69,8 @@ def derive(
 
     ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed.
     """
-    columns = columns_with(rows.columns, {name: value.type for name, value in values.items()})
-    schema = Schema(columns, rows.joined if joined is None else joined)
-    node = Derive(over or rows.node, values, schema)
+    below = over or rows.node
+    node = Derive(below, values, forget=frozenset(below.schema.joined) - frozenset(rows.joined))
     seen = rows if origins is None else replace(rows, origins=origins)
     changed = {}
     for name, value in values.items():
@@ -118,14 +116,13 @@ def stack(
     ``changes`` are the types of columns that the new rows widen or add; ``by`` identifies a new row.
     """
     columns = columns_with(rows.columns, changes)
-    schema = Schema(columns, rows.joined)
     seq = ctx.spec.seq
     before = {
         name: convert(column(name, rows.columns), kind) if name in rows.columns else null(kind)
         for name, kind in columns.items()
         if name not in rows.columns or rows.columns[name] != kind
     }
-    kept = Derive(rows.node, before, schema) if before else rows.node
+    kept = Derive(rows.node, before) if before else rows.node
     system: dict[str, Typed] = {
         DELETED: FALSE,
         CREATED_AT: CLOCK,
@@ -136,7 +133,7 @@ def stack(
         LABELS: text(""),
     }
     given = {**system, **values}
-    identified = AssignIds(made, seq, by, made.schema)
-    complete = {name: convert(given.get(name, null(kind)), kind) for name, kind in columns.items() if name != ROW_ID}
-    added = Derive(identified, complete, schema)
-    return Stack(kept, added, schema), added
+    identified = AssignIds(made, seq, by)
+    given[ROW_ID] = column(ROW_ID, identified.schema.own)
+    added = Reshape(identified, {name: convert(given.get(name, null(kind)), kind) for name, kind in columns.items()})
+    return Stack(kept, added), added

@@ -69,7 +69,7 @@ class Output(Operation):
         columns = self._columns(rows, ctx)
         if self.register_as_dataset:
             self._check_registration(rows, columns, chosen, ctx)
-        kept = rows.node if chosen == TRUE else Keep(rows.node, chosen, rows.node.schema)
+        kept = rows.node if chosen == TRUE else Keep(rows.node, chosen)
         write = Write(
             rows=kept,
             columns=columns,

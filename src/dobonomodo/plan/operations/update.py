@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from dobonomodo.formula import Columns, Typed, columns_of, convert
-from dobonomodo.formula.types import BOOLEAN, UNKNOWN, Type, describe
+from dobonomodo.formula.types import BOOLEAN, UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
-from dobonomodo.plan.columns import assigned_type, is_hole
+from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import KnownDataset, joined_columns
+from dobonomodo.plan.dataset import KnownDataset, unknown_use
 from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, column, if_else, null, unless_null
 from dobonomodo.plan.operations.lowered import Formula, Lowered, derive
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
-from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, Schema, walk_between, walk_relation
+from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, walk_between, walk_relation
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import ASSIGNABLE, LABELS, RESERVED, UPDATED_AT
 from dobonomodo.problems import Problem
@@ -199,20 +199,19 @@ class _Joins:
             ctx.report(JoinAliasConflict(alias=alias, taken_by=taken_by, span=places.span("alias")))
         known = find_join(join.dataset_id, join.dataset_version, places, ctx)
         if known is None:
-            self.columns[alias] = ANY_COLUMNS
+            scan = Scan(unknown_use("join", join.dataset_id, alias=alias))
         else:
             scan = ctx.scan(known, "join", alias=alias, as_of=join.as_of, at=places.at("dataset_id"))
             ctx.check_as_of(places, scan.use)
-            self.columns[alias] = joined_columns(scan.use.columns, known.dataset.main_table.temporal_mode)
-            for column in self.columns[alias]:
-                self.origins[f"{alias}.{column}"] = Origin(frozenset({f"{known.dataset.id}.{column}"}))
+        self.columns[alias] = joined_columns(scan.schema.own)
+        for name in self.columns[alias]:
+            self.origins[f"{alias}.{name}"] = Origin(frozenset({f"{join.dataset_id}.{name}"}))
         scope = ctx.scope(self.rows, joined=self.columns)
         passage = places.passage("on")
         on = ctx.check(passage, scope, wanted=BOOLEAN, what="`on`")
         self.conditions[alias] = Formula(passage.value, on)
-        if known is not None:
-            self.on_by_alias[alias] = on
-            self._lookups.append((alias, Keep(scan, ACTIVE, scan.schema), on))
+        self.on_by_alias[alias] = on
+        self._lookups.append((alias, Keep(scan, ACTIVE), on))
 
     def _taken(self, alias: str) -> str | None:
         folded = alias.casefold()
@@ -233,24 +232,9 @@ class _Joins:
         uses_alias = any(column.qualifier in self.columns for column in columns_of(selected))
         only = ACTIVE if uses_alias else selected
         node = self.rows.node
-        joined = dict(self.rows.joined)
         for alias, source, on in self._lookups:
-            joined[alias] = self.columns[alias]
-            node = Lookup(node, alias, source, on, only, Schema(self.rows.columns, dict(joined)))
+            node = Lookup(node, alias, source, on, only)
         return node
-
-
-class _AnyColumns(Columns):
-    """The columns of a dataset that could not be found: every name is one, so that each fault is reported once."""
-
-    def spelling(self, name: str) -> str | None:
-        return name
-
-    def __getitem__(self, name: str) -> Type:
-        return UNKNOWN
-
-
-ANY_COLUMNS = _AnyColumns({})
 
 
 def find_join(dataset_id: str, version: int | None, places: Places, ctx: Context) -> KnownDataset | None:

@@ -6,7 +6,7 @@ import pytest
 
 from dobonomodo.formula.typed import ColumnRef, Literal
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Stack
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Reshape, Stack
 from dobonomodo.problems.formula import AggregateReason
 from dobonomodo.problems.operation import DuplicateAggColumn, SystemColumnConflict
 from tests.unit.plan.building import (
@@ -269,7 +269,7 @@ def test_summary_rows_are_stacked_below_the_rows() -> None:
     kept, added = node.rows, node.more
     assert isinstance(kept, Derive)
     assert (kept.rows is plan.start.node, list(kept.values)) == (True, ["total"])
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     assert added is step.lowered.added
     identified = added.rows
     assert isinstance(identified, AssignIds)
@@ -287,7 +287,7 @@ def test_summary_rows_are_stacked_below_the_rows() -> None:
 def test_the_columns_of_a_summary_row() -> None:
     #
     added = step_of(plan_of(aggregate("region", TOTAL, seq=7)), 7).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     values = {name: value.value if isinstance(value, Literal) else value for name, value in added.values.items()}
     assert isinstance(values["region"], ColumnRef)
     assert isinstance(values["total"], ColumnRef)
@@ -303,13 +303,13 @@ def test_the_columns_of_a_summary_row() -> None:
     assert (added.values["_deleted"], added.values["_created_at"], added.values["_updated_at"]) == (FALSE, CLOCK, CLOCK)
     others = {"order_id", "customer_id", "status", "quantity", "amount", "booked", "shipped_at", "paid"}
     assert {values[name] for name in others} == {None}
-    assert "_row_id" not in added.values
+    assert added.values["_row_id"] == added.handed_on("_row_id")
 
 
 def test_the_period_of_a_summary_row_is_its_key() -> None:
     #
     added = step_of(plan_of(aggregate("_period", TOTAL)), 1).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     value = added.values["_period"]
     assert isinstance(value, ColumnRef)
     assert value.name == "#_period"

@@ -9,7 +9,7 @@ import pytest
 from dobonomodo.formula.typed import ColumnRef, Literal, Operation
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Scan, Stack
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Reshape, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.operation import (
     AppendColumnMismatch,
@@ -385,7 +385,7 @@ def test_rows_are_stacked_below_the_rows() -> None:
     node = step.after.node
     assert isinstance(node, Stack)
     added = node.more
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     assert added is step.lowered.added
     identified = added.rows
     assert isinstance(identified, AssignIds)
@@ -402,20 +402,20 @@ def test_rows_are_stacked_below_the_rows() -> None:
 def test_the_system_columns_of_appended_rows() -> None:
     # C-51, R-157, R-159
     added = step_of(plan_of(append("budget", seq=7)), 7).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     values = {name: value.value if isinstance(value, Literal) else value for name, value in added.values.items()}
     expected = {"_source_dataset_id": "budget", "_source_table": "budgets", "_operation_seq": 7, "order_id": None}
     assert {name: values[name] for name in expected} == expected
     assert (added.values["_deleted"], added.values["_created_at"], added.values["_updated_at"]) == (FALSE, CLOCK, CLOCK)
     carried = [values["_labels"], values["_period"]]
     assert [each.name for each in carried if isinstance(each, ColumnRef)] == ["_labels", "_period"]
-    assert "_row_id" not in added.values
+    assert added.values["_row_id"] == added.handed_on("_row_id")
 
 
 def test_labels_of_summarised_rows_are_empty() -> None:
     # C-51
     added = step_of(plan_of(append("budget", grouping=GROUPED)), 1).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     assert added.values["_labels"] == Literal("", added.schema.own["_labels"])
 
 
@@ -424,7 +424,7 @@ def test_the_period_is_carried_whatever_the_mode_of_the_source(mode: str | None)
     # C-87: whether the stored rows have one is seen when they are read
     plan = plan_of(append("more"), world=source("{name: region, type: string}", mode=mode))
     added = step_of(plan, 1).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     assert added.values["_period"] == ColumnRef("_period", None, TEXT)
     assert [name for name in added.schema.own if name.startswith("_period")] == ["_period"]
 
@@ -447,7 +447,7 @@ def test_time_columns_that_the_working_dataset_lacks_are_dropped() -> None:
 def test_the_period_can_be_a_key() -> None:
     # C-47, C-51
     added = step_of(plan_of(append("budget", grouping=grouping("SUM(amount)", keys="_period"))), 1).lowered.added
-    assert isinstance(added, Derive)
+    assert isinstance(added, Reshape)
     value = added.values["_period"]
     assert isinstance(value, ColumnRef)
     assert value.name == "#_period"
@@ -474,7 +474,7 @@ def test_the_input_can_be_appended() -> None:
     text = update("net = 1") + append("sales", seq=2)
     with no_problem(text) as plan:
         added = step_of(plan, 2).lowered.added
-        assert isinstance(added, Derive)
+        assert isinstance(added, Reshape)
         assert added.values["net"] == Literal(None, added.schema.own["net"])
 
 

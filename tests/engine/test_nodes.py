@@ -1,0 +1,171 @@
+"""Nodes that no operation uses yet, on Spark: matches that multiply rows, and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.engine.frames import Frames, RunContext, seed_of
+from dobonomodo.engine.reading import StoredRows
+from dobonomodo.formula import ColumnRef, Columns, RunFacts, Scope, Type, Typed, check_formula, parse_type
+from dobonomodo.plan import DatasetUse
+from dobonomodo.plan.expression import TRUE, column
+from dobonomodo.plan.over import Order, Over, WindowFunction
+from dobonomodo.plan.relation import AssignIds, Derive, Keep, Match, Rel, Scan, Window
+from dobonomodo.plan.system import ROW_ID
+from dobonomodo.problems import Passage
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+RUN = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
+COSTS = """id string, code string, amount decimal(15,2)"""
+SHARES = """cost string, target string, part decimal(5,2), number integer"""
+
+COST_ROWS = "('a', '1', 10.00), ('b', '2', 20.00), ('c', 'none', 30.00), (NULL, '4', 40.00)"
+SHARE_ROWS = "('a', 'x', 0.25, 1), ('a', 'y', 0.75, 2), ('b', 'x', 1.00, 2), (NULL, 'z', 1.00, 9)"
+
+
+@dataclass
+class Tables:
+    """Rows by dataset, in as many partitions as a test wants."""
+
+    frames: Mapping[str, DataFrame]
+    partitions: int = 3
+
+    def read(self, use: DatasetUse) -> list[StoredRows]:
+        return [StoredRows(self.frames[use.dataset_id].repartition(self.partitions))]
+
+
+def types(declared: str) -> dict[str, Type]:
+    pairs = (
+        each.strip().split(" ")
+        for each in declared.replace("decimal(15,2)", "money").replace("decimal(5,2)", "part_").split(",")
+    )
+    kinds = {"money": "decimal(15,2)", "part_": "decimal(5,2)"}
+    return {name: parse_type(kinds.get(kind, kind)) for name, kind in pairs}  # type: ignore[misc]
+
+
+def scan(dataset_id: str, declared: str, role: Any = "input") -> Scan:
+    return Scan(DatasetUse(role, dataset_id, 1, dataset_id, None, Columns(types(declared))))
+
+
+COST, SHARE = scan("costs", COSTS), scan("shares", SHARES, "join")
+
+
+def formula(text: str, rows: Rel, source: Rel | None = None) -> Typed:
+    joined = {} if source is None else {"s": Columns(source.schema.own)}
+    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.own, joined=joined))
+    assert checked.tree is not None, checked.problems
+    return checked.tree
+
+
+def rows_of(spark: SparkSession, node: Rel, *names: str, partitions: int = 3) -> list[tuple[Any, ...]]:
+    def frame(declared: str, values: str) -> DataFrame:
+        columns = ", ".join(f"CAST({name} AS {kind.sql}) AS {name}" for name, kind in types(declared).items())
+        return spark.sql(f"SELECT {columns} FROM VALUES {values} AS t({', '.join(types(declared))})")
+
+    tables = Tables({"costs": frame(COSTS, COST_ROWS), "shares": frame(SHARES, SHARE_ROWS)}, partitions)
+    frames = Frames(spark, tables, RunContext(RUN, seed_of("p", "f", RUN), RUN.period_start))
+    found = frames.make(node).select(*(f"`{name}`" for name in names)).collect()
+    return sorted((tuple(str(each) if each is not None else None for each in row) for row in found), key=repr)
+
+
+def matched(on: str, only: str | None = None) -> Match:
+    return Match(COST, "s", SHARE, formula(on, COST, SHARE), TRUE if only is None else formula(only, COST))
+
+
+def test_a_match_multiplies_rows_and_drops_those_without_one(spark: SparkSession) -> None:
+    found = rows_of(spark, matched("id = s.cost"), "id", "amount", "s.target", "s.part")
+    assert found == [("a", "10.00", "x", "0.25"), ("a", "10.00", "y", "0.75"), ("b", "20.00", "x", "1.00")]
+
+
+def test_only_rows_that_take_part_are_matched(spark: SparkSession) -> None:
+    assert rows_of(spark, matched("id = s.cost", "amount > 10"), "id", "s.target") == [("b", "x")]
+    assert rows_of(spark, matched("id = s.cost", "NULL = 1"), "id") == []
+
+
+def test_a_match_may_have_any_condition(spark: SparkSession) -> None:
+    found = rows_of(spark, matched("amount > 15 AND s.part < 1 AND s.number >= 1"), "id", "s.target")
+    assert found == [("b", "x"), ("b", "y"), ("c", "x"), ("c", "y"), (None, "x"), (None, "y")]
+
+
+def test_conditions_are_not_computed_for_rows_that_take_no_part(spark: SparkSession) -> None:
+    only = 'code <> "none"'
+    assert rows_of(spark, matched("TO_INTEGER(code) = s.number", only), "id", "s.target") == [
+        ("a", "x"),
+        ("b", "x"),
+        ("b", "y"),
+    ]
+    assert rows_of(spark, matched("TO_INTEGER(code) > 3 AND s.number = 9", only), "id", "s.target") == [(None, "z")]
+
+
+def test_matched_rows_get_ids_of_their_own_whatever_the_partitions(spark: SparkSession) -> None:
+    node = AssignIds(matched("id = s.cost"), 7, (ROW_ID, f"s.{ROW_ID}"))
+    first = rows_of(spark, node, "id", "s.target", ROW_ID)
+    assert len({row_id for _, _, row_id in first}) == 3
+    assert rows_of(spark, node, "id", "s.target", ROW_ID, partitions=1) == first
+
+
+TARGET, PART, NUMBER = (column(name, SHARE.schema.own) for name in ("target", "part", "number"))
+SHARED = Keep(SHARE, formula("target <> 'none'".replace("'", '"'), SHARE))
+
+
+def windowed(spark: SparkSession, **values: Over) -> list[tuple[Any, ...]]:
+    return rows_of(spark, Window(SHARED, values), "cost", "target", *values)
+
+
+def test_values_over_a_whole_partition(spark: SparkSession) -> None:
+    found = windowed(
+        spark,
+        total=Over(WindowFunction.SUM, PART, (TARGET,)),
+        rows=Over(WindowFunction.COUNT, column("cost", SHARE.schema.own), (TARGET,)),
+        least=Over(WindowFunction.SMALLEST, PART, (TARGET,)),
+        most=Over(WindowFunction.LARGEST, NUMBER),
+    )
+    assert found == [
+        ("a", "x", "1.25", "2", "0.25", "9"),
+        ("a", "y", "0.75", "1", "0.75", "9"),
+        ("b", "x", "1.25", "2", "0.25", "9"),
+        (None, "z", "1.00", "0", "1.00", "9"),
+    ]
+
+
+def test_running_values_include_peers(spark: SparkSession) -> None:
+    by_number: Sequence[Order] = (Order(NUMBER),)
+    found = windowed(spark, total=Over(WindowFunction.SUM, PART, order=tuple(by_number), running=True))
+    assert found == [("a", "x", "0.25"), ("a", "y", "2.00"), ("b", "x", "2.00"), (None, "z", "3.00")]
+
+
+def test_rows_are_numbered_in_a_total_order(spark: SparkSession) -> None:
+    cost = column("cost", SHARE.schema.own)
+    order = (Order(cost, descending=True), Order(TARGET))
+    assert windowed(spark, n=Over(WindowFunction.ROW_NUMBER, order=order)) == [
+        ("a", "x", "2"),
+        ("a", "y", "3"),
+        ("b", "x", "1"),
+        (None, "z", "4"),
+    ]
+    up = (Order(cost), Order(TARGET, descending=True))
+    assert windowed(spark, n=Over(WindowFunction.ROW_NUMBER, order=up)) == [
+        ("a", "x", "3"),
+        ("a", "y", "2"),
+        ("b", "x", "4"),
+        (None, "z", "1"),
+    ]
+
+
+def test_the_largest_remainder_can_be_given_away(spark: SparkSession) -> None:
+    """What `allocate` will need: shares of an amount to the cent, and what is left to one row, whatever the partitions."""
+    rows = matched("id = s.cost")
+    share = Derive(rows, {"share": formula("ROUND(amount * s.part, 2)", rows, SHARE)})
+    mine = (ColumnRef("id", None, types(COSTS)["id"]),)
+    given = column("share", share.schema.own)
+    last = (Order(given, descending=True), Order(ColumnRef("target", "s", types(SHARES)["target"])))
+    values = {"given": Over(WindowFunction.SUM, given, mine), "rank": Over(WindowFunction.ROW_NUMBER, None, mine, last)}
+    node = Window(share, values)
+    expected = [("a", "2.50", "10.00", "2"), ("a", "7.50", "10.00", "1"), ("b", "20.00", "20.00", "1")]
+    for partitions in (1, 4):
+        assert rows_of(spark, node, "id", "share", "given", "rank", partitions=partitions) == expected
