@@ -180,7 +180,7 @@ def _texts(count: int) -> Iterator[str]:
 def test_quotes_are_followed_as_character_by_character(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
-    count = tries(sample=1_000, full=200_000)
+    count = tries(sample=1_000, full=50_000)
     refused = 0
     for number, text in enumerate(_texts(count)):
         monkeypatch.setattr(diagnosis, "_BLOCK", 1 + number % 5)
