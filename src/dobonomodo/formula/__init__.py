@@ -1,6 +1,7 @@
 """The expression language: text to tree, tree to checked tree, checked tree to Spark SQL. Knows no Spark."""
 
-from dobonomodo.formula.check import HOLE, Checked, check_formula, convert, parse_moment
+from dobonomodo.formula.check import HOLE, Checked, check_formula
+from dobonomodo.formula.conversion import convert, parse_moment
 from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunFacts
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula

@@ -6,11 +6,19 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from decimal import Decimal
 from typing import assert_never
 
 from dobonomodo.formula import tree
+from dobonomodo.formula.conversion import (
+    convert,
+    make_comparable,
+    narrowest_type,
+    number_for_null,
+    number_literal,
+    parse_moment,
+)
 from dobonomodo.formula.functions.catalogue import FUNCTION_BY_NAME, FUNCTIONS
 from dobonomodo.formula.functions.foreign import INSTEAD, UNSUPPORTED_AGGREGATES
 from dobonomodo.formula.functions.signature import Function, Parameter, Signature
@@ -27,8 +35,6 @@ from dobonomodo.formula.typed import (
     Typed,
     decimal_of,
     flat_name,
-    is_integer,
-    literal_decimal,
 )
 from dobonomodo.formula.types import (
     BOOLEAN,
@@ -173,7 +179,7 @@ class _Checker:
             return self._too_large(node, SyntaxReason.TOO_MANY_PARTS, MAX_TOKENS)
         match node:
             case tree.Number():
-                return _number(node.value)
+                return number_literal(node.value)
             case tree.Text():
                 return Literal(node.value, TEXT)
             case tree.Truth():
@@ -275,7 +281,7 @@ class _Checker:
     def _negate(self, node: tree.Negate) -> Typed:
         operand = self.check(node.operand)
         if isinstance(operand, Literal) and isinstance(operand.value, Decimal | int) and is_number(operand.type):
-            return _number(Decimal(operand.value).copy_negate())
+            return number_literal(Decimal(operand.value).copy_negate())
         if operand.type == NULL:
             operand = Literal(None, INTEGER)
         if not is_number(operand.type) and operand.type != UNKNOWN:
@@ -315,7 +321,7 @@ class _Checker:
             return HOLE
         if (left.type == DATE and node.operator in "+-") or (right.type == DATE and node.operator == "+"):
             return self._shift_date(node, left, right)
-        left, right = _number_for_null(left, right.type), _number_for_null(right, left.type)
+        left, right = number_for_null(left, right.type), number_for_null(right, left.type)
         wrong = [(at, each.type) for at, each in ((node.left, left), (node.right, right)) if not is_number(each.type)]
         for at, kind in wrong:
             advice = _arithmetic_advice(node.operator, kind)
@@ -372,7 +378,7 @@ class _Checker:
             return Operation(operator, tuple(operands), BOOLEAN)
         if ordered and common == BOOLEAN:
             self._mismatch(written[0], what=f"`{operator}`", expected="values that have an order", found=common)
-        return Operation(operator, tuple(_comparable(operands, common)), BOOLEAN)
+        return Operation(operator, tuple(make_comparable(operands, common)), BOOLEAN)
 
     def _moment(self, operand: Typed, written: tree.Expression, moments: Sequence[Type]) -> Typed:
         """A text literal against dates and times is one of them."""
@@ -390,7 +396,7 @@ class _Checker:
         """The type that holds all operands; else a problem at the first that does not go with those before it."""
         common = unify(each.type for each in operands)
         if common is not None:
-            return _tight(operands) if isinstance(common, DecimalType) else common
+            return narrowest_type(operands) if isinstance(common, DecimalType) else common
         for count in range(2, len(operands) + 1):
             before = unify(each.type for each in operands[: count - 1])
             if before is not None and unify((before, operands[count - 1].type)) is None:
@@ -564,7 +570,7 @@ class _Checker:
             if common is None:
                 return None
             given = [operands[at] for at in places]
-            compared = _comparable(given, common) if letter == "S" else (convert(each, common) for each in given)
+            compared = make_comparable(given, common) if letter == "S" else (convert(each, common) for each in given)
             for at, operand in zip(places, compared, strict=True):
                 converted[at] = operand
         for at, parameter in enumerate(placed):
@@ -606,71 +612,6 @@ def _name_of(node: tree.Call) -> tree.Call:
 
 
 # --- values and conversions
-
-_ISO = re.compile(
-    r"(?P<day>[0-9]{4}-[0-9]{2}-[0-9]{2})"
-    r"(?:[T ](?P<time>[0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?)(?P<zone>Z|[+-][0-9]{2}:[0-9]{2})?)?"
-)
-
-
-def parse_moment(text: str) -> date | datetime | None:
-    """The date or time that an ISO text says; a time without zone is UTC. None when it says none."""
-    found = _ISO.fullmatch(text)
-    try:
-        if not found:
-            return None
-        if not found["time"]:
-            return date.fromisoformat(found["day"])
-        moment = datetime.fromisoformat(f"{found['day']}T{found['time']}{found['zone'] or 'Z'}")
-        return moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _number(value: Decimal) -> Literal:
-    if is_integer(value):
-        return Literal(int(value), INTEGER)
-    if int(value.as_tuple().exponent) > 0:
-        value = Decimal(int(value))
-    return Literal(value, literal_decimal(value))
-
-
-def _number_for_null(operand: Typed, other: Type) -> Typed:
-    """A bare NULL in arithmetic is a number like the other."""
-    return convert(operand, other if is_number(other) else INTEGER) if operand.type == NULL else operand
-
-
-def convert(node: Typed, kind: Type) -> Typed:
-    """The same value in another type; literals are converted on the spot."""
-    if node.type in (kind, UNKNOWN) or kind in (NULL, UNKNOWN):
-        return node
-    if isinstance(node, Literal):
-        value = node.value
-        if value is None:
-            return Literal(None, kind)
-        if kind == TIMESTAMP and isinstance(value, date) and not isinstance(value, datetime):
-            return Literal(datetime(value.year, value.month, value.day, tzinfo=UTC), TIMESTAMP)
-        if isinstance(kind, DecimalType) and isinstance(value, int | Decimal):
-            exact = Decimal(value)
-            narrow = literal_decimal(exact)
-            if narrow.whole <= kind.whole and narrow.scale <= kind.scale:
-                return Literal(exact, kind)
-    return Cast(node, kind)
-
-
-def _tight(operands: Sequence[Typed]) -> Type:
-    """The decimal type of several numbers, literals counted by their digits."""
-    numbers = [each for each in operands if is_number(each.type)]
-    common = unify(decimal_of(each) for each in numbers)
-    return common or UNKNOWN
-
-
-def _comparable(operands: Sequence[Typed], common: Type) -> list[Typed]:
-    """Operands to compare: decimals keep their digits, as rounding one to the type of another could make them equal."""
-    if not isinstance(common, DecimalType):
-        return [convert(each, common) for each in operands]
-    null = next(decimal_of(each) for each in operands if is_number(each.type))
-    return [convert(each, null if each.type == NULL else decimal_of(each)) for each in operands]
 
 
 def _found(kind: Type) -> Type | str:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from typing import TypeVar
 
 import pytest
 
-from dobonomodo.formula import Scope, check_formula, convert, parse_moment
+from dobonomodo.formula import Scope, check_formula
 from dobonomodo.formula.parse import MAX_DEPTH
-from dobonomodo.formula.typed import Literal, walk
-from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIMESTAMP, DecimalType, Type
+from dobonomodo.formula.typed import walk
+from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TIMESTAMP, DecimalType, Type
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.formula import (
     AggregateNotAllowed,
@@ -225,36 +224,6 @@ def test_kinds_that_go_together(text: str) -> None:
 )
 def test_types(text: str, kind: str) -> None:
     assert type_in(text) == kind
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("2026-01-31", date(2026, 1, 31)),
-        ("2024-02-29", date(2024, 2, 29)),
-        ("0001-01-01", date(1, 1, 1)),
-        ("2026-01-31T08:30", datetime(2026, 1, 31, 8, 30, tzinfo=UTC)),
-        ("2026-01-31 08:30:15", datetime(2026, 1, 31, 8, 30, 15, tzinfo=UTC)),
-        ("2026-01-31T08:30:15.5Z", datetime(2026, 1, 31, 8, 30, 15, 500_000, tzinfo=UTC)),
-        ("2026-01-31T08:30:00+02:00", datetime(2026, 1, 31, 6, 30, tzinfo=UTC)),
-        ("2026-02-30", None),
-        ("2025-02-29", None),
-        ("2026-13-01", None),
-        ("2026", None),
-        ("2026-1-31", None),
-        ("20260131", None),
-        ("31.01.2026", None),
-        ("2026-01-31T25:00", None),
-        ("2026-W05-6", None),
-        ("", None),
-        ("0000-01-01", None),
-        ("9999-12-31T23:59:59-01:00", None),
-        ("２０２６-01-31", None),
-    ],
-)
-def test_moments(text: str, value: date | datetime | None) -> None:
-    assert parse_moment(text) == value
-    assert type(parse_moment(text)) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -582,12 +551,6 @@ def test_the_checked_tree_has_no_holes() -> None:
     checked = check('IF(paid, amount * 1.19, NULL) > 0 AND status IN ("a", NULL) AND order_date = "2026-01-01"')
     assert checked.tree is not None
     assert all(node.type.name != "unknown" for node in walk(checked.tree) if not isinstance(node.type, DecimalType))
-
-
-def test_conversions_of_literals_happen_on_the_spot() -> None:
-    assert convert(Literal(None, TEXT), DATE) == Literal(None, DATE)
-    assert convert(Literal(date(2026, 1, 31), DATE), TIMESTAMP) == Literal(datetime(2026, 1, 31, tzinfo=UTC), TIMESTAMP)
-    assert convert(Literal(5, INTEGER), DECIMAL).type == DECIMAL
 
 
 def test_size_of_the_sql_is_limited() -> None:

@@ -22,7 +22,7 @@ from dobonomodo.formula.types import (
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a run fixes before it starts: its clock and its period."""
+    """What a run fixes before it starts: its clock and its period. It is here because functions render all of it as SQL."""
 
     started_at: datetime
     period: str
