@@ -910,7 +910,9 @@ class Workspace:
         project = self._find(self._definitions.projects, "project", project_id)
         newest = self.store.get_version("project", project_id)
         if newest is None or newest.fingerprint != project.fingerprint():
-            raise Rejected([NotApplied(kind="project", id=project_id)])
+            # What could not be applied for its problems is refused for these.
+            planned = self._plan(project, self._draft_datasets())
+            raise Rejected(planned.problems if planned.plan is None else [NotApplied(kind="project", id=project_id)])
         wanted = dataset_version if dataset_version is not None else project.input_dataset_version
         pinned = project.model_copy(update={"input_dataset_version": wanted})
         definitions = self._recorded_definitions()

@@ -20,6 +20,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("resume",): ("no-such-run",),
     ("cancel",): ("no-such-run",),
     ("verify",): ("no-such-run",),
+    ("clean",): ("--dry-run",),
     ("apply",): ("--yes",),
     ("activate",): ("no-such-project",),
     ("deactivate",): ("no-such-project",),
