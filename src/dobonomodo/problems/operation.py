@@ -255,6 +255,8 @@ class DatasetCycle(Problem):
     """The way from the project that registers the dataset back to it; each reads what the next one registers."""
 
     def message(self) -> str:
+        if len(set(self.projects)) == 1:
+            return f"project `{self.projects[0]}` reads dataset `{self.dataset_id}`, which it registers itself"
         way = " -> ".join(f"`{each}`" for each in self.projects)
         return f"dataset `{self.dataset_id}` is made from itself: {way}, each project reads what the next registers"
 
