@@ -1,6 +1,7 @@
 """The exact reports of faulty formulas, as the files in ``problems`` say.
 
 ``slips.txt``, ``checks.txt`` and ``groups.txt`` hold formulas behind ``>``, each with its report below.
+``documents.txt`` holds YAML behind ``>``.
 ``places.txt`` and ``limits.txt`` hold the reports of what is put together here: formulas inside of files,
 characters that move a cursor, and texts that are too long to be written out. ``make golden`` rewrites the reports.
 """
@@ -17,6 +18,7 @@ import pytest
 
 from dobonomodo.formula import check_formula
 from dobonomodo.formula.parse import MAX_DEPTH, MAX_LENGTH, MAX_TOKENS
+from dobonomodo.model import load_definitions
 from dobonomodo.problems import PROBLEMS, OperationRef, Passage, Problem, Source
 from dobonomodo.problems import formula as formula_problems
 from dobonomodo.problems.formula import AggregateReason, ExpressionSyntax, InvalidAggregate, SyntaxReason
@@ -54,6 +56,17 @@ def test_formulas(name: str, update_golden: bool) -> None:
         written = "\n".join(f"> {line}" for line in case.formula.split("\n"))
         text += f"=== {case.title}\n{written}\n\n{render_full(check(case.formula, WRITTEN[name]).problems)}\n\n"
     compare(FOLDER / f"{name}.txt", text.rstrip("\n") + "\n", update=update_golden)
+
+
+def test_documents(update_golden: bool) -> None:
+    """Slips in YAML."""
+    head, cases = read("documents")
+    text = head
+    for case in cases:
+        written = "\n".join(f"> {line}" for line in case.formula.split("\n"))
+        _, problems = load_definitions([Source("projects/p.yaml", case.formula + "\n")])
+        text += f"=== {case.title}\n{written}\n\n{render_full(problems)}\n\n"
+    compare(FOLDER / "documents.txt", text.rstrip("\n") + "\n", update=update_golden)
 
 
 def plain(text: str, value: str) -> Passage:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -71,6 +72,11 @@ def colored(stream: Any) -> bool:
     return bool(os.environ.get("FORCE_COLOR")) or bool(stream.isatty())
 
 
+def terminal_width(stream: TextIO) -> int | None:
+    """How many cells a line of a terminal has; a file or a program takes lines of any length."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
 def say(text: str) -> None:
     """A line of talk, unless --quiet."""
     if not Settings.quiet:
@@ -127,7 +133,9 @@ def make_console(stream: TextIO, *, markup: bool = False) -> Console:
 def show_problems(problems: Sequence[Problem]) -> None:
     """Problems for a person."""
     if problems:
-        put(render.render_full(problems, color=colored(sys.stderr)) + "\n", sys.stderr)
+        put(
+            render.render_full(problems, color=colored(sys.stderr), width=terminal_width(sys.stderr)) + "\n", sys.stderr
+        )
 
 
 def show_json(thing: str, data: Any, *, problems: Iterable[Problem | Mapping[str, Any]] = (), ok: bool = True) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, say, show, show_json, stop, terminal_width
+from dobonomodo.problems.render import fold_words
 
 if TYPE_CHECKING:
     from dobonomodo.problems import Problem
@@ -33,7 +35,8 @@ def explain(
             return
         width = max(len(kind.code) for kind in PROBLEMS)
         for kind in PROBLEMS:
-            show(f"{kind.code:{width}}  {cause(kind)}")
+            first, *more = fold_words(cause(kind), terminal_width(sys.stdout), indent=width + 2, start=width + 2)
+            show("\n".join([f"{kind.code:{width}}  {first}", *(" " * (width + 2) + line for line in more)]))
         return
     found = find_problem(code)
     if found is None:

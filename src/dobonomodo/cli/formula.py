@@ -110,10 +110,9 @@ def _facts(started_at: str | None) -> RunFacts:
     """The run that the expression is rendered for: this clock, and its month as the period."""
     from calendar import monthrange
 
-    from dobonomodo.formula import RunFacts, parse_moment
+    from dobonomodo.cli.plan import moment
+    from dobonomodo.formula import RunFacts
 
-    now = datetime.now(UTC).replace(microsecond=0) if started_at is None else parse_moment(started_at)
-    if not isinstance(now, datetime):
-        usage_error(f"`{started_at}` is not a time such as 2026-02-03T08:00:00Z")
+    now = moment(started_at) or datetime.now(UTC).replace(microsecond=0)
     first = now.date().replace(day=1)
     return RunFacts(now, f"{first:%Y-%m}", first, first.replace(day=monthrange(first.year, first.month)[1]))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, make_console, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, make_console, show, show_json, show_problems, stop
 
 if TYPE_CHECKING:
     from dobonomodo.formula.functions import Function
@@ -56,7 +56,7 @@ def _show_unknown(name: str, *, as_json: bool) -> NoReturn:
     if as_json:
         show_json("functions", [], problems=[problem], ok=False)
     else:
-        say(f"{problem.message()}; {problem.hint()}")
+        show_problems([problem])
     stop(Exit.NOTHING)
 
 

@@ -133,8 +133,9 @@ def run(arguments: list[str]) -> int:
     try:
         result = _all_commands()(arguments, prog_name="dobo", standalone_mode=False)
     except TyperException as error:
-        message = error.format_message()
-        complain(message if message.startswith("Usage:") else f"{message}\nTry: dobo --help")
+        from dobonomodo.cli.usage import explain_usage
+
+        complain(explain_usage(error))
         return Exit.USAGE
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")

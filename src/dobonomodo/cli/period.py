@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dobonomodo.cli.arguments import PeriodId
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show_json, stop
+from dobonomodo.cli.table import show_lines
 
 if TYPE_CHECKING:
     from dobonomodo.model import Period
@@ -31,8 +32,12 @@ def list_periods(
     if as_json:
         show_json("periods", [{"calendar": calendar, **each.document()} for calendar, each in rows])
     else:
-        for calendar, each in rows:
-            show(f"{calendar:12} {each.identifier:12} {each.level:8} {each.start_date} {each.end_date} {each.status}")
+        show_lines(
+            [
+                (calendar, each.identifier, each.level, str(each.start_date), str(each.end_date), each.status)
+                for calendar, each in rows
+            ]
+        )
     if not rows:
         say("no such period")
         stop(Exit.NOTHING)

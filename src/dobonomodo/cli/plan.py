@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import textwrap
 from datetime import date, datetime
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dobonomodo.cli.arguments import ProjectId, periods
-from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_problems, usage_error
+from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_problems, terminal_width, usage_error
 
 
 def plan(
@@ -48,9 +47,9 @@ def plan(
 
 def _fold(text: str) -> str:
     """Lines no longer than the terminal is wide, the rest of each below it and to the right; for programs as they are."""
-    if not sys.stdout.isatty():
+    width = terminal_width(sys.stdout)
+    if width is None:
         return text
-    width = shutil.get_terminal_size().columns
     return "\n".join(folded for line in text.split("\n") for folded in _fold_line(line, width))
 
 

@@ -6,7 +6,8 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.cli.console import Settings, complain, make_console, say
+from dobonomodo.cli.console import Settings, complain, make_console, say, terminal_width
+from dobonomodo.problems.render import INDENT, fold_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -164,23 +165,18 @@ def describe_counts(operation: Operation) -> str:
 def show_summary(run: RunView) -> None:
     """What a run came to, and what one may want to do next."""
     from rich.markup import escape
-    from rich.table import Table
+
+    from dobonomodo.cli.table import show_counts
 
     console = make_console(sys.stderr, markup=True)
     console.print()
-    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
-    columns = ("seq", "operation", "in", "selected", "added", "deleted", "out")
-    for name in columns:
-        table.add_column(name, justify="left" if name == "operation" else "right", overflow="fold")
+    lines: list[tuple[str, ...]] = [("seq", "operation", "in", "selected", "added", "deleted", "out")]
     for each in run.operations:
         numbers = [each.rows_in, each.selected, each.added, each.deleted, each.rows_out]
-        table.add_row(
-            str(each.seq),
-            f"{escape(each.name)} [dim]({each.type})[/]",
-            *("" if n is None else f"{n:,}" for n in numbers),
-        )
+        counts = ["" if number is None else f"{number:,}" for number in numbers]
+        lines.append((str(each.seq), f"{each.name} ({each.type})", *counts))
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
-        console.print(table)
+        show_counts(lines, right={0, 2, 3, 4, 5, 6})
     for output in run.outputs.values():
         where = output.location.get("folder") or output.destination
         kept = (
@@ -194,22 +190,29 @@ def show_summary(run: RunView) -> None:
 
 
 def show_end(run: RunView, *, resumable: bool) -> None:
-    """The summary, the problems of a run that failed, and the next command."""
+    """The problems of a run that failed, then the summary, and the next command."""
+    for problem in run.problems:
+        complain("")
+        _complain(f"error[{problem['code']}]: ", problem["message"])
+        for note in problem.get("notes", ()):
+            _complain("  ", note)
+        if problem.get("operation_seq"):
+            _complain("  --> ", f"operation {problem['operation_seq']} `{problem['operation_name']}`")
+        if problem.get("expression"):
+            _complain("      ", problem["expression"])
+        if problem.get("hint"):
+            _complain("   help: ", problem["hint"])
     if not Settings.quiet:
         show_summary(run)
-    for problem in run.problems:
-        complain(f"\nerror[{problem['code']}]: {problem['message']}")
-        for note in problem.get("notes", ()):
-            complain(f"  {note}")
-        if problem.get("operation_seq"):
-            complain(f"  --> operation {problem['operation_seq']} `{problem['operation_name']}`")
-        if problem.get("expression"):
-            complain(f"      {problem['expression']}")
-        if problem.get("hint"):
-            complain(f"   help: {problem['hint']}")
     if run.status == "failed":
         draft = " --draft" if run.draft else ""
         again = f"dobo resume {run.id}" if resumable else f"dobo run {run.project} --period {run.period}{draft}"
         complain(f"\nto {'go on from here' if resumable else 'start again'}: {again}")
     if run.status == "completed":
         say(f"next: dobo runs report {run.id}   or   dobo verify {run.id}")
+
+
+def _complain(start: str, text: str) -> None:
+    """A line, folded where the terminal is too narrow for it."""
+    first, *more = fold_words(text, terminal_width(sys.stderr), indent=INDENT, start=len(start))
+    complain("\n".join([start + first, *(" " * INDENT + line for line in more)]))

@@ -13,6 +13,7 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from dobonomodo.formula import tree
+from dobonomodo.formula.functions.foreign import INSTEAD, WINDOW
 from dobonomodo.formula.types import MAX_DIGITS
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.formula import ExpressionSyntax, SyntaxReason
@@ -431,6 +432,10 @@ def _inside_number(tokens: list[Token], comma: Token) -> bool:
 
 
 def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | None:
+    if token.upper() == "OVER" and previous is not None and previous.type == "RPAR":
+        return WINDOW
+    if token.upper() == "AS" and any(each.type == "FUNCTION" and each.upper() == "CAST" for each in tokens):
+        return INSTEAD["CAST"]
     pair = f"{previous or ''}{token}"
     if pair in ("=<", "=>", "=!", "&&"):
         return {"=<": "write `<=`", "=>": "write `>=`", "=!": "write `<>`", "&&": "write `AND`"}[pair]

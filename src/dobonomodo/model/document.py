@@ -24,6 +24,7 @@ from dobonomodo.model.secret import (
     mask_secrets,
     setting_holds_secret,
 )
+from dobonomodo.model.slip import find_slip, is_open, quote_entry
 from dobonomodo.problems import Passage, Problem, Source, Span, in_order
 from dobonomodo.problems.definition import DuplicateKey, LimitExceeded, YamlFeature, YamlSyntax, YamlUnsupported
 
@@ -41,8 +42,9 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _OTHER_BREAKS = {ord(char): "\ufffd" for char in "\x85\u2028\u2029"}
 
 _ADVICE_BY_FAULT = {
-    "found character that cannot start any token": "a text that starts with a special character needs quotes; "
-    "YAML is indented with spaces, not tabs",
+    "found character that cannot start any token": "a text that starts with a special character needs quotes",
+    "did not find expected ',' or '}'": "close the `{`, and put a formula with a comma or a quote in quotes",
+    "did not find expected ',' or ']'": "close the `[`, and put a text with a comma or a quote in quotes",
     "mapping values are not allowed in this context": "a text that contains `: ` needs quotes around it; "
     "otherwise compare the indentation with the lines above",
     "did not find expected key": "compare the indentation with the lines above, "
@@ -315,6 +317,7 @@ class _Open:
     anchor: str | None
     counted: int
     is_mapping: bool
+    is_flow: bool
     elements: list[Node] = field(default_factory=list)
     entries: dict[str, Entry] = field(default_factory=dict)
     key: Node | None = None
@@ -357,7 +360,7 @@ class _Composer:
         except _StopError:
             return None
         root = self._root
-        return None if root is None or (root.value is None and root.start == root.end) else root
+        return None if root is None or _is_absent(root) else root
 
     def _take(self, event: yaml.Event) -> None:
         match event:
@@ -371,7 +374,9 @@ class _Composer:
                 self._refuse_tag(event.tag, event)
                 self._count_nodes(1, event)
                 is_mapping = isinstance(event, yaml.MappingStartEvent)
-                self._open.append(_Open(self._at(event.start_mark), event.anchor, self._count - 1, is_mapping))
+                self._open.append(
+                    _Open(self._at(event.start_mark), event.anchor, self._count - 1, is_mapping, bool(event.flow_style))
+                )
                 self._require_depth(len(self._open), event)
             case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
                 done = self._open.pop()
@@ -416,6 +421,8 @@ class _Composer:
             parent.key = None
 
     def _add_entry(self, parent: _Open, key: Node, node: Node) -> None:
+        if parent.is_flow and _is_absent(node) and self._continue_formula(parent, key):
+            return
         name = str(key.value)
         first = parent.entries.get(name)
         if first is None:
@@ -426,13 +433,30 @@ class _Composer:
                 DuplicateKey(key=name, first=Span(self._shown, first.key.start, first.key.end), span=span)
             )
 
+    def _continue_formula(self, parent: _Open, key: Node) -> bool:
+        """Whether a key without a value is the rest of a formula that a comma has cut: ``{expression: ROUND(a, 2)}``.
+
+        It is read as what was meant, so that the rest of the document can still be checked.
+        """
+        name, entry = next(reversed(parent.entries.items()), ("", None))
+        if entry is None or not isinstance(entry.value.value, str) or not is_open(entry.value.value):
+            return False
+        start, end = entry.value.start, key.end
+        value = " ".join(self._text[start:end].split())
+        parent.entries[name] = replace(entry, value=Node(value, start, end))
+        if not is_open(value):
+            fault = f"the comma ends the value of `{name}` inside `{{ }}`"
+            advice = f"put the formula in quotes{quote_entry(name, self._shown.text[start:end])}"
+            self.problems.append(YamlSyntax(fault=fault, advice=advice, span=Span(self._shown, start, end)))
+        return True
+
     def _require_key(self, node: Node) -> Node:
         """The key as text: `20` and `on` are keys like any other."""
         if isinstance(node.value, (dict, tuple)):
             span = Span(self._shown, node.start, max(node.end, node.start + 1))
             opening = self._text[max(0, node.start - 1) : node.start + 1]
             self.problems.append(YamlUnsupported(feature=YamlFeature.COMPLEX_KEY, found=opening, span=span))
-        elif node.value is None and node.start == node.end:
+        elif _is_absent(node):
             span = Span(self._shown, node.start, node.start + 1)
             self.problems.append(YamlUnsupported(feature=YamlFeature.NULL_KEY, span=span))
         elif isinstance(node.value, str):
@@ -487,6 +511,8 @@ class _Composer:
         at = min(self._at(mark) if mark else self._base, max(0, len(self._text) - 1))
         if unclosed:
             fault = "a quoted text starts here and never ends"
+        elif (slip := find_slip(self._shown.text, at)) is not None:
+            return YamlSyntax(fault=slip.fault, advice=slip.advice, span=Span(self._shown, slip.start, slip.end))
         return YamlSyntax(fault=fault, advice=_ADVICE_BY_FAULT.get(fault), span=Span(self._shown, at, at + 1))
 
     def _span(self, event: yaml.Event) -> Span:
@@ -523,6 +549,11 @@ def _data_of(node: Node) -> Any:
             return [_data_of(element) for element in node.value]
         case _:
             return node.value
+
+
+def _is_absent(node: Node) -> bool:
+    """Whether nothing is written where a value could be."""
+    return node.value is None and node.start == node.end
 
 
 def _head(node: Node) -> Node:

@@ -69,10 +69,13 @@ class Schedule:
         period = self.by_identifier.get(identifier)
         if period is not None:
             return Loaded(period)
-        levels = tuple(self.parent_by_level)
-        finest_first = sorted(self.periods, key=lambda each: -levels.index(each.level))
-        known = tuple(each.identifier for each in finest_first)
+        known = tuple(each.identifier for each in self.finest_first())
         return Loaded(None, (PeriodNotFound(identifier=identifier, calendar=self.calendar, known=known),))
+
+    def finest_first(self) -> tuple[Period, ...]:
+        """All periods, those of the finest level first, as most runs are for one of them."""
+        levels = tuple(self.parent_by_level)
+        return tuple(sorted(self.periods, key=lambda each: -levels.index(each.level)))
 
     def at_level(self, level: str) -> tuple[Period, ...]:
         """The periods of a level in date order."""

@@ -69,6 +69,8 @@ def new_column_type(given: Type) -> Type:
 def resolve_name(places: Places, scope: Scope) -> ColumnRef | Problem:
     """The column that a text such as ``orders.region`` names."""
     passage = places.passage()
+    if passage.value.strip() == "*" or passage.value.endswith(".*"):
+        return UnknownColumn(name="*", known=tuple(scope.columns), span=passage.span(0, len(passage.value)))
     parsed = parse_formula(passage)
     if not isinstance(parsed.tree, syntax.Column):
         found = scope.resolve(passage.value)

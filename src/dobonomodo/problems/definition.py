@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, assert_never
 
-from dobonomodo.problems.problem import Example, Problem, did_you_mean, listed, nearest
+from dobonomodo.problems.problem import Example, Problem, did_you_mean, edit_distance, listed, nearest
 
 if TYPE_CHECKING:
     from dobonomodo.problems.place import Span
@@ -575,7 +576,30 @@ class PeriodNotFound(Problem):
         return f"calendar `{self.calendar}` has no period `{self.identifier}`"
 
     def hint(self) -> str | None:
-        return did_you_mean(self.identifier, self.known, otherwise="it has no periods")
+        if candidate := _meant_period(self.identifier, self.known):
+            return f"did you mean `{candidate}`?"
+        if not self.known:
+            return "it has no periods"
+        return f"there is {listed(self.known)}; `dobo period list` shows all"
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def _meant_period(identifier: str, known: tuple[str, ...]) -> str | None:
+    """The period that has the same numbers, written in another way; another number is another period."""
+    written = re.sub(r"^([0-9]{4})([0-9]{2})$", r"\1-\2", identifier.casefold().strip())
+    for number, name in enumerate(_MONTHS, start=1):
+        written = re.sub(rf"(?<![a-z]){name}[a-z]*", str(number), written)
+
+    same = [each for each in known if _parts_of_period(each) == _parts_of_period(written)]
+    return min(same, key=lambda each: edit_distance(each, written), default=None)
+
+
+def _parts_of_period(text: str) -> tuple[list[str], list[str]]:
+    """The numbers of an identifier without leading zeros, and its letters."""
+    numbers = sorted(each.lstrip("0") for each in re.findall("[0-9]+", text))
+    return numbers, re.findall("[a-z]+", text.casefold())
 
 
 def _also_at(first: Span | None) -> str:

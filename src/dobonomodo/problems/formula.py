@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, assert_never
 
 from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed, nearest
+
+_CELL = re.compile(r"[A-Z]{1,3}[1-9][0-9]{0,6}")
+"""A cell of a spreadsheet, such as F2."""
 
 
 class SyntaxReason(StrEnum):
@@ -114,6 +118,11 @@ class UnknownColumn(Problem):
             return f"write `{self.name}` alone"
         if self.also_under:
             return f"did you mean `{self.also_under[0]}.{self.name}`?"
+        if self.name == "*":
+            return "name each column; an output without `columns` writes all"
+        if _CELL.fullmatch(self.name):
+            there = f": there is {listed(self.known)}" if self.known else ""
+            return f"`{self.name}` looks like a cell of a spreadsheet; a formula names columns{there}"
         return did_you_mean(self.name, self.known, otherwise="there are no columns here")
 
 

@@ -1,11 +1,13 @@
-"""Row counts in words."""
+"""Row counts in words, and how a run ends on the screen."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
-from dobonomodo.cli.progress import describe_counts
-from dobonomodo.runs import Operation
+from dobonomodo.cli.progress import describe_counts, show_end
+from dobonomodo.runs import Operation, RunView
 
 
 @pytest.mark.parametrize(
@@ -25,3 +27,50 @@ def test_counts_are_said_as_the_type_asks_for(type_name: str, said: str) -> None
 
 def test_an_operation_that_was_not_reached() -> None:
     assert describe_counts(Operation(1, "a", "update")) == "not reached"
+
+
+AT = datetime(2026, 2, 3, 8, tzinfo=UTC)
+PROBLEM = {
+    "code": "ARITHMETIC_OVERFLOW",
+    "message": "a number became too large",
+    "hint": "use a wider type",
+    "operation_seq": 10,
+    "operation_name": "net",
+    "expression": "a * b",
+}
+
+
+def run(status: str) -> RunView:
+    return RunView(
+        id="20260203-080000-abc",
+        project="sales",
+        version=1,
+        period="2026-01",
+        status=status,
+        by="me",
+        started_at=AT,
+        created_at=AT,
+        updated_at=AT,
+        seconds=1.0,
+        draft=False,
+        operations=(Operation(10, "net", "update", rows_in=3, selected=3, added=0, deleted=0, rows_out=3),),
+        outputs={},
+        last_completed_operation=None,
+        problems=(PROBLEM,) if status == "failed" else (),
+    )
+
+
+def test_a_failed_run_says_why_first(capsys: pytest.CaptureFixture[str]) -> None:
+    show_end(run("failed"), resumable=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.split()[0] == f"error[{PROBLEM['code']}]:"
+    places = [
+        err.index(each) for each in ("ARITHMETIC_OVERFLOW", "use a wider type", "selected", "failed in", "resume")
+    ]
+    assert places == sorted(places)
+
+
+def test_a_run_that_succeeded_ends_with_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
+    show_end(run("completed"), resumable=False)
+    assert capsys.readouterr().err.splitlines()[-1].startswith("next: dobo runs report 20260203-080000-abc")

@@ -48,6 +48,39 @@ def test_a_period_that_is_not_there_is_answered_with_the_nearest() -> None:
     assert problem.hint() == "did you mean `2026-01`?"
 
 
+KNOWN = (*(f"2026-{month:02d}" for month in range(1, 13)), "2026-Q1", "2026-Q2", "2026", "W05")
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("2026-1", "2026-01"),
+        ("2026/01", "2026-01"),
+        ("01/2026", "2026-01"),
+        ("1.2026", "2026-01"),
+        ("202601", "2026-01"),
+        ("Jan 2026", "2026-01"),
+        ("2026-december", "2026-12"),
+        ("2026_Feb", "2026-02"),
+        ("2026-q1", "2026-Q1"),
+        ("Q2 2026", "2026-Q2"),
+        ("w5", "W05"),
+        # Another number is another period, however near it looks.
+        ("2026-13", None),
+        ("2025-01", None),
+        ("2026-Q5", None),
+        ("2026-00", None),
+        ("soon", None),
+        ("", None),
+        ("9" * 5_000, None),
+    ],
+)
+def test_a_period_that_was_written_in_another_way(written: str, meant: str | None) -> None:
+    hint = PeriodNotFound(identifier=written, calendar="fiscal", known=KNOWN).hint() or ""
+    assert [each for each in KNOWN if f"did you mean `{each}`" in hint] == ([meant] if meant else [])
+    assert meant or "`2026-01`" in hint
+
+
 def test_parts_of_a_period_are_in_date_order() -> None:
     assert SCHEDULE.children(YEAR, "month") == (JAN, FEB, LOOSE)
     assert SCHEDULE.children(YEAR, "quarter") == (Q1,)

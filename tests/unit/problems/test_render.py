@@ -65,6 +65,44 @@ def test_the_caret_stands_under_what_is_marked(text: str) -> None:
     assert line[cut:].startswith(text[start + 1 : end + 1])
 
 
+@pytest.mark.parametrize("width", [30, 50, 80])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "IF(status, ROUND(@amout@ * unit_price * (1 - 0.25), 2), total) AND region = 1",
+        "x" * 500 + "@yy@" + "z" * 500,
+        "@yy@" + "z" * 500,
+        "日" * 300 + "@x@" + "日" * 300,
+        "\t" * 300 + "@x@",
+        "@" + "x" * 300 + "@",
+    ],
+)
+def test_in_a_narrow_terminal_the_excerpt_is_cut_around_the_caret(text: str, width: int) -> None:
+    start, end = text.index("@"), text.rindex("@") - 1
+    problem = TypeMismatch(
+        what="this", expected="a number of any size", found="text", span=unknown(text.replace("@", ""), start, end).span
+    )
+    lines = render_full([problem], width=width).split("\n")
+    assert all(cells(line) <= width for line in lines)
+    at = next(number for number, line in enumerate(lines) if line.lstrip().startswith("| ") and "^" in line)
+    line, caret = lines[at - 1].partition("| ")[2], lines[at].partition("| ")[2]
+    before = len(caret) - len(caret.lstrip(" "))
+    cut = next(at for at in range(len(line) + 1) if cells(line[:at]) == before)
+    marked = text[start + 1 : end + 1]
+    assert line[cut:].startswith(marked[: min(len(marked), 5)])
+
+
+@pytest.mark.parametrize("width", [30, 50, 80])
+def test_in_a_narrow_terminal_words_are_not_broken(width: int) -> None:
+    problem = SelectorUndefined(
+        name="activ", known=("active_orders", "totals", "closed_months"), operation=OperationRef(20, "a long name")
+    )
+    wide, narrow = render_full([problem]), render_full([problem], width=width)
+    assert narrow.split() == wide.split()
+    assert all(len(line) <= width for line in narrow.split("\n"))
+    assert render_full([problem], width=300) == wide
+
+
 @pytest.mark.parametrize("text", ["x" * 5_000, "日" * 5_000, "a\t" * 5_000])
 @pytest.mark.parametrize("start", [0, 40, 2_500, 4_999])
 def test_long_lines_are_cut(text: str, start: int) -> None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 _LOOK_UP = "join the dataset under `joins` of the update, then write `alias.column`"
 _SUM_IF = "in an aggregate write `SUM(IF(condition, value, 0))`"
 _NO_ROOTS = "there are no roots, powers and logarithms: they are not exact"
-_WINDOW = "it looks at other rows; compute it in an `aggregate`"
+WINDOW = (
+    "a formula sees one row: compute totals with `aggregate`, write them as a dataset, "
+    "and join that under `joins` of an update"
+)
+_RANK = (
+    "a formula sees one row and cannot rank it among others; "
+    "in an aggregate `FIRST_BY(value, key)` and `LAST_BY(value, key)` give the first and the last of a group"
+)
+_NEIGHBOUR = "a formula sees one row: join the dataset under `joins` of the update to read a value of another row"
 
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(("VLOOKUP", "HLOOKUP", "XLOOKUP", "LOOKUP", "INDEX", "MATCH"), _LOOK_UP),
@@ -13,7 +21,8 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("COUNTIF", "COUNTIFS"), "in an aggregate write `COUNT_IF(condition)`"),
     **dict.fromkeys(("AVERAGEIF", "AVERAGEIFS"), "in an aggregate write `AVG(IF(condition, value, NULL))`"),
     **dict.fromkeys(("POWER", "SQRT", "EXP", "LN", "LOG", "LOG10"), _NO_ROOTS),
-    **dict.fromkeys(("RANK", "ROW_NUMBER", "LAG", "LEAD"), _WINDOW),
+    **dict.fromkeys(("RANK", "DENSE_RANK", "ROW_NUMBER", "NTILE", "LARGE", "SMALL"), _RANK),
+    **dict.fromkeys(("LAG", "LEAD", "OFFSET", "FIRST_VALUE", "LAST_VALUE"), _NEIGHBOUR),
     **dict.fromkeys(("CURRENT_DATE", "CURDATE", "GETDATE"), "write `TODAY()`, the date of the run"),
     **dict.fromkeys(("CURRENT_TIMESTAMP", "SYSDATE"), "write `NOW()`, the clock of the run"),
     **dict.fromkeys(("RAND", "RANDBETWEEN", "UUID"), "a run must come out the same again"),
@@ -34,7 +43,9 @@ INSTEAD: dict[str, str] = {
     "GREATEST": "write `MAX(a, b)`",
     "LEAST": "write `MIN(a, b)`",
     "INT": "write `FLOOR(x)`",
-    "CAST": "write `TO_DECIMAL(x)`, `TO_INTEGER(x)`, `TO_TEXT(x)` or `DATE(x)`",
+    **dict.fromkeys(
+        ("CAST", "TRY_CAST", "CONVERT"), "write `TO_DECIMAL(x)`, `TO_INTEGER(x)`, `TO_TEXT(x)` or `DATE(x)`"
+    ),
     "TO_DATE": "write `DATE(text)`",
     "TO_CHAR": "write `TEXT(value, pattern)`",
     "DECODE": "write `SWITCH(x, value, result, default)`",

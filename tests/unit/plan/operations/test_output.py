@@ -71,6 +71,14 @@ def test_an_unknown_column_is_refused(name: str) -> None:
     assert found(output(columns=f"[{name}, amount]"), output=False) == [("UNKNOWN_COLUMN", name)]
 
 
+@pytest.mark.parametrize("name", ["*", "orders.*"])
+def test_a_star_is_no_column(name: str) -> None:
+    # C-63
+    text = output(columns=f'["{name}"]')
+    assert found(text, output=False) == [("UNKNOWN_COLUMN", name)]
+    assert "without `columns`" in (problem_in(text, output=False).hint() or "")
+
+
 @pytest.mark.parametrize("second", ["amount", "AMOUNT", "orders.amount"])
 def test_a_column_twice_is_refused(second: str) -> None:
     # C-63
