@@ -36,7 +36,8 @@ from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
 from dobonomodo.storage import PinnedLocation, key_of
 from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
-from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN
+from dobonomodo.storage.folder import GRACE_SECONDS
+from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
 from tests.contract import storages
 from tests.contract.nobody import as_nobody
@@ -283,7 +284,7 @@ def check_registered(storage: Storage, spark: SparkSession) -> None:
     write = storage.write(written, register_as="made")
     storage.put(rows("other"), written, run="run-0", period="2025-12")
     storage.put(rows("old", start=2), written, register_as="made")
-    record = storage.outputs().registered(SEQ, write, written)
+    _, record = storage.outputs().registered(SEQ, write, written)
     storage.put(rows("new", start=3), written, run="run-2")
     assert storage.outputs(run="run-2").find_commit(SEQ, write, written) is not None
     use = storage.use(SIMPLE, locations=(), registered=record)
@@ -1274,12 +1275,13 @@ class TestTableDestinations:
         assert table.see(SIMPLE) == rows("precious")
 
     def test_every_change_of_a_type_is_listed(self, table: Storage) -> None:
+        """But for a decimal that grows wider: its column does too (C-86)."""
         columns: dict[str, Type] = {**SIMPLE, "n": DecimalType(10, 2), "day": DATE}
         table.put([], columns, run="run-1")
-        other: dict[str, Type] = {"id": INTEGER, "value": INTEGER, "n": DecimalType(11, 2), "day": DATE}
+        other: dict[str, Type] = {"id": INTEGER, "value": INTEGER, "n": DecimalType(11, 2), "day": DecimalType(9, 3)}
         problem = unwritable(lambda: table.outputs(run="run-2").check(SEQ, table.write(other), other))
-        assert [name for name in other if f"`{name}`" in problem.detail] == ["value", "n"]
-        for kind in ("text", "bigint", "numeric(10,2)", "numeric(11,2)"):
+        assert [name for name in other if f"`{name}`" in problem.detail] == ["value", "day"]
+        for kind in ("string", "integer", "date", "decimal(9,3)"):
             assert kind in problem.detail
         unwritable(lambda: table.put([], other, run="run-2"))
 
@@ -1311,7 +1313,7 @@ class TestTableDestinations:
             found = connection.execute(
                 "SELECT tablename FROM pg_tables WHERE schemaname = %s", [table.schema]
             ).fetchall()
-        assert sorted(found) == [("dobo_commit",), ("out",)]
+        assert sorted(found) == [("dobo_commit",), ("dobo_fence",), ("out",)]
 
 
 class TestReaders:

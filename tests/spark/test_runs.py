@@ -473,6 +473,56 @@ project:
       arguments: {{destination: {{datasource_id: out, table: ids{suffix}}}, columns: [id, own, _row_id, _operation_seq]}}
 """
 
+GROWN = """
+project:
+  id: grown
+  input_dataset_id: lines
+  operations:
+    - {{seq: 1, type: update, arguments: {{assignments: [{{column: {column}, expression: {value}}}]}}}}
+    - {{seq: 2, type: output, arguments: {{destination: {destination}, register_as_dataset: grown, columns: {columns}}}}}
+"""
+READ_GROWN = """
+project:
+  id: read-grown
+  input_dataset_id: lines
+  operations:
+    - {seq: 1, type: update, arguments: {assignments: [{column: note, expression: '"none"'}, {column: size, expression: "amount * 1"}]}}
+    - {seq: 2, type: append, arguments: {source: {dataset_id: grown}}}
+    - seq: 3
+      type: output
+      selector: _operation_seq = 2
+      arguments: {destination: {datasource_id: out, table: seen}, columns: [id, note, size]}
+"""
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_a_later_period_with_more_and_wider_columns_is_read_by_the_next_project(ledger: Ledger, kind: str) -> None:
+    """C-86: and what the earlier run wrote is still what it was; a change that cannot be read is refused before Spark works."""
+    destination = f"{{type: {kind}, path: grown}}"
+
+    def run(period: str, column: str, value: str, columns: str) -> Any:
+        text = GROWN.format(column=column, value=value, columns=columns, destination=destination)
+        ledger.add("grown", text)
+        ledger.activate("grown")
+        return ledger.run("grown", period)
+
+    first = run("2026-01", "size", "id + 0", "[id, size]")
+    second = run("2026-02", "note", "'\"new\"'", "[note, id]")
+    ledger.write_lines("2026-03", [(6, "A", "1.25")])
+    third = run("2026-03", "size", "amount", "[size, id]")
+    assert [each.problems for each in (first, second, third)] == [()] * 3
+    ledger.add("read-grown", READ_GROWN)
+    seen = ledger.run("read-grown", draft=True)
+    assert seen.problems == ()
+    found = {row["id"]: (row["note"], row["size"]) for row in seen.outputs["seen"].dataframe(ledger.spark).collect()}
+    old = {1: (None, 1), 2: (None, 2), 3: (None, 3)}
+    assert found == {**old, 4: ("new", None), 5: ("new", None), 6: (None, Decimal("1.25"))}
+    assert ledger.open().verify(first.id, spark=ledger.spark)[1] == ()
+    refused = run("2026-02", "size", "account", "[id, size]")
+    assert [(each["code"], each["operation_seq"]) for each in refused.problems] == [("OUTPUT_WRITE", 2)]
+    assert ledger.open().store.list_versions("dataset", "grown")[-1].version == 3
+
+
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 

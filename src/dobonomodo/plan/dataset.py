@@ -98,6 +98,8 @@ class DatasetUse:
     planned: bool = False
     place: Span | None = None
     """Where the project names it."""
+    optional: frozenset[str] = frozenset()
+    """Columns, in lower case, that stored rows may lack and that are then NULL, if they may be (C-86)."""
 
     @property
     def is_awaited(self) -> bool:

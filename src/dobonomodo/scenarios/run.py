@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.engine.engine import Outcome, SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import RunFacts, Type
-from dobonomodo.formula.types import unify
 from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
-from dobonomodo.plan.registration import registered_dataset
+from dobonomodo.plan.registration import explain_modes, registered_dataset, unite_columns
 from dobonomodo.plan.relation import Write
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, Rejected, RunFailed, in_order
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.operation import PeriodNotRunnable, ResolverNotFound
 from dobonomodo.problems.problem import did_you_mean
+from dobonomodo.problems.run import OutputWrite
 from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import Given, InlineRows, Reading, RowsOfFile, WrittenRows
 from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset, ScenarioPeriod, ScenarioRun
@@ -282,30 +282,37 @@ class _RowReader:
 
 
 @dataclass(slots=True, eq=False)
-class _Destination:
-    """What runs have written to one place."""
-
-    columns: dict[str, Type] = field(default_factory=dict)
-    """Of all periods together; rows of a period that lacks one have NULL there (C-86)."""
-    rows_by_period: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    """By the period whose run wrote them (C-65)."""
-
-    def put(self, period: str, columns: Mapping[str, Type], rows: list[dict[str, Any]], *, add: bool) -> None:
-        """Replace the rows of a period, or add to them."""
-        before = self.rows_by_period.get(period, []) if add else []
-        self.rows_by_period[period] = [*before, *rows]
-        for name, kind in columns.items():
-            self.columns[name] = unify((self.columns.get(name, kind), kind)) or kind
-
-    def rows(self) -> list[dict[str, Any]]:
-        """The rows of all periods, each with every column."""
-        return [{name: row.get(name) for name in self.columns} for rows in self.rows_by_period.values() for row in rows]
-
-
-@dataclass(slots=True, eq=False)
 class _Captured:
     columns: dict[str, Type]
     rows: list[dict[str, Any]]
+
+
+@dataclass(slots=True, eq=False)
+class _Destination:
+    """What runs have written to one place, by the period whose run wrote it (C-65)."""
+
+    periods: dict[str, list[_Captured]] = field(default_factory=dict)
+
+    def put(self, period: str, written: _Captured, *, add: bool) -> None:
+        """Replace the rows of a period, or add to them."""
+        before = self.periods.get(period, []) if add else []
+        self.periods[period] = [*before, written]
+
+    def staying(self, period: str, *, add: bool) -> Mapping[str, Type]:
+        """The columns of what is there beside the next rows of a period."""
+        kept = [each for name, captured in self.periods.items() if add or name != period for each in captured]
+        return unite_columns(each.columns for each in kept).columns
+
+    def columns(self) -> Mapping[str, Type]:
+        """Those of all periods (C-86)."""
+        return unite_columns(each.columns for captured in self.periods.values() for each in captured).columns
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of all periods, each with every column; a period that lacks one has NULL there."""
+        columns = self.columns()
+        written = [row for captured in self.periods.values() for each in captured for row in each.rows]
+        folded = [{name.casefold(): value for name, value in row.items()} for row in written]
+        return [{name: row.get(name.casefold()) for name in columns} for row in folded]
 
 
 class _Capture:
@@ -323,8 +330,16 @@ class _Capture:
         self._stored = stored
 
     def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
-        """Take the rows."""
+        """Take the rows, unless they cannot be read together with what is there (C-86)."""
         del seq
+        place = self._stored.setdefault(str(write.destination), _Destination())
+        there = place.staying(self._period.identifier, add=write.mode == "append")
+        united = unite_columns([there, columns])
+        wrong = united.explain() if united.conflicts else None
+        if write.register_as is not None:
+            wrong = wrong or explain_modes(there, columns)
+        if wrong is not None:
+            raise RunFailed(OutputWrite(destination=str(write.destination), detail=wrong))
         return write, columns, take_rows(frame, columns)
 
     def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
@@ -334,19 +349,21 @@ class _Capture:
         return self._keep(write, columns, taken)
 
     def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> Mapping[str, Any]:
-        place = self._stored.setdefault(str(write.destination), _Destination())
-        place.put(self._period.identifier, columns, rows, add=write.mode == "append")
-        written = {name: place.columns[name] for name in columns}
+        place = self._stored[str(write.destination)]
+        place.put(self._period.identifier, _Captured(dict(columns), rows), add=write.mode == "append")
+        united = {name.casefold(): (name, kind) for name, kind in place.columns().items()}
+        written = dict(united[name.casefold()] for name in columns)
         self._outputs[write.destination.name] = _Captured(written, place.rows())
         if write.register_as:
             self._register(write.register_as, place)
         return {}
 
     def _register(self, name: str, place: _Destination) -> None:
-        dataset = registered_dataset(name, place.columns)
+        columns = place.columns()
+        dataset = registered_dataset(name, columns)
         version = max(self._datasets.versions(name), default=0) + 1
-        known = KnownDataset(dataset, version, registered={"columns": list(place.columns)})
-        self._datasets.add(known, WrittenRows(place.rows(), place.columns))
+        known = KnownDataset(dataset, version, registered={"columns": list(columns)})
+        self._datasets.add(known, WrittenRows(place.rows(), columns))
         self._registered[name] = known
 
 

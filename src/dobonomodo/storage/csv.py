@@ -55,12 +55,16 @@ def extract_csv(
 ) -> Findings:
     """Turn a CSV file into a Parquet file with the same rows in the same order, unless a value of it is wrong.
 
-    Raises for a file that is not CSV. ``columns`` are those of a file without a header, where they are not the declared ones.
+    Raises for a file that is not CSV. ``columns`` are those that a run recorded for it, which a file without a header needs.
     """
     try:
         if (wrong := diagnose_content(source, delimiter=delimiter)) is not None:
             raise _misread(source, use, wrong)
-        names = _read_header(source, use, delimiter=delimiter) if has_header else list(columns or use.columns)
+        names = list(columns or use.columns)
+        if has_header:
+            names = _read_header(source, use, delimiter=delimiter)
+        elif differences := _find_differences(names, use):
+            raise loading_failed(use, f"`{source}` is not as declared", differences=differences)
         file = _CsvFile(source, use, {name: stored_type(name, use) for name in names}, delimiter, has_header)
         unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
@@ -270,15 +274,17 @@ def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
     names = _read_names(source, delimiter=delimiter)
     if not names:
         raise loading_failed(use, f"`{source}` is empty; its first line should name the columns")
-    # All values are text until they are parsed, so only names can differ here.
-    stored = [(name, stored_type(name, use).sql.lower()) for name in names]
-    differences = find_differences(stored, use)
-    if differences:
+    if differences := _find_differences(names, use):
         wrong = diagnose_separator(_first_line(source), list(use.columns), delimiter=delimiter, named=True)
         if wrong is not None:
             raise _misread(source, use, wrong)
         raise loading_failed(use, f"the header of `{source}` is not as declared", differences=differences)
     return names
+
+
+def _find_differences(names: Sequence[str], use: DatasetUse) -> tuple[str, ...]:
+    """All values are text until they are parsed, so only names can differ."""
+    return find_differences([(name, stored_type(name, use).sql.lower()) for name in names], use)
 
 
 def _first_line(source: Path) -> str:

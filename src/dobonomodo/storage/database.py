@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -17,8 +18,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from dobonomodo.formula import Type
-from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.formula.types import (
+    BOOLEAN,
+    DATE,
+    INTEGER,
+    TEXT,
+    TIMESTAMP,
+    DecimalType,
+    SimpleType,
+    is_number,
+    parse_type,
+)
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.registration import United, widen
 from dobonomodo.plan.system import PERIOD, RUN_PERIOD, VALIDITY
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.failpoint import reach
@@ -149,7 +161,7 @@ def extract_table(
             stored = _describe(connection, schema or database.schema, table)
             if stored is None:
                 raise loading_failed(use, f"there is no table `{table}`")
-            columns = _columns_to_read(stored, use, table)
+            columns = _columns_to_read(stored, use, table, grown=belongs.run_period is not None)
             named = _named(schema or database.schema, table)
             keys = _keys(connection, stored, use, named)
             statement = _select(stored, columns, use, named, keys, belongs).as_string(connection)
@@ -202,11 +214,14 @@ def _describe(connection: psycopg.Connection[Any], schema: str | None, table: st
     return dict(rows)
 
 
-def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str) -> dict[str, Type]:
+def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str, *, grown: bool) -> dict[str, Type]:
+    """The columns with their types; ``grown``: the table may have more and wider ones than the rows that are wanted (C-86)."""
     declared = {name.casefold(): name for name in use.columns}
+    if grown:
+        stored = {name: kind for name, kind in stored.items() if name.casefold() in declared}
     differences = find_differences(
         [
-            (name, _stored_type(kind, use.columns.get(declared.get(name.casefold(), ""))))
+            (name, _stored_type(kind, use.columns.get(declared.get(name.casefold(), "")), grown=grown))
             for name, kind in stored.items()
         ],
         use,
@@ -217,9 +232,11 @@ def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str) -> 
     return {name: known[name.casefold()] for name in stored if name.casefold() in known}
 
 
-def _stored_type(kind: str, wanted: Type | None) -> str:
+def _stored_type(kind: str, wanted: Type | None, *, grown: bool) -> str:
     if kind.startswith(("character varying", "character(")):
         return "string"
+    if grown and kind.startswith("numeric") and wanted is not None and is_number(wanted):
+        return wanted.sql.lower()
     if kind == "numeric":
         # Without limits in the table, each value is checked as it is read.
         return wanted.sql.lower() if isinstance(wanted, DecimalType) else "numeric"
@@ -299,7 +316,8 @@ def _read_as(name: str, stored: str, kind: Type) -> Composable:
     if stored == "timestamp without time zone":
         return sql.SQL("{} AT TIME ZONE 'UTC'").format(sql.Identifier(name))
     if kind == INTEGER:
-        return sql.SQL("{}::int8").format(sql.Identifier(name))
+        whole = sql.SQL("trim_scale({})::text") if stored.startswith("numeric") else sql.SQL("{}::int8")
+        return whole.format(sql.Identifier(name))
     if isinstance(kind, DecimalType) or kind == TEXT:
         return sql.SQL("{}::text").format(sql.Identifier(name))
     return sql.Identifier(name)
@@ -329,6 +347,16 @@ def _arrow_schema(columns: Mapping[str, Type]) -> pyarrow.Schema:
 
 
 # --- writing
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How the columns of an output go into a table."""
+
+    spelled: Mapping[str, str | None]
+    """Their spelling in the table, None where it lacks them."""
+    widened: Mapping[str, Type] = field(default_factory=dict)
+    """The columns of the table that must hold more than they do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,16 +400,25 @@ class TableTarget:
             row = connection.execute("SELECT current_schema()").fetchone()
         return replace(self, schema=row[0]) if row is not None and row[0] is not None else self
 
-    def check(self) -> None:
-        """Refuse a table that cannot take the rows, before anything is computed."""
+    def check(self) -> United:
+        """Refuse a table that cannot take the rows, before anything is computed; gives the columns that it has."""
         with self._explaining(), self.database.connect() as connection:
-            self._located(connection).check_table(connection)
+            located = self._located(connection)
+            located.check_table(connection)
+            return United(located.read_columns(connection, self.table))
 
-    def check_table(self, connection: psycopg.Connection[Any]) -> dict[str, str | None]:
-        """The columns that are written, each with its spelling in the table, None where the table lacks it.
+    def find_columns(self, table: str) -> dict[str, Type]:
+        """The columns of a table beside this one."""
+        with self._explaining(), self.database.connect() as connection:
+            return self._located(connection).read_columns(connection, table)
 
-        Raises if the table cannot take them.
-        """
+    def read_columns(self, connection: psycopg.Connection[Any], table: str) -> dict[str, Type]:
+        """The same over a connection; columns of types that no run writes are left out."""
+        stored = _describe(connection, self.schema, table) or {}
+        return {name: known for name, kind in stored.items() if (known := _known_type(kind)) is not None}
+
+    def check_table(self, connection: psycopg.Connection[Any]) -> Fit:
+        """How the columns that are written go into the table. Raises if it cannot take them."""
         for name in (*self._written, self.table):
             if len(name.encode()) > MAX_NAME:
                 self._refuse(f"the name `{name}` is longer than {MAX_NAME} bytes")
@@ -389,20 +426,23 @@ class TableTarget:
             self._refuse(f"there is no schema `{self.schema}`")
         stored = _describe(connection, self.schema, self.table)
         if stored is None:
-            return dict.fromkeys(self._written)
+            return Fit(dict.fromkeys(self._written))
         if RUN_PERIOD not in stored:
             self._refuse("the table has no column `_run_period`: no run made it; choose another table")
         # A column that differs in case only is the same one, here as everywhere.
         folded = {name.casefold(): name for name in stored}
         spelled = {name: name if name in stored else folded.get(name.casefold()) for name in self._written}
-        wrong = [
-            f"column `{spelling}` is {stored[spelling]}, should be {_declare(self._written[name])}"
-            for name, spelling in spelled.items()
-            if spelling is not None and stored[spelling] != _declare(self._written[name])
-        ]
-        if wrong:
-            self._refuse(f"the table is not as the output: {'; '.join(wrong)}")
-        return spelled
+        pairs = {
+            spelling: (_known_type(stored[spelling]) or SimpleType(stored[spelling], stored[spelling]), kind)
+            for name, kind in self._written.items()
+            if (spelling := spelled[name]) is not None
+        }
+        united = {spelling: widen(one, other) for spelling, (one, other) in pairs.items()}
+        conflicts = tuple((spelling, *pair) for spelling, pair in pairs.items() if united[spelling] is None)
+        if conflicts:
+            self._refuse(United({}, conflicts).explain())
+        widened = {name: kind for name, kind in united.items() if kind is not None and kind != pairs[name][0]}
+        return Fit(spelled, widened)
 
     def stage(self, files: Sequence[Path]) -> None:
         """Copy rows into a table of their own, which nobody reads."""
@@ -485,16 +525,19 @@ class TableTarget:
             return
         fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self._written.items())
         connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(target, fields))
-        spelled = self.check_table(connection)
-        for name in [name for name, spelling in spelled.items() if spelling is None]:
+        fit = self.check_table(connection)
+        for name in [name for name, spelling in fit.spelled.items() if spelling is None]:
             added = _declaration(name, self._written[name])
             connection.execute(sql.SQL("ALTER TABLE {} ADD COLUMN {}").format(target, added))
+        for name, kind in fit.widened.items():
+            changed = sql.SQL("ALTER TABLE {} ALTER COLUMN {} TYPE {}")
+            connection.execute(changed.format(target, sql.Identifier(name), sql.SQL(_declare(kind))))
         period = sql.Identifier(RUN_PERIOD)
         if mode == "replace":
             connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
         names = [name for name in self._written if name != RUN_PERIOD]
         staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
-        listed = sql.SQL(", ").join(sql.Identifier(spelled[name] or name) for name in names)
+        listed = sql.SQL(", ").join(sql.Identifier(fit.spelled[name] or name) for name in names)
         done = connection.execute(
             sql.SQL("INSERT INTO {} ({}, {}) SELECT {}, {} FROM {}").format(
                 target, listed, period, staged, self.period, stage
@@ -631,6 +674,13 @@ def _declare(kind: Type) -> str:
     return {TEXT: "text", INTEGER: "bigint", BOOLEAN: "boolean", DATE: "date", TIMESTAMP: "timestamp with time zone"}[
         kind
     ]
+
+
+def _known_type(declared: str) -> Type | None:
+    """The type that is declared so; None if no type of ours is."""
+    if found := re.fullmatch(r"numeric\((\d+),(\d+)\)", declared):
+        return parse_type(f"decimal({found[1]},{found[2]})")
+    return next((kind for kind in (TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP) if _declare(kind) == declared), None)
 
 
 def _declaration(name: str, kind: Type) -> Composable:

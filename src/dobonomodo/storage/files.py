@@ -48,7 +48,7 @@ def leads_out(folder: Path, path: Path) -> bool:
 
 def leaves_datasource(prefix: Path, path: Path) -> bool:
     """Whether what is read is not below the folder of its datasource, nor where the outputs that are that folder keep theirs."""
-    from dobonomodo.storage.folder import HIDDEN
+    from dobonomodo.storage.manifest import HIDDEN
 
     real = Path(os.path.realpath(prefix))
     return leads_out(real, path) and leads_out(real.parent / HIDDEN / real.name, path)

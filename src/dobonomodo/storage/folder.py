@@ -18,14 +18,15 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from dobonomodo.formula import Type
+from dobonomodo.plan.registration import United, unite_columns
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.leftover import Leftover, find_last_change
+from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_parts
 
-HIDDEN = ".dobo-data"
 KEY = "run_period"
-MANIFEST = "manifest.json"
 KEPT = "kept"
 REPLACED = "replaced"
 FENCES = "fences.json"
@@ -67,7 +68,7 @@ class FolderTarget:
     period: str
     run: str
     seq: int
-    columns: tuple[str, ...]
+    columns: Mapping[str, Type]
     fence: Fence
 
     @property
@@ -86,11 +87,11 @@ class FolderTarget:
     @property
     def data(self) -> Path:
         """Where this attempt puts the output's files, before and after they are published."""
-        return self._version / "data"
+        return self._version / DATA
 
     def published_data(self) -> Path:
         """Where the output's files are, whichever attempt published them."""
-        return self._published_version() / "data"
+        return self._published_version() / DATA
 
     def _published_version(self) -> Path:
         commit = self.find_commit()
@@ -112,8 +113,11 @@ class FolderTarget:
     def _link(self) -> Path:
         return self.folder / f"{self._find_key()}={self.period}"
 
-    def check(self) -> None:
-        """Refuse a folder that holds what somebody else put there, before anything is computed."""
+    def check(self, *, mode: str) -> United:
+        """Refuse a folder that holds what somebody else put there, or what cannot be read beside these columns.
+
+        Before anything is computed. Gives the columns of what stays there.
+        """
         with self._explaining():
             if self.folder.exists() and not self.folder.is_dir():
                 raise writing_failed(str(self.folder), "it is a file, not a folder")
@@ -129,6 +133,16 @@ class FolderTarget:
                     probe = place / f".probe-{os.getpid()}"
                     probe.touch()
                     probe.unlink()
+            return self._unite(mode=mode)
+
+    def _unite(self, *, mode: str) -> United:
+        """The columns of what stays; refuses those of this output if both cannot be read together (C-86)."""
+        staying = [each for each in current_versions(self.folder) if mode == "append" or each != self._current()]
+        there = [part.columns for version in staying for part in read_parts(version)]
+        united = unite_columns([*there, self.columns])
+        if united.conflicts:
+            raise writing_failed(str(self.folder), united.explain())
+        return unite_columns(there)
 
     def start(self) -> Path:
         """An empty folder to put data into, for an output that is not published; what a killed attempt left there goes."""
@@ -154,12 +168,13 @@ class FolderTarget:
             if self._own_commit(before) is not None:
                 return
             own = sorted(path.name for path in self.data.iterdir())
+            self._unite(mode=mode)
             commit = replace(commit, fence=self.fence.number)
-            commits = [commit]
+            commits, parts = [commit], [Part(tuple(own), self.columns)]
             if mode == "append" and before is not None:
-                commits = [*self._commits(before), commit]
-                _link_files(before / "data", self.data)
-            self._write_manifest(commits, own=own)
+                commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
+                _link_files(before / DATA, self.data)
+            self._write_manifest(commits, own=own, parts=parts)
             for path in self.data.iterdir():
                 _sync(path)
             _sync(self.data)
@@ -189,7 +204,7 @@ class FolderTarget:
             fresh.replace(path)
             _sync(self._store)
 
-    def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str]) -> None:
+    def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str], parts: Sequence[Part]) -> None:
         """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere."""
         manifest = {
             "period": self.period,
@@ -197,7 +212,7 @@ class FolderTarget:
             "files": sorted(path.name for path in self.data.iterdir()),
             "own_files": list(own),
             "commits": [each.document() for each in commits],
-            "columns": list(self.columns),
+            "parts": [each.document() for each in parts],
         }
         _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
 
@@ -209,13 +224,10 @@ class FolderTarget:
 
     def all_data(self) -> list[Path]:
         """The data of every period as it stands, and a promise to keep them: a registered dataset reads them later."""
-        found = []
-        for link in _entries(self.folder):
-            if link.is_symlink():
-                data = link.resolve()
-                (data.parent / KEPT).touch()
-                found.append(data)
-        return sorted(found)
+        versions = sorted(current_versions(self.folder))
+        for version in versions:
+            (version / KEPT).touch()
+        return [version / DATA for version in versions]
 
     def find_leftovers(self) -> list[Leftover]:
         """What attempts up to this fencing number wrote and never published."""
@@ -262,7 +274,7 @@ class FolderTarget:
 
     def _sweep(self, since: float) -> None:
         """Remove what was replaced long ago and what killed runs left; readers and the run itself may still use the rest."""
-        current = {path.resolve().parent for path in _entries(self.folder) if path.is_symlink()}
+        current = set(current_versions(self.folder))
         limit = min(time.time() - GRACE_SECONDS, since)
         for version in _entries(self._store):
             if not version.is_dir() or version.resolve() in current or (version / KEPT).exists():

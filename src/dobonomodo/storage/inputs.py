@@ -23,6 +23,7 @@ from dobonomodo.storage.database import Belongs, Database, extract_table
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
 from dobonomodo.storage.files import PinnedFile, find_changes, leaves_datasource, list_beside, list_files, pin_files
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.manifest import columns_of_file, find_columns, version_of
 from dobonomodo.storage.parquet import check_parquet, count_rows, read_parquet
 from dobonomodo.storage.rows import StoredRows
 from dobonomodo.storage.secret import find_secret
@@ -49,8 +50,8 @@ class PinnedLocation:
     """The file or folder that was looked into."""
     run_period: str | None = None
     """For a table: only what runs for this period wrote."""
-    columns: tuple[str, ...] | None = None
-    """For CSV files without a header: what is in them, where it is not what is declared."""
+    optional: tuple[str, ...] = ()
+    """Columns, in lower case, that other files of the same destination have; where they are missing they are NULL."""
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -61,8 +62,7 @@ class PinnedLocation:
     def load(cls, document: Mapping[str, Any]) -> PinnedLocation:
         """From plain data."""
         values = {name: document.get(name) for name in cls.__slots__ if name in document and name != "files"}
-        if values.get("columns") is not None:
-            values["columns"] = tuple(document["columns"])
+        values["optional"] = tuple(document.get("optional", ()))
         return cls(files=tuple(PinnedFile.load(each) for each in document["files"]), **values)  # type: ignore[arg-type]
 
 
@@ -92,8 +92,11 @@ class Inputs:
 
     def _pin(self, use: DatasetUse) -> tuple[PinnedLocation, ...]:
         if use.registered is not None and not use.locations:
-            return tuple(self._pin_registered(use, use.registered))
-        return tuple(self._pin_location(use, location) for location in use.locations)
+            pinned = tuple(self._pin_registered(use, use.registered))
+        else:
+            pinned = tuple(self._pin_location(use, location) for location in use.locations)
+        optional = find_columns(Path(file.path) for each in pinned for file in each.files)
+        return tuple(replace(each, optional=optional) for each in pinned)
 
     def _pin_location(self, use: DatasetUse, location: Location) -> PinnedLocation:
         source = self._source(use, location.datasource_id)
@@ -135,7 +138,6 @@ class Inputs:
                 delimiter=registered.get("delimiter", ","),
                 has_header=registered.get("has_header", True),
                 listed=str(path),
-                columns=tuple(registered["columns"]) if "columns" in registered else None,
             )
 
     def _source(self, use: DatasetUse, name: str) -> DataSource:
@@ -179,7 +181,7 @@ class Inputs:
             locations, findings = [], Findings()
             for number, location in enumerate(pinned[key]):
                 try:
-                    fingerprint, found = self._extract(use, location, number)
+                    fingerprint, found = self._extract(_as_stored(use, location), location, number)
                 except OSError as fault:
                     detail = f"`{self._folder}`: {fault.strerror or fault}"
                     raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
@@ -213,7 +215,7 @@ class Inputs:
             use,
             delimiter=location.delimiter,
             has_header=location.has_header,
-            columns=location.columns,
+            columns=columns_of_file(Path(file.path)),
         )
 
     def _extract_table(self, use: DatasetUse, location: PinnedLocation, target: Path) -> tuple[str | None, Findings]:
@@ -267,11 +269,16 @@ class Inputs:
         for number, location in enumerate(locations):
             files = self._files(use, location, number)
             links = self._folder / "links" / f"{use.role}-{number}"
-            read = partial(read_parquet, spark, files, use, links=links)
+            read = partial(read_parquet, spark, files, _as_stored(use, location), links=links)
             positioned = partial(_read_positioned, read, before=tuple(before))
             found.append(StoredRows(read(positions=False), location.period, positioned))
             before += files
         return found
+
+
+def _as_stored(use: DatasetUse, location: PinnedLocation) -> DatasetUse:
+    """A reading of one location, which may lack columns that others have."""
+    return replace(use, optional=frozenset(location.optional))
 
 
 def _read_positioned(read: Callable[..., DataFrame], *, before: Sequence[Path]) -> DataFrame:
@@ -306,9 +313,7 @@ def prefix_of(source: DataSource, root: Path) -> Path:
 
 def _is_managed(location: PinnedLocation) -> bool:
     """Whether a location is a destination of runs, whose folder changes with every publishing; its data do not."""
-    from dobonomodo.storage.folder import HIDDEN
-
-    return any(HIDDEN in Path(file.path).parts for file in location.files)
+    return any(version_of(Path(file.path)) is not None for file in location.files)
 
 
 def _real_files(listed: str) -> list[str]:

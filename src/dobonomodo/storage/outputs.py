@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.formula import Columns, Type
 from dobonomodo.model.datasource import CsvOptions, DataSource
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.registration import explain_modes, unite_columns
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import write_csv
@@ -23,6 +24,7 @@ from dobonomodo.storage.files import leads_out
 from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.leftover import Leftover
+from dobonomodo.storage.manifest import read_parts
 from dobonomodo.storage.parquet import count_rows, read_parquet
 
 if TYPE_CHECKING:
@@ -112,11 +114,15 @@ class Outputs:
         path = Path(os.path.realpath(folder))
         if leads_out(within, path) or path == Path(os.path.realpath(within)):
             raise writing_failed(str(folder), f"it leads out of the folder it belongs to, to `{path}`")
-        return FolderTarget(path, f".{kind}", self._period, self._run, seq, tuple(columns), self.fence)
+        return FolderTarget(path, f".{kind}", self._period, self._run, seq, dict(columns), self.fence)
 
     def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:
         """Refuse a destination that cannot take the rows, before anything is computed."""
-        self.place(seq, write, columns).target.check()
+        target = self.place(seq, write, columns).target
+        there = target.check(mode=write.mode) if isinstance(target, FolderTarget) else target.check()
+        wrong = explain_modes(there.columns, columns) if write.register_as is not None else None
+        if wrong is not None:
+            raise writing_failed(str(write.destination), wrong)
 
     def find_commit(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Commit | None:
         """What an output published, if it did."""
@@ -251,25 +257,28 @@ class Outputs:
             "has_header": place.has_header,
         }
 
-    def registered(self, seq: int, write: Write, columns: Mapping[str, Type]) -> dict[str, Any]:
-        """Where the rows of the dataset are that an output registers: the destination as it stands now (C-64)."""
+    def registered(
+        self, seq: int, write: Write, columns: Mapping[str, Type]
+    ) -> tuple[Mapping[str, Type], dict[str, Any]]:
+        """The columns of the dataset that an output registers, and where its rows are: the destination as it stands now.
+
+        The columns are those of all its periods (C-64, C-86).
+        """
         place = self.place(seq, write, columns)
         target = place.target
         if isinstance(target, TableTarget):
-            return {
-                "kind": "database",
-                "datasource_id": place.datasource_id,
-                "schema": target.schema,
-                "table": kept_name(target.table, self._run, seq),
-                "columns": list(columns),
+            kept = kept_name(target.table, self._run, seq)
+            united: Mapping[str, Type] = target.find_columns(kept)
+            where: dict[str, Any] = {"datasource_id": place.datasource_id, "schema": target.schema, "table": kept}
+        else:
+            folders = target.all_data()
+            united = unite_columns(part.columns for each in folders for part in read_parts(each.parent)).columns
+            where = {
+                "folders": [self._portable(folder) for folder in folders],
+                "delimiter": place.delimiter,
+                "has_header": place.has_header,
             }
-        return {
-            "kind": place.kind,
-            "folders": [self._portable(folder) for folder in target.all_data()],
-            "delimiter": place.delimiter,
-            "has_header": place.has_header,
-            "columns": list(columns),
-        }
+        return united, {"kind": place.kind, **where, "columns": list(united)}
 
     def _portable(self, path: Path) -> str:
         """Relative to the workspace where it is inside, so that the workspace can be moved."""

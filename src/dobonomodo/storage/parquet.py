@@ -170,9 +170,9 @@ def _read_group(
     reader = spark.read.schema(schema).options(**_STRICT)
     frame = reader.parquet(*(_escape(path) for path in paths))
     present = {name.casefold(): name for name, _ in columns}
+    found = {name: quote_name(present[name.casefold()]) for name in use.columns if name.casefold() in present}
     declared = [
-        f"CAST({quote_name(present[name.casefold()])} AS {kind.sql}) AS {quote_name(name)}"
-        for name, kind in use.columns.items()
+        f"CAST({found.get(name, 'NULL')} AS {kind.sql}) AS {quote_name(name)}" for name, kind in use.columns.items()
     ]
     stored = [quote_name(name) for name, _ in columns if name.casefold() in SYSTEM and name.casefold() not in known]
     if position is None:

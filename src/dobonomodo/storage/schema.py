@@ -46,6 +46,8 @@ def find_differences(stored: Iterable[tuple[str, str]], use: DatasetUse) -> tupl
             extra.append(f"system column `{name}` is {kind}, should be {SYSTEM[folded]}")
     for name, wanted in use.columns.items():
         kind = found.get(name.casefold(), "")
+        if not kind and name.casefold() in use.optional and name in use.nullable:
+            continue
         if not kind:
             differences.append(f"column `{name}` is missing")
         elif not fits_stored(kind, wanted):
@@ -92,6 +94,18 @@ def arrow_type(kind: Type) -> pyarrow.DataType:
         DATE: pa.date32(),
         TIMESTAMP: pa.timestamp("us", "UTC"),
     }[kind]
+
+
+def type_of_arrow(kind: pyarrow.DataType) -> Type | None:
+    """The type of ours that a file's type holds; None for one that we do not write."""
+    import pyarrow as pa
+
+    if pa.types.is_decimal(kind):
+        return DecimalType(kind.precision, kind.scale)
+    if pa.types.is_timestamp(kind):
+        return TIMESTAMP
+    known = {arrow_type(each): each for each in (TEXT, INTEGER, BOOLEAN, DATE)}
+    return known.get(kind)
 
 
 def spark_type(kind: pyarrow.DataType) -> str:

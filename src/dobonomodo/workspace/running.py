@@ -16,6 +16,7 @@ from dobonomodo.formula import RunFacts, Type
 from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
+from dobonomodo.problems import RunFailed
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.snapshot import Restored
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation
@@ -98,7 +99,11 @@ class RunData:
     def check(self) -> None:
         """Refuse destinations that cannot take the rows."""
         for step, write, columns in self._writes():
-            self._outputs.check(step.spec.seq, write, columns)
+            try:
+                self._outputs.check(step.spec.seq, write, columns)
+            except RunFailed as failed:
+                failed.problem = replace(failed.problem, operation=step.spec.ref)
+                raise
 
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
         """What became of the pinned inputs."""
@@ -139,11 +144,11 @@ class RunData:
         write, columns = _written(step)
         if write.register_as is None:
             return None
-        dataset = registered_dataset(write.register_as, columns)
+        united, location = self._outputs.registered(step.spec.seq, write, columns)
+        dataset = registered_dataset(write.register_as, united)
         definition = Definition(
             kind="dataset", id=dataset.id, fingerprint=dataset.fingerprint(), document=dataset.document()
         )
-        location = self._outputs.registered(step.spec.seq, write, columns)
         origin = f"{run}/{step.spec.seq}"
         # The store of drafts knows no leases.
         held = None if self._planned.status == "draft" else lease

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.formula.types import TEXT
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import GRACE_SECONDS, HIDDEN, Commit, FolderTarget
+from dobonomodo.storage.folder import GRACE_SECONDS, Commit, FolderTarget
+from dobonomodo.storage.manifest import HIDDEN
 
 PERIOD = "2026-01"
 NOW = time.time()
@@ -20,7 +22,7 @@ FENCE = Fence("store", "project", PERIOD, 1)
 
 
 def target(folder: Path, run: str) -> FolderTarget:
-    return FolderTarget(folder, ".csv", PERIOD, run, 10, ("id",), FENCE)
+    return FolderTarget(folder, ".csv", PERIOD, run, 10, {"id": TEXT}, FENCE)
 
 
 def publish(folder: Path, run: str, *, mode: str = "replace", since: float = NOW) -> Path:
@@ -129,7 +131,7 @@ class TestSweep:
         second = publish(folder, "run-2")
         for path in (first, first / "replaced", second):
             age(path, 1000 * GRACE_SECONDS)
-        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, ("id",), FENCE)
+        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, {"id": TEXT}, FENCE)
         other.start().mkdir()
         other.publish(Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
         assert first.exists()
