@@ -1,11 +1,7 @@
-"""Comparison of decimals of any two types against Python's own: it neither overflows nor rounds (C-90).
-
-``DOBO_SEARCH=1`` compares a million pairs of values.
-"""
+"""Comparison of decimals of any two types against Python's own: it neither overflows nor rounds (C-90)."""
 
 from __future__ import annotations
 
-import os
 import random
 from decimal import Decimal
 from fractions import Fraction
@@ -19,6 +15,7 @@ from dobonomodo.problems import Passage
 from tests.property import reference
 from tests.property.on_spark import COMPILED, INTERPRETED, frame, settings_of
 from tests.property.strategies import RUN, Picking, scaled
+from tests.searching import tries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,8 +24,10 @@ if TYPE_CHECKING:
 
     from dobonomodo.formula.types import Type
 
-TYPES_OF_PAIRS = 2_000 if os.environ.get("DOBO_SEARCH") else 12
-ROWS = 500 if os.environ.get("DOBO_SEARCH") else 60
+TYPES = tries(sample=12, full=200)
+"""Pairs of types, each in both orders."""
+ROWS = tries(sample=60, full=2_500)
+"""Pairs of values for each."""
 
 Pair = tuple[Decimal, Decimal]
 ANSWERS: dict[str, Callable[[Decimal, Decimal], object]] = {
@@ -83,16 +82,21 @@ def draw_pair(generator: random.Random, one: DecimalType, other: DecimalType) ->
     return a, scaled(max(-most, min(most, near)), other.scale)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("mode", [COMPILED, INTERPRETED], ids=["compiled", "interpreted"])
-def test_decimals_are_compared_exactly(spark: SparkSession, mode: dict[str, str]) -> None:
+def test_decimals_are_compared_exactly(
+    spark: SparkSession, mode: dict[str, str], record_property: Callable[[str, object], None]
+) -> None:
     generator = random.Random(90)
     with settings_of(spark, mode):
-        for _ in range(TYPES_OF_PAIRS):
+        for _ in range(TYPES):
             one, other = draw_kinds(generator)
             pairs = [draw_pair(generator, one, other) for _ in range(ROWS)]
             for a, b, kinds in ((0, 1, (one, other)), (1, 0, (other, one))):
                 wrong = _compare(spark, [(pair[a], pair[b]) for pair in pairs], kinds)
                 assert not wrong, f"{kinds[0]}, {kinds[1]}\n" + "\n".join(wrong[:10])
+    record_property("pairs of values", 2 * TYPES * ROWS)
+    record_property("comparisons", 2 * TYPES * ROWS * len(ANSWERS))
 
 
 def _compare(spark: SparkSession, pairs: list[Pair], kinds: tuple[DecimalType, DecimalType]) -> list[str]:
@@ -125,14 +129,15 @@ def test_a_null_beside_a_decimal_is_unknown(spark: SparkSession, mode: dict[str,
     assert [tuple(row) for row in found] == [(True,) * len(operators)] * len(rows)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("mode", [COMPILED, INTERPRETED], ids=["compiled", "interpreted"])
 def test_the_smaller_and_the_larger_are_chosen_before_they_are_converted(
-    spark: SparkSession, mode: dict[str, str]
+    spark: SparkSession, mode: dict[str, str], record_property: Callable[[str, object], None]
 ) -> None:
     """A value that the result cannot hold does no harm unless it is the one that is chosen."""
     generator = random.Random(91)
     with settings_of(spark, mode):
-        for _ in range(TYPES_OF_PAIRS):
+        for _ in range(TYPES):
             one, other = draw_kinds(generator)
             types: dict[str, Type] = {"a": one, "b": other}
             common = unify((one, other))
@@ -148,6 +153,7 @@ def test_the_smaller_and_the_larger_are_chosen_before_they_are_converted(
                     if value != reference.to_scale(choose(kept[at]), common.scale)
                 ]
                 assert not wrong, (name, one, other, wrong[:5])
+    record_property("pairs of values", TYPES * ROWS)
 
 
 def _fits(value: Decimal, kind: DecimalType) -> bool:

@@ -24,7 +24,7 @@ from dobonomodo.model.secret import (
     mask_secrets,
     setting_holds_secret,
 )
-from dobonomodo.model.slip import find_slip, is_open, quote_entry
+from dobonomodo.model.slip import describe_comma, find_slip, is_open, quote_entry
 from dobonomodo.problems import Passage, Problem, Source, Span, in_order
 from dobonomodo.problems.definition import DuplicateKey, LimitExceeded, YamlFeature, YamlSyntax, YamlUnsupported
 
@@ -445,9 +445,9 @@ class _Composer:
         value = " ".join(self._text[start:end].split())
         parent.entries[name] = replace(entry, value=Node(value, start, end))
         if not is_open(value):
-            fault = f"the comma ends the value of `{name}` inside `{{ }}`"
             advice = f"put the formula in quotes{quote_entry(name, self._shown.text[start:end])}"
-            self.problems.append(YamlSyntax(fault=fault, advice=advice, span=Span(self._shown, start, end)))
+            span = Span(self._shown, start, end)
+            self.problems.append(YamlSyntax(fault=describe_comma(name), advice=advice, span=span))
         return True
 
     def _require_key(self, node: Node) -> Node:

@@ -58,6 +58,8 @@ def _find_unquoted(line: str, start: int, at: int) -> Slip | None:
     if value.startswith("{{") and "}}" in value and at > begin:
         rest = begin + value.index("}}") + 2
         return Slip("the value goes on after `}}`", advice, rest, max(rest + 1, begin + len(value)))
+    if "{" in line[: entry.start("value")] and is_open(value[: at - begin]) and not is_open(value):
+        return Slip(describe_comma(entry["key"]), advice, begin, begin + len(value))
     if opening in _STARTERS and at == begin:
         return Slip(f"a value cannot start with {_STARTERS[opening]} in YAML", advice, begin, begin + 1)
     return None
@@ -96,6 +98,11 @@ def quote_entry(key: str, value: str) -> str:
         return ""
     quoted = f'"{value}"' if '"' not in value and "\\" not in value else "'" + value.replace("'", "''") + "'"
     return f": `{key}: {quoted}`"
+
+
+def describe_comma(key: str) -> str:
+    """What a comma does to a formula without quotes between braces."""
+    return f"the comma ends the value of `{key}` inside `{{ }}`"
 
 
 def is_open(value: str) -> bool:
