@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import json
 import time
 from collections import Counter
@@ -31,9 +30,10 @@ Read = Callable[[list[str]], list[str]]
 def publish_while_read(storage: Storage, publications: int, every: int, reads: Synchronized[int]) -> None:
     """Publish again whenever so many reads were done since; readers do not wait for it."""
     for number in range(1, publications + 1):
-        while reads.value < (number - 1) * every:
-            time.sleep(0.001)
+        before = reads.value
         publish(storage, number)
+        while reads.value < before + every:
+            time.sleep(0.001)
 
 
 def publish(storage: Storage, number: int) -> None:
@@ -49,9 +49,9 @@ def list_by_manifest(folder: Path) -> list[str]:
     return [f"{folder}/{manifest['folder']}/{name}" for name in manifest["files"]]
 
 
-def list_by_glob(folder: Path) -> list[str]:
-    """What a glob through the link finds."""
-    return sorted(glob.glob(f"{folder}/*/*.parquet"))
+def leave_it_to_the_program(folder: Path) -> list[str]:
+    """The folder: the program lists what is behind the link, and opens it."""
+    return [str(folder)]
 
 
 def read_by_arrow(files: list[str]) -> list[str]:
@@ -69,8 +69,9 @@ def read_by_pandas(files: list[str]) -> list[str]:
 def read_by_duckdb(files: list[str]) -> list[str]:
     import duckdb  # type: ignore[import-not-found, unused-ignore]
 
-    with duckdb.connect() as connection:
-        return [row[0] for row in connection.execute("SELECT value FROM read_parquet(?)", [files]).fetchall()]
+    # DuckDB reads no folders.
+    patterns = [path if path.endswith(".parquet") else f"{path}/*/*.parquet" for path in files]
+    return [row[0] for row in duckdb.execute("SELECT value FROM read_parquet(?)", [patterns]).fetchall()]
 
 
 def read_by_spark(spark: SparkSession) -> Read:
@@ -101,6 +102,11 @@ class Findings:
         else:
             self.seen[tuple(sorted(Counter(values).items()))] += 1
 
+    @property
+    def empty(self) -> int:
+        """How often there were no rows at all, without an error."""
+        return self.seen[()]
+
     def torn(self) -> list[Any]:
-        """Rows of several publications at once, or not all rows of one."""
-        return [found for found in self.seen if len(found) != 1 or found[0][1] != ROWS]
+        """Rows of several publications at once, or some rows of one."""
+        return [found for found in self.seen if found and (len(found) != 1 or found[0][1] != ROWS)]

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 DAY = 24 * 3600
 SWEPT = "swept"
 """The file in a run's folder that says up to which attempt nothing is left at its destinations."""
-AT_MOST = 10_000
-"""So many runs are looked at; older ones were cleaned before, or their leftovers stay."""
+AT_MOST = 1_000
+"""So many runs of a status, or of a project and period, are looked at: the latest."""
 
 
 @dataclass(frozen=True, slots=True)
