@@ -72,7 +72,7 @@ class United:
     def explain(self) -> str:
         """The conflicts in words."""
         shown = "; ".join(f"column `{name}` is {one} there and {other} here" for name, one, other in self.conflicts)
-        return f"{shown}; both cannot be read as one column: choose another table, or convert the column"
+        return f"{shown}; both cannot be read as one column: convert it, choose another table, or remove what is there"
 
 
 def unite_columns(schemas: Iterable[Mapping[str, Type | None]]) -> United:
