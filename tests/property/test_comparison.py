@@ -13,7 +13,7 @@ from dobonomodo.formula import Columns, Scope, check_formula, render_formula
 from dobonomodo.formula.types import DecimalType, unify
 from dobonomodo.problems import Passage
 from tests.property import reference
-from tests.property.on_spark import COMPILED, INTERPRETED, frame, settings_of
+from tests.property.on_spark import COMPILED, FAILURES, INTERPRETED, frame, settings_of
 from tests.property.strategies import RUN, Picking, scaled
 from tests.searching import tries
 
@@ -136,6 +136,7 @@ def test_the_smaller_and_the_larger_are_chosen_before_they_are_converted(
 ) -> None:
     """A value that the result cannot hold does no harm unless it is the one that is chosen."""
     generator = random.Random(91)
+    compared = 0
     with settings_of(spark, mode):
         for _ in range(TYPES):
             one, other = draw_kinds(generator)
@@ -145,6 +146,7 @@ def test_the_smaller_and_the_larger_are_chosen_before_they_are_converted(
             pairs = [draw_pair(generator, one, other) for _ in range(ROWS)]
             for name, choose in (("MIN", min), ("MAX", max)):
                 kept = [pair for pair in pairs if _fits(choose(pair), common)]
+                compared += len(kept)
                 data = frame(spark, [{"a": a, "b": b} for a, b in kept], types)
                 found = data.selectExpr("_at", _render(f"{name}(a, b)", types)).collect()
                 wrong = [
@@ -153,8 +155,22 @@ def test_the_smaller_and_the_larger_are_chosen_before_they_are_converted(
                     if value != reference.to_scale(choose(kept[at]), common.scale)
                 ]
                 assert not wrong, (name, one, other, wrong[:5])
-    record_property("pairs of values", TYPES * ROWS)
+    record_property("pairs whose smaller or larger value fits the result", compared)
 
 
 def _fits(value: Decimal, kind: DecimalType) -> bool:
     return bool(abs(Fraction(reference.to_scale(value, kind.scale))) < 10**kind.whole)
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b"),
+    [("MIN", "-1e37", "0.5"), ("MAX", "1e37", "0.5"), ("MIN", "1e37", None), ("MAX", "-1e37", None)],
+)
+def test_a_chosen_value_that_does_not_fit_is_an_error_and_never_another_value(
+    spark: SparkSession, name: str, a: str, b: str | None
+) -> None:
+    types: dict[str, Type] = {"a": DecimalType(38, 0), "b": DecimalType(38, 18)}
+    row = {"a": Decimal(int(Decimal(a))), "b": Decimal(b) if b else None}
+    sql = _render(f"{name}(a, b)", types)
+    with pytest.raises(FAILURES):
+        frame(spark, [row], types).selectExpr(sql).collect()
