@@ -131,7 +131,7 @@ def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
     from dobonomodo.engine.engine import seed_of
     from dobonomodo.engine.frames import Frames, RunContext
     from dobonomodo.plan.relation import Scan, walk_relation
-    from dobonomodo.runs import Restored
+    from dobonomodo.runs import RunSpec
     from dobonomodo.workspace.running import RunData
 
     _write_project(root, [operation])
@@ -139,7 +139,7 @@ def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
 
     planned = dobo.open(root).plan("lines", period="2026-01")
     plan, facts = planned.plan, planned.facts
-    restored = Restored(plan, facts, facts.period_start, planned.definitions.datasources, "active", None)
+    restored = RunSpec(plan, facts, facts.period_start, planned.definitions.datasources, "active", None)
     data = RunData(root=root, run="bench", planned=restored, registry=lambda: None, sandbox=None)  # type: ignore[arg-type,return-value]
     data.pin()
     reader = data.reader(spark)

@@ -33,7 +33,7 @@ from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged, key_of
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import FolderTarget
+from dobonomodo.storage.manifest import HIDDEN
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from dobonomodo.storage.outputs import Place
+    from dobonomodo.storage.target import Target
 
 Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -124,8 +124,8 @@ class Storage:
     def write(self, columns: Mapping[str, Type], *, table: str = "out", **more: Any) -> Write:
         return write_to(Destination(self.kind, table, self.source.id), columns, **more)
 
-    def place(self, columns: Mapping[str, Type], *, table: str = "out", run: str = "run-1", seq: int = SEQ) -> Place:
-        return self.outputs(run=run).place(seq, self.write(columns, table=table), columns)
+    def target(self, columns: Mapping[str, Type], *, table: str = "out", run: str = "run-1", seq: int = SEQ) -> Target:
+        return self.outputs(run=run).target(seq, self.write(columns, table=table), columns)
 
     def put(
         self,
@@ -145,21 +145,18 @@ class Storage:
             staged = outputs.stage(spark.createDataFrame(table), write, seq=seq, columns=columns)
         else:
             staged = self.stage_by_hand(outputs, table, write, seq=seq, columns=columns)
-        return outputs.publish(staged, rows=len(rows), digest=f"{run}/{seq}")
+        return publish(outputs, staged, rows=len(rows), digest=f"{run}/{seq}")
 
     def stage_by_hand(
         self, outputs: Outputs, table: pa.Table, write: Write, *, seq: int, columns: Mapping[str, Type]
     ) -> Staged:
         """What ``stage`` leaves, made without Spark: rows in two Parquet files."""
-        target = outputs.place(seq, write, columns).target
-        folder = self.root / ".dobo" / f"staged-{uuid4()}"
-        if isinstance(target, FolderTarget) and self.kind == "parquet" and target.find_commit() is None:
-            folder = target.start()
+        folder = outputs.target(seq, write, columns).start() or self.root / ".dobo" / f"staged-{uuid4()}"
         folder.mkdir(parents=True, exist_ok=True)
         half = -(-table.num_rows // 2)
         for number, part in enumerate((table.slice(0, half), table.slice(half))):
             pq.write_table(part, folder / f"part-{number:05}-{uuid4()}.parquet")
-        return Staged(seq, write, columns, folder)
+        return Staged(seq, write, columns, folder, outputs.fence.number)
 
     def location(self, name: str = "out", *, period: str | None = None) -> Location:
         if self.kind == "database":
@@ -289,6 +286,12 @@ def in_order(rows: Any) -> list[Row]:
     return sorted(rows, key=key)
 
 
+def publish(outputs: Outputs, staged: Staged, *, rows: int, digest: str) -> Mapping[str, Any]:
+    """Publish one output, as a run does; gives where it is."""
+    outputs.publish([(outputs.convert(staged, rows=rows), rows, digest)])
+    return outputs.location(staged.seq, staged.write, staged.columns)
+
+
 def failure(call: Callable[[], object]) -> RunFailed:
     """The fault that a call ends with."""
     try:
@@ -358,7 +361,7 @@ def check_forbidden_destination(storage: Storage, columns: Mapping[str, Type]) -
 def publish_into_forbidden(storage: Storage, columns: Mapping[str, Type], old: Rows, new: Rows) -> list[Any]:
     """The fault, what is there then, and what is there after another try with permission."""
     storage.put(old, columns, run="run-1")
-    folder = storage.folder / "out"
+    folder = storage.folder / HIDDEN
     folder.chmod(0o555)
     with pytest.raises(PermissionError):
         (folder / "probe").touch()

@@ -14,9 +14,10 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.storage import PinnedLocation, key_of
+from dobonomodo.storage.database import TableTarget
 from dobonomodo.storage.manifest import HIDDEN, read_parts
 from dobonomodo.storage.sample import sample_rows
-from tests.contract.storages import SEQ, Row, Storage, arrow_table, failure, in_order, rows_of
+from tests.contract.storages import SEQ, Row, Storage, arrow_table, failure, in_order, publish, rows_of
 from tests.contract.test_storages import TABLE, make_storage
 
 if TYPE_CHECKING:
@@ -252,9 +253,10 @@ class TestTables:
         table = make_storage("database", tmp_path, database)
         put(table, NARROW_ROWS, NARROW, run="run-1", period=FIRST)
         outputs, write = table.outputs(run="run-2", period=SECOND), table.write(WIDE)
-        target = outputs.place(SEQ, write, WIDE).target
-        before = target.find_columns("out")  # type: ignore[union-attr]
+        target = outputs.target(SEQ, write, WIDE)
+        assert isinstance(target, TableTarget)
+        before = target.find_columns("out")
         staged = table.stage_by_hand(outputs, arrow_table(WIDE, WIDE_ROWS), write, seq=SEQ, columns=WIDE)
         table.execute("ALTER TABLE {} ADD CONSTRAINT small CHECK (id < 3)", "out")
-        assert failure(lambda: outputs.publish(staged, rows=1, digest="x")).problem.code == "OUTPUT_WRITE"
-        assert target.find_columns("out") == before  # type: ignore[union-attr]
+        assert failure(lambda: publish(outputs, staged, rows=1, digest="x")).problem.code == "OUTPUT_WRITE"
+        assert target.find_columns("out") == before

@@ -46,35 +46,37 @@ def inputs_of(closing: Closing, run: str) -> list[Path]:
     return sorted((closing.root / ".dobo" / "runs" / run / "inputs").glob("*.parquet"))
 
 
-def test_staged_files_and_tables_are_listed_and_removed(closing: Closing) -> None:
+def test_staged_files_and_tables_of_runs_that_are_over_are_listed_and_removed(closing: Closing) -> None:
     assert closing.run(failpoint="output.staged:2").returncode == -9
     assert closing.run(failpoint="output.converted:3").returncode == -9
     second, first = closing.open().runs()
-    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 1)
+    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 3)
+    # Resuming uses them again.
+    assert clean(closing) == []
+    for run in (first, second):
+        assert closing.command("cancel", run.id).returncode == 0
     listed = clean(closing, "--dry-run")
-    kinds = [(each["kind"], each["run_id"]) for each in listed if each["kind"] != "outputs of a run"]
-    assert sorted(kinds) == sorted([("staged files", first.id), ("staging table", second.id)])
+    kinds = [(each["kind"], each["run_id"]) for each in listed if each["kind"].startswith("stag")]
+    assert sorted(kinds) == sorted(
+        [("staged files", first.id), *[("staged files", second.id)] * 2, ("staging table", second.id)]
+    )
     assert all(each["bytes"] > 0 for each in listed)
-    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 1)
+    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 3)
     assert clean(closing) == listed
     assert (staging_tables(closing), unpublished(closing)) == ([], [])
-    assert inputs_of(closing, second.id)
     assert clean(closing) == []
-    # It goes on with its inputs, and computes the rest anew.
-    assert closing.command("resume", second.id).returncode == 0
-    assert closing.open().find_run(second.id).status == "completed"
-    # The first one cannot be resumed any more; nothing of either is left.
     assert list((closing.root / ".dobo" / "runs").iterdir()) == []
 
 
-def test_the_next_run_of_another_period_removes_them(closing: Closing) -> None:
+def test_the_next_run_of_the_period_removes_them(closing: Closing) -> None:
     assert closing.run(failpoint="output.converted:3").returncode == -9
     (killed,) = closing.open().runs()
-    assert len(staging_tables(closing)) == 1
     assert closing.command("run", "closing", "-p", "2026-02").returncode == 0
-    assert staging_tables(closing) == []
+    assert len(staging_tables(closing)) == 1
     assert inputs_of(closing, killed.id)
-    assert closing.command("resume", killed.id).returncode == 0
+    assert closing.run().returncode == 0
+    assert (staging_tables(closing), unpublished(closing)) == ([], [])
+    assert list((closing.root / ".dobo" / "runs").iterdir()) == []
 
 
 def test_those_of_a_run_at_work_stay(closing: Closing) -> None:
@@ -93,6 +95,8 @@ def test_those_of_a_run_at_work_stay(closing: Closing) -> None:
 
 def test_a_database_that_is_away(closing: Closing, postgresql_server: Server) -> None:
     assert closing.run(failpoint="output.converted:3").returncode == -9
+    (killed,) = closing.open().runs()
+    assert closing.command("cancel", killed.id).returncode == 0
     postgresql_server.stop()
     try:
         done = closing.command("clean", "--json")
@@ -102,6 +106,4 @@ def test_a_database_that_is_away(closing: Closing, postgresql_server: Server) ->
     assert '"OUTPUT_WRITE"' in done.stdout
     assert closing.password not in done.stdout
     # What could not be looked at is looked at again.
-    (killed,) = closing.open().runs()
-    assert inputs_of(closing, killed.id)
     assert [each["kind"] for each in clean(closing)][:1] == ["staging table"]

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.engine.engine import Outcome, SparkEngine
+from dobonomodo.engine.engine import OutputResult, SparkEngine
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, DataSource, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
-from dobonomodo.plan.relation import Write
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows
 from tests.projects.strategies import Case
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 STORED: dict[str, Type] = {
     "_row_id": TEXT,
@@ -55,7 +54,7 @@ class Ran:
     """What came of a run: all outputs, or those before the problem."""
 
     outputs: list[Output] = field(default_factory=list)
-    outcome: Outcome | None = None
+    results: list[OutputResult] = field(default_factory=list)
     problem: Problem | None = None
 
 
@@ -87,9 +86,11 @@ def run_case(case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: 
     ran = Ran()
     reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
     try:
-        ran.outcome = SparkEngine(spark).run(
-            planned.plan, facts, reader=reader, writer=_Writer(ran.outputs), as_of=period.as_of
-        )
+        for output in SparkEngine(spark).outputs(planned.plan, facts, reader=reader, as_of=period.as_of):
+            with output.explained():
+                rows = take_rows(output.frame, output.columns)
+                ran.results.append(output.finish())
+            ran.outputs.append(Output(output.step.spec.seq, tuple(output.columns), rows))
     except RunFailed as failed:
         ran.problem = failed.problem
     return ran
@@ -156,19 +157,3 @@ class _Reader:
         columns = {**use.columns, **stored, ROW_NUMBER: INTEGER}
         frame = make_frame(self._spark, columns, numbered)
         return [StoredRows(frame.repartition(self._partitions) if self._partitions > 1 else frame, period)]
-
-
-class _Writer:
-    def __init__(self, outputs: list[Output]) -> None:
-        self._outputs = outputs
-
-    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Output:
-        """Take the rows."""
-        del write
-        return Output(seq, tuple(columns), take_rows(frame, columns))
-
-    def publish(self, staged: Output, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Keep the rows."""
-        del rows, digest
-        self._outputs.append(staged)
-        return {}

@@ -46,7 +46,7 @@ def list_by_manifest(folder: Path) -> list[str]:
     """The files of the period, as docs/data.md says."""
     with open(f"{folder}/run_period={PERIOD}/../manifest.json") as file:
         manifest = json.load(file)
-    return [f"{folder}/{manifest['folder']}/{name}" for name in manifest["files"]]
+    return [f"{folder.parent}/{manifest['folder']}/{name}" for name in manifest["files"]]
 
 
 def leave_it_to_the_program(folder: Path) -> list[str]:

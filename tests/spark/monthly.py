@@ -14,7 +14,7 @@ import pyarrow
 import pyarrow.parquet
 
 from dobonomodo.engine import open_session
-from dobonomodo.engine.engine import SparkEngine
+from dobonomodo.engine.engine import SparkEngine, discard
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import RunFacts
 from dobonomodo.model import load_definitions
@@ -27,7 +27,7 @@ from dobonomodo.storage.files import list_files
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 DEFINITIONS = """
 dataset:
@@ -145,16 +145,6 @@ class _Files:
         return [StoredRows(read_parquet(self._spark, list_files(path), use, links=self._folder / "links"))]
 
 
-class _Nowhere:
-    """Computes every row and every column, and keeps none."""
-
-    def stage(self, frame: DataFrame, write: object, *, seq: int, columns: Mapping[str, Any]) -> None:
-        frame.write.format("noop").mode("overwrite").save()
-
-    def publish(self, staged: object, *, rows: int, digest: str) -> Mapping[str, Any]:
-        return {}
-
-
 def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
     """The digest of each output."""
     definitions, problems = load_definitions([Source("monthly", DEFINITIONS)])
@@ -166,8 +156,9 @@ def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
     planned = plan_project(definitions.projects["monthly"], datasets=files, resolution=files, datasources=sources)
     assert planned.plan is not None, planned.problems
     facts = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
-    outcome = SparkEngine(spark).run(planned.plan, facts, reader=files, writer=_Nowhere())
-    return {output.table: output.digest for output in outcome.outputs}
+    tables = {step.spec.seq: step.lowered.write.destination.name for step in planned.plan.steps if step.lowered.write}
+    outputs = discard(SparkEngine(spark).outputs(planned.plan, facts, reader=files))
+    return {tables[output.seq]: output.digest for output in outputs}
 
 
 if __name__ == "__main__":

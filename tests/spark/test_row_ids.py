@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import RunFailed, Source
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 DEFINITIONS = """
 dataset:
@@ -62,7 +62,10 @@ class Lines:
         sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
         planned = plan_project(definitions.projects["ids"], datasets=self, resolution=self, datasources=sources)
         assert planned.plan is not None, planned.problems
-        SparkEngine(self.spark).run(planned.plan, FACTS, reader=self, writer=self)
+        for output in SparkEngine(self.spark).outputs(planned.plan, FACTS, reader=self):
+            with output.explained():
+                self.written += [row.asDict() for row in output.frame.collect()]
+                output.finish()
         return self.written
 
     def ids(self) -> Sequence[str]:
@@ -84,13 +87,6 @@ class Lines:
         schema = "a BIGINT, count STRING, _labels STRING"
         frames = [self.spark.createDataFrame(list(rows), schema) for rows in self.places]
         return [StoredRows(frame.repartition(self.partitions)) for frame in frames]
-
-    def stage(self, frame: DataFrame, write: object, *, seq: int, columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-        return [row.asDict() for row in frame.collect()]
-
-    def publish(self, staged: list[dict[str, Any]], *, rows: int, digest: str) -> Mapping[str, Any]:
-        self.written += staged
-        return {}
 
 
 def test_rows_without_a_key_are_told_apart_by_all_that_is_in_them(spark: SparkSession) -> None:

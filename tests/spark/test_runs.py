@@ -263,22 +263,24 @@ def test_a_missing_file_fails_the_run(ledger: Ledger) -> None:
     assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
 
 
-def test_a_fault_in_the_data_keeps_earlier_outputs_and_names_the_operation(ledger: Ledger) -> None:
+@pytest.mark.parametrize("publish", ["together", "as_done"])
+def test_a_fault_in_the_data_names_the_operation_and_publishes_nothing_more(ledger: Ledger, publish: str) -> None:
     ledger.add(
         "faulty",
-        """
+        f"""
 project:
   id: faulty
   input_dataset_id: lines
+  publish: {publish}
   operations:
-    - {seq: 1, type: output, arguments: {destination: {datasource_id: out, table: early}}}
+    - {{seq: 1, type: output, arguments: {{destination: {{datasource_id: out, table: early}}}}}}
     - seq: 2
       name: too large
       type: update
       selector: id > 0
       arguments:
-        assignments: [{column: small, expression: id * 2}, {column: big, expression: id * 9223372036854775807}]
-    - {seq: 3, type: output, arguments: {destination: {datasource_id: out, table: late}}}
+        assignments: [{{column: small, expression: id * 2}}, {{column: big, expression: id * 9223372036854775807}}]
+    - {{seq: 3, type: output, arguments: {{destination: {{datasource_id: out, table: late}}}}}}
 """,
     )
     ledger.activate("faulty")
@@ -286,8 +288,10 @@ project:
     assert run.status == "failed"
     assert (run.problems[0]["code"], run.problems[0]["operation_seq"]) == ("ARITHMETIC_OVERFLOW", 2)
     assert run.problems[0]["expression"] == "id * 9223372036854775807"
-    assert run.last_completed_operation == 1
-    assert len(ledger.rows("out/early")) == 3
+    early = publish == "as_done"
+    assert run.last_completed_operation == (1 if early else None)
+    assert (ledger.root / "out/early").exists() == early
+    assert not early or len(ledger.rows("out/early")) == 3
     assert not (ledger.root / "out/late").exists()
     again = ledger.open().resume(run.id, spark=ledger.spark)
     assert (again.status, again.attempts) == ("failed", 2)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_repeated, find_suspects
@@ -24,8 +25,9 @@ from dobonomodo.problems import OperationRef, RunFailed
 from dobonomodo.problems.run import OutputWrite
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Observation, SparkSession
 
+_Explained = Callable[[], AbstractContextManager[None]]
 
 SEQ = " seq"
 HASH = " hash"
@@ -47,77 +49,75 @@ class OperationCounts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputResult:
-    """What an output wrote."""
+    """What was written of an output, and what is known of the operations before it."""
 
     seq: int
-    table: str
-    destination: str
     rows: int
     digest: str
-    columns: Mapping[str, Type]
     seconds: float
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """A finished run of a plan."""
-
     operations: tuple[OperationCounts, ...]
-    outputs: tuple[OutputResult, ...]
 
 
-class Writer(Protocol):
-    """Puts rows where they belong."""
+class Computed:
+    """One output of a plan: a frame for the caller to write, once and completely.
 
-    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
-        """Compute and write all rows of a frame, once, where nobody reads them yet."""
-        ...
+    The caller writes it within ``explained`` and says ``finish``, before it asks for the next output.
+    """
 
-    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Make what was staged what readers find; what it returns is kept with the result."""
-        ...
+    def __init__(
+        self,
+        step: Step,
+        frame: DataFrame,
+        *,
+        observation: Observation,
+        counting: _Counting,
+        before: Mapping[str, Any],
+        explained: Callable[[], AbstractContextManager[None]],
+    ) -> None:
+        self.step, self.frame = step, frame
+        self.columns: Mapping[str, Type] = {name: step.before.columns[name] for name in _write_of(step).columns}
+        self.explained = explained
+        self._observation, self._counting, self._before = observation, counting, before
+        self._started = time.monotonic()
+        self.result: OutputResult | None = None
+        self.metrics: Mapping[str, Any] = before
+        self.written: Callable[[], DataFrame | None] = lambda: None
 
-
-@runtime_checkable
-class Reopening(Protocol):
-    """A writer whose staged rows can be read again, so that one output can be taken from another."""
-
-    def reopen(self, staged: Any) -> DataFrame:
-        """The rows that were staged."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Staged:
-    """An output that is computed and not yet published."""
-
-    token: Any
-    metrics: Mapping[str, Any]
-    columns: Mapping[str, Type]
-    seconds: float
+    def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
+        """The output is written. ``written`` gives its rows as they can be read again, to take other outputs from."""
+        self.metrics = {**self._before, **self._observation.get}
+        self.written = written or self.written
+        seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
+        self._counting.written[seq] = rows
+        self.result = OutputResult(
+            seq=seq,
+            rows=rows,
+            digest=render_digest(self.metrics),
+            seconds=time.monotonic() - self._started,
+            operations=self._counting.counts(self.metrics),
+        )
+        return self.result
 
 
 class SparkEngine:
-    """Runs plans in a Spark session, classic or Connect."""
+    """Computes plans in a Spark session, classic or Connect."""
 
     def __init__(self, spark: SparkSession, *, little_data: bool = False) -> None:
         self._spark, self._little_data = spark, little_data
 
-    def run(
+    def outputs(
         self,
         plan: Plan,
         facts: RunFacts,
         *,
         reader: Reader,
-        writer: Writer,
         as_of: date | None = None,
         skip: Collection[int] = (),
-        done: Callable[[tuple[OperationCounts, ...], OutputResult], None] | None = None,
-    ) -> Outcome:
-        """Compute and write every output of a plan, in order. Raises ``RunFailed``; outputs before that stay.
+        sharing: bool = False,
+    ) -> Iterator[Computed]:
+        """Every output of a plan but those to ``skip``, ready to be written. Raises ``RunFailed``.
 
-        ``skip`` are outputs that need not be written again; ``done`` hears of each one that was.
+        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         asked = _how_ids_are_asked_for(plan)
@@ -126,29 +126,22 @@ class SparkEngine:
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)
-        outputs: list[OutputResult] = []
-        counts: tuple[OperationCounts, ...] = counting.counts({}, {})
         for group in _groups(plan, skip):
-            staged: dict[int, _Staged] = {}
-            host = _find_host(group) if isinstance(writer, Reopening) else None
-            if host is not None and isinstance(writer, Reopening):
-                with self._explaining(plan, facts, frames, until=host):
-                    shared = staged[host.spec.seq] = self._stage(plan, frames, host, counting, writer)
-                # All of them before the first is published: publishing may take the staged rows away.
-                for step in group:
-                    if step is not host:
-                        with self._explaining(plan, facts, frames, until=step):
-                            rows = writer.reopen(shared.token)
-                            staged[step.spec.seq] = self._stage_from(rows, shared, frames, step, writer)
-            for step in group:
-                with self._explaining(plan, facts, frames, until=step):
-                    found = staged.get(step.spec.seq) or self._stage(plan, frames, step, counting, writer)
-                    result = self._publish(step, found, writer)
-                outputs.append(result)
-                counts = counting.counts(found.metrics, {each.seq: each.rows for each in outputs})
-                if done is not None:
-                    done(counts, result)
-        return Outcome(counts, tuple(outputs))
+            host = _find_host(group) if sharing else None
+            shared: Computed | None = None
+            for step in sorted(group, key=lambda each: each is not host):
+                explained = partial(self._explaining, plan, facts, frames, until=step)
+                with explained():
+                    rows = shared.written() if shared is not None else None
+                    if shared is not None and rows is not None:
+                        computed = self._take(rows, shared, step, frames.facts, counting, explained)
+                    else:
+                        computed = self._compute(plan, frames, step, counting, explained)
+                yield computed
+                if computed.result is None:
+                    raise AssertionError("an output is finished before the next one")
+                if step is host:
+                    shared = computed
 
     @contextmanager
     def _explaining(self, plan: Plan, facts: RunFacts, frames: Frames, *, until: Step | None) -> Iterator[None]:
@@ -175,63 +168,29 @@ class SparkEngine:
             expression = _find_expression(culprit, error, facts) if culprit is not None else None
             raise RunFailed(replace(problem, operation=operation, expression=expression)) from error
 
-    def _stage(self, plan: Plan, frames: Frames, step: Step, counting: _Counting, writer: Writer) -> _Staged:
-        """Compute an output from the inputs, with a look at all rows that lead to it."""
+    def _compute(self, plan: Plan, frames: Frames, step: Step, counting: _Counting, explained: _Explained) -> Computed:
+        """An output from the inputs, with an observation of all rows that lead to it."""
         working = frames.make_with_ids(step.before.node, plan.input)
         hidden = [quote_name(name) for name in frames.trackers(step.before.node)]
         hidden.append(f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}")
-        return self._observe(working, hidden, counting.metrics(step), frames.facts, step, writer)
+        frame, seen = _observe(working, hidden, counting.metrics(step), frames.facts, step)
+        return Computed(step, frame, observation=seen, counting=counting, before={}, explained=explained)
 
-    def _stage_from(self, rows: DataFrame, shared: _Staged, frames: Frames, step: Step, writer: Writer) -> _Staged:
-        """Take an output from another one that holds all its rows and columns, and was computed already."""
-        staged = self._observe(rows, [], {}, frames.facts, step, writer)
-        return replace(staged, metrics={**shared.metrics, **staged.metrics})
-
-    def _observe(
+    def _take(
         self,
         rows: DataFrame,
-        hidden: Sequence[str],
-        metrics: Mapping[str, str],
-        facts: RunFacts,
+        shared: Computed,
         step: Step,
-        writer: Writer,
-    ) -> _Staged:
-        from pyspark.sql import Observation
-        from pyspark.sql import functions as F
-
-        started = time.monotonic()
-        write = _write_of(step)
-        chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
-        hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
-        names = [quote_name(name) for name in write.columns]
-        prepared = rows.selectExpr(*names, *hidden, f"{hashed} AS {quote_name(HASH)}")
-        # One look, below the selection, where Spark cannot see that nothing is chosen and leave the look out.
-        seen = Observation()
-        looks = {**metrics, **digest_columns(quote_name(HASH))}
-        counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in looks.items()))
-        final = counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(*names)
-        columns = {name: step.before.columns[name] for name in write.columns}
-        token = writer.stage(final, write, seq=step.spec.seq, columns=columns)
-        return _Staged(token, dict(seen.get), columns, time.monotonic() - started)
-
-    def _publish(self, step: Step, staged: _Staged, writer: Writer) -> OutputResult:
-        started = time.monotonic()
-        write = _write_of(step)
-        rows, digest = int(staged.metrics[ROWS]), render_digest(staged.metrics)
-        details = writer.publish(staged.token, rows=rows, digest=digest)
-        return OutputResult(
-            seq=step.spec.seq,
-            table=write.destination.name,
-            destination=str(write.destination),
-            rows=rows,
-            digest=digest,
-            columns=staged.columns,
-            seconds=staged.seconds + time.monotonic() - started,
-            details=details,
-        )
+        facts: RunFacts,
+        counting: _Counting,
+        explained: _Explained,
+    ) -> Computed:
+        """An output from another one that holds all its rows and columns, and is written already."""
+        frame, seen = _observe(rows, [], {}, facts, step)
+        return Computed(step, frame, observation=seen, counting=counting, before=shared.metrics, explained=explained)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
-        """The digest of stored rows, as ``run`` gives it for rows that it writes."""
+        """The digest of stored rows, as an output has it when it is written."""
         from pyspark.sql import functions as F
 
         hashed = frame.selectExpr(f"{hash_rows(columns)} AS {quote_name(HASH)}")
@@ -244,11 +203,41 @@ class SparkEngine:
         self._spark.interruptAll()
 
 
+def discard(outputs: Iterable[Computed]) -> tuple[OutputResult, ...]:
+    """Compute all rows of outputs, and keep nothing but counts and digests."""
+    results = []
+    for output in outputs:
+        with output.explained():
+            output.frame.write.format("noop").mode("overwrite").save()
+            results.append(output.finish())
+    return tuple(results)
+
+
+def _observe(
+    rows: DataFrame, hidden: Sequence[str], metrics: Mapping[str, str], facts: RunFacts, step: Step
+) -> tuple[DataFrame, Observation]:
+    """The rows of an output, and the observation that counts and hashes them while they are written."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    write = _write_of(step)
+    chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
+    hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
+    names = [quote_name(name) for name in write.columns]
+    prepared = rows.selectExpr(*names, *hidden, f"{hashed} AS {quote_name(HASH)}")
+    # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
+    seen = Observation()
+    aggregates = {**metrics, **digest_columns(quote_name(HASH))}
+    counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items()))
+    return counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(*names), seen
+
+
 class _Counting:
-    """Row counts of operations, out of one look at the working dataset when it is written."""
+    """Row counts of operations, out of one observation of the working dataset when it is written."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self.written: dict[int, int] = {}
         self.marks: dict[int, Mark] = {}
         self._numbers: dict[int, Mark] = {}
         for number, step in enumerate(plan.steps):
@@ -273,8 +262,9 @@ class _Counting:
                 found[f"added_{number}"] = f"count_if({seq} = {number}L)"
         return found
 
-    def counts(self, metrics: Mapping[str, Any], written: Mapping[int, int]) -> tuple[OperationCounts, ...]:
-        """The counts of every operation that a look has reached."""
+    def counts(self, metrics: Mapping[str, Any]) -> tuple[OperationCounts, ...]:
+        """The counts of every operation that an observation has reached."""
+        written = self.written
         rows: int | None = metrics.get("loaded")
         counts = []
         for step in self._plan.steps:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, ValidationError
 
@@ -42,6 +42,10 @@ class Project(Entity):
     )
     resolver_overrides: dict[str, Id] = Field(
         default_factory=dict, description="Resolvers to use instead, by dataset id."
+    )
+    publish: Literal["together", "as_done"] | None = Field(
+        default=None,
+        description="Publish all outputs at the end, together (the default), or each when it is done (`as_done`).",
     )
     operations: tuple[OperationSpec, ...] = Field(description="What is done, in the order of `seq`.")
 

@@ -312,6 +312,24 @@ class SnapshotTooNew(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CancelRefused(Problem):
+    """A run is publishing its outputs; that is completed and never taken back."""
+
+    code: ClassVar[str] = "CANCEL_REFUSED"
+    example: ClassVar[Example] = Example(
+        "dobo cancel RUN (a run that was killed while it published)", "dobo resume RUN"
+    )
+
+    run: str
+
+    def message(self) -> str:
+        return f"run `{self.run}` is publishing its outputs, and some may be published already"
+
+    def hint(self) -> str | None:
+        return f"`dobo resume {self.run}` completes it; so does the next run of the same project and period"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(Problem):
     """Somebody stopped the run."""
 
@@ -371,6 +389,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     RunNotFound,
     ResumeRefused,
     SnapshotTooNew,
+    CancelRefused,
     RunCancelled,
     RunInterrupted,
     DigestDiffers,

@@ -1,8 +1,9 @@
 """The life of a run: its states, its snapshot, how it is executed and resumed, and the report about it. No Spark here."""
 
-from dobonomodo.runs.record import Operation, Output, RunView, view_run
+from dobonomodo.runs.progress import Operation
+from dobonomodo.runs.record import Output, RunView, view_run
 from dobonomodo.runs.runner import Data, Engine, Listener, Quiet, Runner
-from dobonomodo.runs.snapshot import Restored, restore_snapshot, take_snapshot
+from dobonomodo.runs.snapshot import RunSpec, restore_snapshot, take_snapshot
 from dobonomodo.runs.state import RUN_LIFE, RunEvent, RunStatus, next_run_status
 
 __all__ = [
@@ -13,8 +14,8 @@ __all__ = [
     "Operation",
     "Output",
     "Quiet",
-    "Restored",
     "RunEvent",
+    "RunSpec",
     "RunStatus",
     "RunView",
     "Runner",

@@ -18,7 +18,7 @@ class Verdict:
     """What of a run may be removed."""
 
     staged: bool
-    """Rows that were staged and never published: each attempt stages its own."""
+    """Rows that were staged and never published, which resuming uses again."""
     inputs: bool
     """The inputs that were extracted, which resuming needs; without them nothing of the run is left."""
 
@@ -27,7 +27,8 @@ def judge(run: Run, *, others: Iterable[Run], alive: Sequence[Lease]) -> Verdict
     """What of a recorded run may be removed. ``others`` are the runs of the same project and period."""
     if is_at_work(run, alive):
         return Verdict(staged=False, inputs=False)
-    return Verdict(staged=True, inputs=not _is_resumable(run, others))
+    resumable = _is_resumable(run, others)
+    return Verdict(staged=not resumable, inputs=not resumable)
 
 
 def is_at_work(run: Run, alive: Sequence[Lease]) -> bool:

@@ -9,24 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
+from dobonomodo.runs.progress import Operation, Progress, PublishedOutput
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What an operation did to how many rows; None where the run did not come so far."""
-
-    seq: int
-    name: str
-    type: str
-    rows_in: int | None = None
-    selected: int | None = None
-    added: int | None = None
-    deleted: int | None = None
-    rows_out: int | None = None
-    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,6 +72,8 @@ class RunView:
     warnings: tuple[Mapping[str, Any], ...] = ()
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
+    is_publishing: bool = False
+    """Whether it was killed while its outputs were being published: the next run completes that."""
 
     def _repr_html_(self) -> str:
         """What a notebook shows; no Spark job is started for it."""
@@ -149,9 +137,8 @@ class RunView:
 
 def view_run(run: Run) -> RunView:
     """The record of the store, read."""
-    snapshot, progress = run.snapshot, run.progress
-    project = snapshot["project"]
-    outputs = [_load_output(each) for each in progress.get("outputs", ())]
+    snapshot, progress = run.snapshot, Progress.load(run.progress)
+    outputs = [_view_output(each) for each in progress.outputs]
     return RunView(
         id=run.id,
         project=run.project,
@@ -162,15 +149,16 @@ def view_run(run: Run) -> RunView:
         started_at=datetime.fromisoformat(snapshot["started_at"]),
         created_at=run.created_at,
         updated_at=run.updated_at,
-        seconds=progress.get("milliseconds", 0) / 1000,
-        draft=project["status"] == "draft",
-        operations=tuple(_load_operation(each) for each in progress.get("operations", ())),
+        seconds=progress.milliseconds / 1000,
+        draft=snapshot["project"]["status"] == "draft",
+        operations=progress.operations,
         outputs={_key(each, outputs): each for each in outputs},
-        last_completed_operation=progress.get("last_completed_operation"),
-        problems=tuple(progress.get("problems", ())),
-        warnings=tuple(progress.get("warnings", ())),
+        last_completed_operation=progress.last_completed_operation,
+        problems=progress.problems,
+        warnings=progress.warnings,
         snapshot=snapshot,
-        attempts=progress.get("attempts", 1),
+        attempts=progress.attempts,
+        is_publishing=progress.intent is not None,
     )
 
 
@@ -180,23 +168,16 @@ def _key(output: Output, outputs: list[Output]) -> str:
     return output.table if same[0] is output else f"{output.table}#{output.seq}"
 
 
-def _load_operation(document: Mapping[str, Any]) -> Operation:
-    spent = document.get("milliseconds")
-    counts = {name: document.get(name) for name in ("rows_in", "selected", "added", "deleted", "rows_out")}
-    seconds = spent / 1000 if spent is not None else None
-    return Operation(document["seq"], document["name"], document["type"], **counts, seconds=seconds)
-
-
-def _load_output(document: Mapping[str, Any]) -> Output:
+def _view_output(output: PublishedOutput) -> Output:
     return Output(
-        seq=document["seq"],
-        table=document["table"],
-        destination=document["destination"],
-        rows=document["rows"],
-        digest=document["digest"],
-        dataset_id=document.get("dataset_id"),
-        dataset_version=document.get("dataset_version"),
-        seconds=document.get("milliseconds", 0) / 1000,
-        columns=dict(document.get("columns", ())),
-        location=document.get("location", {}),
+        seq=output.seq,
+        table=output.table,
+        destination=output.destination,
+        rows=output.rows,
+        digest=output.digest,
+        dataset_id=output.dataset_id,
+        dataset_version=output.dataset_version,
+        seconds=output.milliseconds / 1000,
+        columns=output.columns,
+        location=output.location,
     )

@@ -9,7 +9,8 @@ from html import escape
 from typing import Any
 
 from dobonomodo.plan.operations import Effect, find_facts
-from dobonomodo.runs.record import Operation, Output, RunView
+from dobonomodo.runs.progress import Operation
+from dobonomodo.runs.record import Output, RunView
 
 _STYLE = """
 :root{color-scheme:light dark;--page:#f7f7f5;--card:#fff;--ink:#1d2129;--soft:#626a76;--line:#dcdfe4;--code:#f0f1f3;

@@ -1,8 +1,8 @@
-"""Executes a run: lease, snapshot, inputs, engine, outputs, record. It sees data, engine and store through small protocols."""
+"""The life of a run: lease, inputs, staged outputs, one publication, record. Data, engine and store are seen through protocols."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.relation import Write
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.failpoint import reach
-from dobonomodo.problems.run import InputChanged, RunCancelled, RunInterrupted
+from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
+from dobonomodo.runs.progress import Document, Operation, Progress, PublishedOutput, StagedOutput
 from dobonomodo.runs.record import RunView, view_run
 from dobonomodo.runs.resume import require_resumable
-from dobonomodo.runs.snapshot import Restored
+from dobonomodo.runs.snapshot import RunSpec
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
@@ -30,6 +30,55 @@ RECORD_SECONDS = 60
 """How long a run tries to record its start and its end in a store that is busy or out of reach."""
 
 
+class Counted(Protocol):
+    """What is known of an output that is written."""
+
+    @property
+    def rows(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def operations(self) -> Sequence[Any]: ...
+
+
+class Computed(Protocol):
+    """An output that the engine has ready: its frame is written once, within ``explained``, and then it is finished."""
+
+    @property
+    def step(self) -> Step: ...
+    @property
+    def frame(self) -> Any: ...
+    @property
+    def columns(self) -> Mapping[str, Type]: ...
+
+    @property
+    def explained(self) -> Callable[[], AbstractContextManager[None]]:
+        """Turns what the engine raises into ``RunFailed``."""
+        ...
+
+    def finish(self, written: Callable[[], Any] | None = None) -> Counted:
+        """All rows are written; ``written`` gives them as they can be read again."""
+        ...
+
+
+class Engine(Protocol):
+    """Computes."""
+
+    def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
+        """The outputs of a plan, one after the other."""
+        ...
+
+    def digest(self, frame: Any, columns: Sequence[str]) -> str:
+        """The digest of rows that are written."""
+        ...
+
+    def interrupt(self) -> None:
+        """Stop computing."""
+        ...
+
+
 class Data(Protocol):
     """The rows that a run reads and writes."""
 
@@ -37,39 +86,47 @@ class Data(Protocol):
         """Work under a fencing number from now on: destinations refuse lower ones than they have seen."""
         ...
 
-    def pin(self) -> Mapping[str, Any]:
-        """Find and check what there is to read now; gives it as plain data."""
-        ...
-
     def check(self) -> None:
         """Refuse destinations that cannot take the rows."""
         ...
 
+    def pin(self) -> Document:
+        """Find and check what there is to read now; gives it as plain data."""
+        ...
+
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
-        """What became of the pinned inputs."""
+        """What happened to the pinned inputs."""
         ...
 
     def prepare(self) -> None:
         """Make the pinned inputs ready for the engine again, where they are not."""
         ...
 
+    def stage(self, output: Computed) -> Document:
+        """Have the engine write the rows of an output where nobody reads them; gives the place."""
+        ...
+
+    def reopen(self, step: Step, place: Document) -> Any | None:
+        """The rows that were staged, to be read again; None if they are not there any more."""
+        ...
+
+    def convert(self, step: Step, staged: StagedOutput) -> Document:
+        """Verify the number of rows, and bring them into the form of the destination; gives the place."""
+        ...
+
+    def claim(self, outputs: Sequence[StagedOutput]) -> None:
+        """Refuse to go on if a destination has seen a later run; otherwise, earlier runs are refused from now on."""
+        ...
+
+    def publish(self, outputs: Sequence[StagedOutput]) -> None:
+        """Make outputs what readers find, each once: all of one place in one act."""
+        ...
+
     def find_commit(self, step: Step) -> tuple[int, str] | None:
         """Rows and digest of what an output published, if it did."""
         ...
 
-    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
-        """Write rows where nobody reads them."""
-        ...
-
-    def reopen(self, staged: Any) -> Any:
-        """The rows that were staged."""
-        ...
-
-    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Make them what readers find; gives where they are."""
-        ...
-
-    def location(self, step: Step) -> Mapping[str, Any]:
+    def location(self, step: Step) -> Document:
         """Where a published output is."""
         ...
 
@@ -78,33 +135,12 @@ class Data(Protocol):
         ...
 
     def clear(self) -> None:
-        """Take away what only an unfinished run needs."""
-        ...
-
-
-class Engine(Protocol):
-    """Computes."""
-
-    def run(
-        self,
-        plan: Plan,
-        facts: RunFacts,
-        *,
-        writer: Any,
-        as_of: date | None,
-        skip: Collection[int],
-        done: Callable[[Sequence[Any], Any], None],
-    ) -> Any:
-        """Compute every output and hand it to the writer."""
-        ...
-
-    def interrupt(self) -> None:
-        """Stop computing."""
+        """Remove what only an unfinished run needs."""
         ...
 
 
 class Listener(Protocol):
-    """Hears how a run goes."""
+    """Is told how a run goes."""
 
     def started(self, run: RunView, plan: Plan) -> None: ...
     def working(self, what: str) -> None: ...
@@ -114,7 +150,7 @@ class Listener(Protocol):
 
 
 class Quiet:
-    """Hears nothing."""
+    """A listener that does nothing."""
 
     def started(self, run: RunView, plan: Plan) -> None:
         """Nothing."""
@@ -140,59 +176,48 @@ class Who:
     holder: str
 
 
+OpenEngine = Callable[[], Engine]
+OpenData = Callable[["Run"], tuple[RunSpec, Data]]
+
+
 class Runner:
     """Takes runs from their start, or from where they stopped, to their end."""
 
-    def __init__(self, store: Store, *, who: Who, pace: Pace | None = None, listener: Listener | None = None) -> None:
-        self._store, self._who, self._pace = store, who, pace or Pace()
+    def __init__(
+        self,
+        store: Store,
+        *,
+        who: Who,
+        open_data: OpenData,
+        pace: Pace | None = None,
+        listener: Listener | None = None,
+    ) -> None:
+        self._store, self._who, self._open_data, self._pace = store, who, open_data, pace or Pace()
         self._listener = listener or Quiet()
-
-    def _hold(self, project: str, period: str, *, wait: bool) -> AbstractContextManager[Heartbeat]:
-        return hold_lease(
-            self._store,
-            project,
-            period,
-            holder=self._who.holder,
-            pace=self._pace,
-            wait=wait,
-            report=self._listener.working,
-        )
-
-    # --- the two ways in
 
     def start(
         self,
         run_id: str,
-        planned: Restored,
+        spec: RunSpec,
         data: Data,
-        engine: Callable[[], Engine],
+        engine: OpenEngine,
         *,
         version: int | None,
-        snapshot: Callable[[Mapping[str, Any] | None], Mapping[str, Any]],
+        snapshot: Callable[[Document | None], Document],
         warnings: Sequence[Problem] = (),
         wait: bool = False,
     ) -> RunView:
         """A new run. Everything has been checked; from here on only data and the outside world can be at fault."""
         from dobonomodo.store import Run
 
-        project, period = planned.plan.project.id, planned.facts.period
+        project, period = spec.plan.project.id, spec.facts.period
         with self._hold(project, period, wait=wait) as heart:
+            self._complete_intents(project, period, heart)
             data.hold(heart.lease.fence)
-            fault: BaseException | None = None
-            inputs: Mapping[str, Any] | None = None
             self._listener.working("reading inputs")
-            try:
-                data.check()
-                inputs = data.pin()
-            except (RunFailed, KeyboardInterrupt, SystemExit) as stop:
-                fault = stop
+            inputs, fault = _pin(data)
             at = self._pace.now()
-            progress = {
-                "operations": _unreached(planned.plan),
-                "outputs": [],
-                "attempts": 1,
-                "warnings": [render.render_json(problem) for problem in warnings],
-            }
+            progress = Progress.begin(spec.plan, warnings=[render.render_json(problem) for problem in warnings])
             run = Run(
                 id=run_id,
                 project=project,
@@ -203,12 +228,12 @@ class Runner:
                 created_at=at,
                 updated_at=at,
                 snapshot=snapshot(inputs),
-                progress=progress,
+                progress=progress.document(),
                 fence=heart.lease.fence,
             )
             fault = self._put(run, heart) or fault
             reach("run.recorded")
-            return self._execute(run, planned, data, engine, heart, fault=fault)
+            return self._attempt(run, spec, data, heart).run(engine, fault=fault)
 
     def _put(self, run: Run, heart: Heartbeat) -> BaseException | None:
         """Record a new run; if it is told to end meanwhile, it is recorded all the same, and that is its fault."""
@@ -224,210 +249,258 @@ class Runner:
             return stop
         return None
 
-    def resume(
-        self, run: Run, planned: Restored, data: Data, engine: Callable[[], Engine], *, wait: bool = False
-    ) -> RunView:
+    def resume(self, run: Run, spec: RunSpec, data: Data, engine: OpenEngine, *, wait: bool = False) -> RunView:
         """Continue a run that failed or was killed, from its snapshot."""
         require_resumable(run)
         with self._hold(run.project, run.period, wait=wait) as heart:
+            self._complete_intents(run.project, run.period, heart, but=run.id)
             require_resumable(run, self._store.list_runs(project=run.project, period=run.period))
             data.hold(heart.lease.fence)
-            changes = data.find_changes(listing=True)
-            if changes:
+            progress = Progress.load(run.progress)
+            if progress.intent is None and (changes := data.find_changes(listing=True)):
                 raise Rejected([InputChanged(changes=changes)])
-            progress = {**run.progress, "attempts": run.progress.get("attempts", 1) + 1}
-            progress.pop("problems", None)
             changed = self._store.change_run_status(
                 run.id,
                 before=run.status,
                 after=next_run_status(run.status, RunEvent.RESUME, run=run.id),
                 at=self._pace.now(),
-                progress=progress,
+                progress=replace(progress, attempts=progress.attempts + 1, problems=()).document(),
                 lease=heart.lease,
             )
-            return self._execute(changed, planned, data, engine, heart)
+            return self._attempt(changed, spec, data, heart).run(engine)
 
-    # --- the way through
+    def _hold(self, project: str, period: str, *, wait: bool) -> AbstractContextManager[Heartbeat]:
+        return hold_lease(
+            self._store,
+            project,
+            period,
+            holder=self._who.holder,
+            pace=self._pace,
+            wait=wait,
+            report=self._listener.working,
+        )
 
-    def _execute(
-        self,
-        run: Run,
-        planned: Restored,
-        data: Data,
-        engine: Callable[[], Engine],
-        heart: Heartbeat,
-        *,
-        fault: BaseException | None = None,
-    ) -> RunView:
-        execution = _Execution(run, planned, data, heart, self._store, self._pace, self._who, self._listener)
-        self._listener.started(view_run(run), planned.plan)
-        try:
-            if fault is not None:
-                raise fault
-            execution.perform(engine)
-        except RunFailed as failed:
-            return execution.fail(failed.problem, cause=failed)
-        except KeyboardInterrupt as interrupt:
-            execution.fail(RunInterrupted(run=run.id), cause=interrupt)
-            raise
-        except BaseException as bug:
-            execution.fail(RunInterrupted(run=run.id, reason=f"{type(bug).__name__}: {bug}"), cause=bug)
-            raise
-        return execution.complete()
+    def _complete_intents(self, project: str, period: str, heart: Heartbeat, *, but: str | None = None) -> None:
+        """Carry out what a killed run was publishing: some of its outputs may be there already. Needs no engine."""
+        for run in self._store.list_runs(project=project, period=period):
+            if run.id != but and run.status != RunStatus.CANCELLED and Progress.load(run.progress).intent is not None:
+                self._listener.working(f"completing the publication of run {run.id}")
+                spec, data = self._open_data(run)
+                data.hold(heart.lease.fence)
+                self._attempt(run, spec, data, heart, of_other=True).complete_intent()
+
+    def _attempt(self, run: Run, spec: RunSpec, data: Data, heart: Heartbeat, *, of_other: bool = False) -> _Attempt:
+        return _Attempt(run, spec, data, heart, self._store, self._pace, self._who, self._listener, of_other=of_other)
 
 
-class _Execution:
-    """One attempt at a run. It is also the writer that the engine hands its outputs to."""
+def _pin(data: Data) -> tuple[Document | None, BaseException | None]:
+    """The inputs, or why there are none: that is for the record of the run."""
+    try:
+        data.check()
+        return data.pin(), None
+    except (RunFailed, KeyboardInterrupt, SystemExit) as stop:
+        return None, stop
+
+
+class _Attempt:
+    """One attempt at a run."""
 
     def __init__(
         self,
         run: Run,
-        planned: Restored,
+        spec: RunSpec,
         data: Data,
         heart: Heartbeat,
         store: Store,
         pace: Pace,
         who: Who,
         listener: Listener,
+        *,
+        of_other: bool,
     ) -> None:
-        self._run, self._planned, self._data, self._heart = run, planned, data, heart
-        heart.run_id = run.id
+        self._run, self._spec, self._data, self._heart = run, spec, data, heart
         self._store, self._pace, self._who, self._listener = store, pace, who, listener
-        self._steps = {step.spec.seq: step for step in planned.plan.steps}
+        self._of_other = of_other
+        self._progress = Progress.load(run.progress)
+        self._steps = {step.spec.seq: step for step in spec.plan.steps if step.lowered.write is not None}
         self._began = pace.monotonic()
-        self._before = int(run.progress.get("milliseconds", 0))
+        self._before = self._progress.milliseconds
+        if not of_other:
+            heart.run_id = run.id
 
-    def perform(self, engine: Callable[[], Engine]) -> None:
-        """Everything from the inputs to the last output."""
-        self._data.prepare()
-        reach("input.pinned")
-        finished = {output["seq"] for output in self._run.progress.get("outputs", ())}
-        for step in self._planned.plan.steps:
-            if step.lowered.write is not None and step.spec.seq not in finished:
-                self._take_up(step, finished)
-        if all(step.lowered.write is None or step.spec.seq in finished for step in self._planned.plan.steps):
-            return
-        self._listener.working("starting Spark")
-        self._heart.engine = engine()
-        self._listener.working("computing")
+    def run(self, engine: OpenEngine, *, fault: BaseException | None = None) -> RunView:
+        """All of it; a fault ends in the record, whatever it is."""
+        self._listener.started(view_run(self._run), self._spec.plan)
         try:
-            self._heart.engine.run(
-                self._planned.plan,
-                self._planned.facts,
-                writer=self,
-                as_of=self._planned.as_of,
-                skip=finished,
-                done=self._done,
-            )
+            if fault is not None:
+                raise fault
+            self._perform(engine)
+        except RunFailed as failed:
+            return self._fail(failed.problem, cause=failed)
+        except KeyboardInterrupt as interrupt:
+            self._fail(RunInterrupted(run=self._run.id), cause=interrupt)
+            raise
+        except BaseException as bug:
+            self._fail(RunInterrupted(run=self._run.id, reason=f"{type(bug).__name__}: {bug}"), cause=bug)
+            raise
+        return self._complete()
+
+    def _perform(self, engine: OpenEngine) -> None:
+        """From the inputs to the last publication."""
+        if self._progress.intent is not None:
+            self._carry_out()
+        self._adopt()
+        if self._missing():
+            self._data.prepare()
+            reach("input.pinned")
+            self._compute(engine)
+        self._publish(self._progress.staged)
+
+    def _compute(self, engine: OpenEngine) -> None:
+        """Stage every output that is not staged or published yet."""
+        self._listener.working("starting Spark")
+        opened = self._heart.engine = engine()
+        self._listener.working("computing")
+        self._drop_unverified(opened)
+        done = self._progress.published | {output.seq for output in self._progress.staged}
+        facts, as_of = self._spec.facts, self._spec.as_of
+        for output in self._outputs_of(opened, facts, as_of, done):
+            self._stage(output)
+            if self._spec.plan.project.publish == "as_done":
+                self._publish(self._progress.staged)
+
+    def _outputs_of(
+        self, engine: Engine, facts: RunFacts, as_of: date | None, done: Collection[int]
+    ) -> Iterator[Computed]:
+        """What the engine computes; a job that was stopped because the run may not go on is not the engine's fault."""
+        try:
+            yield from engine.outputs(self._spec.plan, facts, as_of=as_of, skip=done)
         except RunFailed:
             self._check_alive()
             raise
 
-    def _take_up(self, step: Step, finished: set[int]) -> None:
-        """An output may be published and not recorded, if the run was killed in between: then it is not written again."""
-        commit = self._data.find_commit(step)
-        if commit is None:
-            return
-        rows, digest = commit
-        self._record(step, rows=rows, digest=digest, location=self._data.location(step), milliseconds=0)
-        finished.add(step.spec.seq)
-
-    # --- the engine's writer
-
-    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
-        """Write rows where nobody reads them."""
+    def _stage(self, output: Computed) -> None:
+        """Have one output written, verified and brought into the form of its destination."""
+        step = output.step
         self._check_alive()
-        self._listener.output_started(self._steps[seq])
-        return self._data.stage(frame, write, seq=seq, columns=columns)
+        self._listener.output_started(step)
+        try:
+            with output.explained():
+                place = self._data.stage(output)
+                counted = output.finish(lambda: self._data.reopen(step, place))
+                milliseconds = int(counted.seconds * 1000)
+                staged = StagedOutput(step.spec.seq, counted.rows, counted.digest, milliseconds, place)
+                staged = replace(staged, place=self._data.convert(step, staged))
+        except RunFailed:
+            self._check_alive()
+            raise
+        counts = [Operation(*(getattr(each, name) for name in Operation.__slots__[:-1])) for each in counted.operations]
+        self._advance(self._progress.with_staged(staged, counts))
+        reach("output.ready")
+        self._listener.advanced(view_run(self._run))
 
-    def reopen(self, staged: Any) -> Any:
-        """The rows that were staged, to take another output from."""
-        return self._data.reopen(staged)
+    # --- publishing
 
-    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Publish, if the run is still the one that may, and its inputs are still what they were."""
-
-        changes = self._data.find_changes(listing=False)
-        if changes:
+    def _publish(self, outputs: Sequence[StagedOutput]) -> None:
+        """All together: claimed, intended, published, recorded. Nothing before the intent, everything after it."""
+        if not outputs:
+            return
+        if changes := self._data.find_changes(listing=False):
             raise RunFailed(InputChanged(changes=changes))
         self._check_alive()
+        self._listener.working("publishing")
+        self._data.claim(outputs)
+        reach("publish.claimed")
+        self._advance(replace(self._progress, intent=tuple(output.seq for output in outputs)))
+        reach("publish.intended")
+        self._carry_out()
+
+    def _carry_out(self) -> None:
+        """Publish what is intended. Done again after a kill, it goes on where it stopped."""
+        outputs = self._progress.intended
+        self._data.publish(outputs)
+        # Drafts register in a store of their own, which knows no leases.
         self._store.check_lease(self._heart.lease)
-        return self._data.publish(staged, rows=rows, digest=digest)
-
-    def _done(self, counts: Sequence[Any], result: Any) -> None:
-        step = self._steps[result.seq]
-        self._record(
-            step,
-            rows=result.rows,
-            digest=result.digest,
-            location=result.details,
-            milliseconds=int(result.seconds * 1000),
-            counts=counts,
-        )
-
-    # --- the record
-
-    def _record(
-        self,
-        step: Step,
-        *,
-        rows: int,
-        digest: str,
-        location: Mapping[str, Any],
-        milliseconds: int,
-        counts: Sequence[Any] = (),
-    ) -> None:
-        write = step.lowered.write
-        if write is None:
-            return
-        # Drafts register elsewhere, where nobody knows the lease.
-        self._store.check_lease(self._heart.lease)
-        number = self._data.register(
-            step, run=self._run.id, at=self._pace.now(), by=self._who.name, lease=self._heart.lease
-        )
+        published = [self._register(output.seq, output.rows, output.digest, output.milliseconds) for output in outputs]
         reach("output.registered")
-        output = {
-            "seq": step.spec.seq,
-            "table": write.destination.name,
-            "destination": str(write.destination),
-            "rows": rows,
-            "digest": digest,
-            "dataset_id": write.register_as,
-            "dataset_version": number,
-            "milliseconds": milliseconds,
-            # A list, since databases keep no order of keys.
-            "columns": [[name, str(step.before.columns[name])] for name in write.columns],
-            "location": dict(location),
-        }
-        progress = dict(self._run.progress)
-        progress["outputs"] = [*progress.get("outputs", ()), output]
-        progress["operations"] = _merge_counts(progress["operations"], counts, output)
-        progress["last_completed_operation"] = step.spec.seq
-        self._change(RunEvent.ADVANCE, progress)
+        self._advance(self._progress.with_published(published))
         reach("output.recorded")
         self._listener.advanced(view_run(self._run))
 
-    def complete(self) -> RunView:
-        """The run is done."""
+    def _register(self, seq: int, rows: int, digest: str, milliseconds: int) -> PublishedOutput:
+        step = self._steps[seq]
+        write = step.lowered.write
+        if write is None:
+            raise AssertionError("only outputs write")
+        at, by, lease = self._pace.now(), self._who.name, self._heart.lease
+        return PublishedOutput(
+            seq=seq,
+            table=write.destination.name,
+            destination=str(write.destination),
+            rows=rows,
+            digest=digest,
+            dataset_id=write.register_as,
+            dataset_version=self._data.register(step, run=self._run.id, at=at, by=by, lease=lease),
+            milliseconds=milliseconds,
+            columns={name: str(step.before.columns[name]) for name in write.columns},
+            location=self._data.location(step),
+        )
+
+    def complete_intent(self) -> None:
+        """Carry out the intent of a run that was killed, for the run that comes next."""
+        self._carry_out()
+        if not self._missing():
+            self._change(RunEvent.COMPLETE, self._progress)
+            self._data.clear()
+
+    # --- what earlier attempts did
+
+    def _missing(self) -> set[int]:
+        """The outputs that are not published."""
+        return set(self._steps) - self._progress.published
+
+    def _adopt(self) -> None:
+        """Record outputs that are published and not recorded: versions before this one published without an intent."""
+        staged = {output.seq for output in self._progress.staged}
+        found = []
+        for seq in sorted(self._missing() - staged):
+            if (commit := self._data.find_commit(self._steps[seq])) is not None:
+                found.append(self._register(seq, *commit, 0))
+        if found:
+            self._advance(self._progress.with_published(found))
+
+    def _drop_unverified(self, engine: Engine) -> None:
+        """Outputs that an earlier attempt staged are used again if their rows are what was recorded."""
+        kept = []
+        for output in self._progress.staged:
+            step = self._steps[output.seq]
+            frame = self._data.reopen(step, output.place)
+            columns = list(step.lowered.write.columns) if step.lowered.write is not None else []
+            if frame is not None and engine.digest(frame, columns) == output.digest:
+                kept.append(replace(output, place=self._data.convert(step, output)))
+        if self._progress.staged:
+            self._advance(replace(self._progress, staged=tuple(kept)))
+
+    # --- the record
+
+    def _complete(self) -> RunView:
         reach("run.finishing")
-        seqs = [step.spec.seq for step in self._planned.plan.steps]
-        progress = {**self._run.progress, "last_completed_operation": seqs[-1] if seqs else None}
-        insist(partial(self._change, RunEvent.COMPLETE, progress), pace=self._pace, report=self._listener.working)
+        seqs = [step.spec.seq for step in self._spec.plan.steps]
+        progress = replace(self._progress, last_completed_operation=seqs[-1] if seqs else None)
+        self._insist(RunEvent.COMPLETE, progress)
         self._data.clear()
         reach("run.finished")
         return self._finish()
 
-    def fail(self, problem: Problem, *, cause: BaseException) -> RunView:
-        """The run stops here; what was published stays, and a resumed run goes on from there."""
+    def _fail(self, problem: Problem, *, cause: BaseException) -> RunView:
+        """The run stops here; a resumed run goes on from what is staged."""
         if isinstance(problem, RunCancelled):
-            found = self._store.get_run(self._run.id)
-            self._run = found or self._run
+            self._run = self._store.get_run(self._run.id) or self._run
             return self._finish()
         retry = isinstance(cause, RunFailed) and cause.retry_helps
-        described = {**render.render_json(problem), "retry_helps": retry}
-        progress = {**self._run.progress, "problems": [described]}
+        progress = replace(self._progress, problems=({**render.render_json(problem), "retry_helps": retry},))
         try:
-            insist(partial(self._change, RunEvent.FAIL, progress), pace=self._pace, report=self._listener.working)
+            self._insist(RunEvent.FAIL, progress)
         except (Rejected, RunFailed):
             found = self._quietly_find()
             if found is not None and found.fence == self._heart.lease.fence and found.status != RunStatus.RUNNING:
@@ -435,7 +508,7 @@ class _Execution:
                 self._run = found
             else:
                 # A later attempt owns the record, or the store is out of reach. This one failed all the same.
-                self._run = replace(self._run, status=RunStatus.FAILED, progress=progress)
+                self._run = replace(self._run, status=RunStatus.FAILED, progress=progress.document())
         return self._finish()
 
     def _quietly_find(self) -> Run | None:
@@ -449,23 +522,32 @@ class _Execution:
         self._listener.finished(view)
         return view
 
-    def _change(self, event: RunEvent, progress: Mapping[str, Any]) -> None:
+    def _insist(self, event: RunEvent, progress: Progress) -> None:
+        insist(partial(self._change, event, progress), pace=self._pace, report=self._listener.working)
+
+    def _advance(self, progress: Progress) -> None:
+        self._change(RunEvent.ADVANCE, progress)
+
+    def _change(self, event: RunEvent, progress: Progress) -> None:
         """Record a change. Whoever lost the lease may still say that the run failed, unless it was taken up again."""
+        if self._of_other:
+            self._store.check_lease(self._heart.lease)
         spent = self._before + int((self._pace.monotonic() - self._began) * 1000)
+        self._progress = progress if self._of_other else replace(progress, milliseconds=spent)
         self._run = self._store.change_run_status(
             self._run.id,
             before=self._run.status,
             after=next_run_status(self._run.status, event, run=self._run.id),
             at=self._pace.now(),
-            progress={**progress, "milliseconds": spent},
-            fence=self._heart.lease.fence,
-            lease=None if event is RunEvent.FAIL else self._heart.lease,
+            progress=self._progress.document(),
+            fence=self._run.fence if self._of_other else self._heart.lease.fence,
+            lease=None if event is RunEvent.FAIL or self._of_other else self._heart.lease,
         )
 
-    # --- staying alive
-
     def _check_alive(self) -> None:
+        """Raise if the run may not go on: its lease is lost, or it was cancelled."""
         self._heart.check()
+        self._store.check_lease(self._heart.lease)
         found = self._store.get_run(self._run.id)
         if found is not None and found.status == RunStatus.CANCELLED:
             raise RunFailed(RunCancelled(run=self._run.id))
@@ -484,27 +566,16 @@ def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], No
         pace.sleep(0.5)
 
 
-def _unreached(plan: Plan) -> list[dict[str, Any]]:
-    return [{"seq": step.spec.seq, "name": step.spec.name, "type": step.spec.type} for step in plan.steps]
-
-
-def _merge_counts(
-    known: Sequence[Mapping[str, Any]], counts: Sequence[Any], output: Mapping[str, Any]
-) -> list[dict[str, Any]]:
-    """The operations with what a look at the rows has newly found out about them."""
-    found = {each.seq: each for each in counts if each.rows_in is not None}
-    merged = []
-    for operation in known:
-        entry = dict(operation)
-        if (each := found.get(operation["seq"])) is not None:
-            entry |= {name: getattr(each, name) for name in ("rows_in", "selected", "added", "deleted", "rows_out")}
-        if operation["seq"] == output["seq"]:
-            entry |= {"selected": output["rows"], "milliseconds": output["milliseconds"]}
-        merged.append(entry)
-    return merged
-
-
 def cancel_run(store: Store, run: Run, *, at: datetime) -> RunView:
-    """Have a run stop as soon as it notices; one that is not at work any more is cancelled at once."""
-    after = next_run_status(run.status, RunEvent.CANCEL, run=run.id)
-    return view_run(store.change_run_status(run.id, before=run.status, after=after, at=at))
+    """Have a run stop as soon as it notices; one that is not at work any more is cancelled at once.
+
+    Once it publishes, it is too late: the record is changed only if it is still the one that was looked at.
+    """
+    while True:
+        after = next_run_status(run.status, RunEvent.CANCEL, run=run.id)
+        if Progress.load(run.progress).intent is not None:
+            raise Rejected([CancelRefused(run=run.id)])
+        changed = store.change_run_if_same(run, status=after, at=at)
+        if changed is not None:
+            return view_run(changed)
+        run = store.get_run(run.id) or run

@@ -88,8 +88,8 @@ def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> d
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Restored:
-    """A run as it was planned."""
+class RunSpec:
+    """What a run is about: made by planning, or by restoring a snapshot."""
 
     plan: Plan
     facts: RunFacts
@@ -100,7 +100,7 @@ class Restored:
     inputs: Mapping[str, Any] | None
 
 
-def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
+def restore_snapshot(snapshot: Mapping[str, Any]) -> RunSpec:
     """The plan of a run from its snapshot alone: what the files or the store say today does not matter."""
     _require_known_format(snapshot)
     own = _load(snapshot)
@@ -117,7 +117,7 @@ def restore_snapshot(snapshot: Mapping[str, Any]) -> Restored:
         date.fromisoformat(period["start_date"]),
         date.fromisoformat(period["end_date"]),
     )
-    return Restored(
+    return RunSpec(
         planned.plan,
         facts,
         date.fromisoformat(snapshot["as_of"]) if snapshot["as_of"] is not None else None,

@@ -38,6 +38,9 @@ RUN_LIFE: Mapping[tuple[RunStatus, RunEvent], RunStatus] = MappingProxyType(
         # A run that was killed is still `running`, and held by nobody.
         (RunStatus.RUNNING, RunEvent.RESUME): RunStatus.RUNNING,
         (RunStatus.FAILED, RunEvent.RESUME): RunStatus.RUNNING,
+        # The next run carries out what a failed one was publishing.
+        (RunStatus.FAILED, RunEvent.ADVANCE): RunStatus.FAILED,
+        (RunStatus.FAILED, RunEvent.COMPLETE): RunStatus.COMPLETED,
         (RunStatus.FAILED, RunEvent.CANCEL): RunStatus.CANCELLED,
     }
 )

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.engine.engine import Outcome, SparkEngine
+from dobonomodo.engine.engine import OperationCounts, SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
@@ -29,7 +29,9 @@ from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset
 from dobonomodo.scenarios.values import take_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.engine.engine import Computed
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 """The clock of a scenario that does not say one."""
@@ -130,7 +132,7 @@ class _Stage:
             or self.scenario.periods
             or ((self.scenario.period,) if self.scenario.period else ())
         )
-        outcome: Outcome | None = None
+        counts: tuple[OperationCounts, ...] | None = None
         warnings: tuple[Problem, ...] = ()
         outputs: dict[str, _Captured] = {}
         registered: dict[str, KnownDataset] = {}
@@ -151,7 +153,13 @@ class _Stage:
                 as_of = run.as_of or self.scenario.as_of
                 reading = Reading(self.spark, facts, as_of, self.scratch / f"{number}-{at}")
                 reader = _RowReader(self.datasets, reading)
-                outcome = SparkEngine(self.spark).run(planned[0], facts, reader=reader, writer=writer, as_of=as_of)
+                for output in SparkEngine(self.spark).outputs(planned[0], facts, reader=reader, as_of=as_of):
+                    with output.explained():
+                        writer.stage(output)
+                        counts = output.finish().operations
+                    if project.publish == "as_done":
+                        writer.publish()
+                writer.publish()
         except Rejected as rejected:
             yield from _compare_problems(expect, rejected.problems, rejected=True)
             return
@@ -164,8 +172,8 @@ class _Stage:
         yield from _compare_problems(expect, warnings, rejected=False)
         yield from _compare_outputs(expect, outputs)
         yield from _compare_registered(expect, registered)
-        if outcome is not None:
-            yield from _compare_counts(expect, outcome)
+        if counts is not None:
+            yield from _compare_counts(expect, counts)
 
     def _project(self, run: ScenarioRun) -> Project:
         places = run.places.at("project")
@@ -328,27 +336,30 @@ class _Capture:
     ) -> None:
         self._datasets, self._outputs, self._registered, self._period = datasets, outputs, registered, period
         self._stored = stored
+        self._staged: list[tuple[Write, Computed, list[dict[str, Any]]]] = []
 
-    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
-        """Take the rows, unless they cannot be read together with what is there (C-86)."""
-        del seq
+    def stage(self, output: Computed) -> None:
+        """Take rows and hold them until the run publishes, unless they cannot be read together with what is there (C-86)."""
+        write = output.step.lowered.write
+        if write is None:
+            raise AssertionError("only outputs write")
         place = self._stored.setdefault(str(write.destination), _Destination())
         there = place.staying(self._period.identifier, add=write.mode == "append")
-        united = unite_columns([there, columns])
+        united = unite_columns([there, output.columns])
         wrong = united.explain() if united.conflicts else None
         if write.register_as is not None:
-            wrong = wrong or explain_modes(there, columns)
+            wrong = wrong or explain_modes(there, output.columns)
         if wrong is not None:
             raise RunFailed(OutputWrite(destination=str(write.destination), detail=wrong))
-        return write, columns, take_rows(frame, columns)
+        self._staged.append((write, output, take_rows(output.frame, output.columns)))
 
-    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
+    def publish(self) -> None:
         """Keep the rows; periods of one run add up, and append adds to what is there."""
-        del rows, digest
-        write, columns, taken = staged
-        return self._keep(write, columns, taken)
+        for write, output, rows in self._staged:
+            self._keep(write, output.columns, rows)
+        self._staged.clear()
 
-    def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> Mapping[str, Any]:
+    def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> None:
         place = self._stored[str(write.destination)]
         place.put(self._period.identifier, _Captured(dict(columns), rows), add=write.mode == "append")
         united = {name.casefold(): (name, kind) for name, kind in place.columns().items()}
@@ -356,7 +367,6 @@ class _Capture:
         self._outputs[write.destination.name] = _Captured(written, place.rows())
         if write.register_as:
             self._register(write.register_as, place)
-        return {}
 
     def _register(self, name: str, place: _Destination) -> None:
         columns = place.columns()
@@ -421,8 +431,8 @@ def _compare_registered(expect: Expectation, registered: Mapping[str, KnownDatas
                 yield f"dataset `{name}`: {key} should be {value}, is {actual.get(key)}"
 
 
-def _compare_counts(expect: Expectation, outcome: Outcome) -> Iterator[str]:
-    counts = {str(each.seq): each for each in outcome.operations}
+def _compare_counts(expect: Expectation, operations: Sequence[OperationCounts]) -> Iterator[str]:
+    counts = {str(each.seq): each for each in operations}
     names = {"matched": "selected", "in": "rows_in", "out": "rows_out"}
     for seq, wanted in expect.operations.items():
         found = counts.get(seq)

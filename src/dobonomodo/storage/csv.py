@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
@@ -297,6 +297,25 @@ def _misread(source: Path, use: DatasetUse, wrong: WrongFile) -> RunFailed:
 
 
 # --- writing
+
+
+@dataclass(frozen=True, slots=True)
+class CsvFormat:
+    """CSV files as a destination."""
+
+    delimiter: str = ","
+    has_header: bool = True
+    kind: ClassVar[str] = "csv"
+    in_place: ClassVar[bool] = False
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What a reader has to know."""
+        return {"delimiter": self.delimiter, "has_header": self.has_header}
+
+    def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
+        """Make CSV files of Parquet files, one for one."""
+        write_csv(files, folder, columns=columns, delimiter=self.delimiter, has_header=self.has_header, to=to)
 
 
 def write_csv(

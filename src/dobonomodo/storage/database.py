@@ -37,9 +37,9 @@ from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.findings import CheckedBatch, Findings, check_batch
-from dobonomodo.storage.folder import Commit
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.schema import SYSTEM, arrow_type, find_differences
+from dobonomodo.storage.target import Commit, Publication, Target
 from dobonomodo.storage.values import show_value
 
 if TYPE_CHECKING:
@@ -371,6 +371,14 @@ class TableTarget:
     seq: int
     columns: Mapping[str, Type]
     fence: Fence
+    attempt: int
+    """The number of the attempt that staged the rows, which may be an earlier one than the one that publishes them."""
+    datasource_id: str
+
+    @property
+    def place(self) -> str:
+        """The database: its tables are published in one transaction."""
+        return f"database {self.database.url}"
 
     @property
     def name(self) -> str:
@@ -380,14 +388,14 @@ class TableTarget:
     @property
     def _stage(self) -> str:
         # Each attempt at a run has a table of its own: an earlier one may still be writing, and not know that it lost.
-        text = f"{self.table}\0{self.run}\0{self.seq}\0{self.fence.number}"
+        text = f"{self.table}\0{self.run}\0{self.seq}\0{self.attempt}"
         return f"{STAGE}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
     @property
     def _written(self) -> dict[str, Type]:
         return {**{name: kind for name, kind in self.columns.items() if name != RUN_PERIOD}, RUN_PERIOD: TEXT}
 
-    def _located(self, connection: psycopg.Connection[Any]) -> TableTarget:
+    def located(self, connection: psycopg.Connection[Any]) -> TableTarget:
         """The same with the schema that the table is in, or will be made in.
 
         One table may be named with its schema and without; what locks and records refer to has one name.
@@ -400,17 +408,18 @@ class TableTarget:
             row = connection.execute("SELECT current_schema()").fetchone()
         return replace(self, schema=row[0]) if row is not None and row[0] is not None else self
 
-    def check(self) -> United:
+    def check(self, *, mode: str) -> United:
         """Refuse a table that cannot take the rows, before anything is computed; gives the columns that it has."""
+        del mode
         with self._explaining(), self.database.connect() as connection:
-            located = self._located(connection)
+            located = self.located(connection)
             located.check_table(connection)
             return United(located.read_columns(connection, self.table))
 
     def find_columns(self, table: str) -> dict[str, Type]:
         """The columns of a table beside this one."""
         with self._explaining(), self.database.connect() as connection:
-            return self._located(connection).read_columns(connection, table)
+            return self.located(connection).read_columns(connection, table)
 
     def read_columns(self, connection: psycopg.Connection[Any], table: str) -> dict[str, Type]:
         """The same over a connection; columns of types that no run writes are left out."""
@@ -444,7 +453,10 @@ class TableTarget:
         widened = {name: kind for name, kind in united.items() if kind is not None and kind != pairs[name][0]}
         return Fit(spelled, widened)
 
-    def stage(self, files: Sequence[Path]) -> None:
+    def start(self) -> None:
+        """Rows are copied from files: Spark writes nothing into a database."""
+
+    def convert(self, files: Sequence[Path]) -> bool:
         """Copy rows into a table of their own, which nobody reads."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -452,7 +464,7 @@ class TableTarget:
 
         with self._explaining():
             with self.database.connect() as connection:
-                schema_name = self._located(connection).schema
+                schema_name = self.located(connection).schema
                 stage = _named(schema_name, self._stage)
                 connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(stage))
                 fields = sql.SQL(", ").join(_declaration(name, kind) for name, kind in self.columns.items())
@@ -466,6 +478,7 @@ class TableTarget:
                     with pq.ParquetFile(path) as file:
                         reader = pa.RecordBatchReader.from_batches(schema, self._batches(file, schema))
                         cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=schema_name)
+        return True
 
     def _batches(self, file: ParquetFile, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
         import pyarrow as pa
@@ -477,7 +490,7 @@ class TableTarget:
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
         with self._explaining(), self.database.connect() as connection:
-            return self._located(connection).read_commit(connection)
+            return self.located(connection).read_commit(connection)
 
     def read_commit(self, connection: psycopg.Connection[Any]) -> Commit | None:
         """The same over a connection, for a target that is located."""
@@ -492,34 +505,43 @@ class TableTarget:
         ).fetchone()
         return Commit(self.run, self.seq, int(row[0]), row[1]) if row else None
 
-    def publish(self, commit: Commit, *, mode: str, keep_as: str | None) -> None:
-        """Replace the period's rows, or add to them, and record it: one transaction. ``keep_as`` is a copy that stays."""
+    def claim(self) -> None:
+        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        with self._explaining(), self.database.connect() as connection:
+            self.located(connection).claim_in(connection)
+
+    def publish(self, group: Sequence[Publication]) -> None:
+        """Replace the period's rows, or add to them, and record it, for all tables in one transaction."""
         import psycopg
 
         try:
             with self._explaining(), self.database.connect() as connection:
-                self._located(connection).publish_in(connection, commit, mode=mode, keep_as=keep_as)
+                located = [(each, _table_target(each.target).located(connection)) for each in group]
+                # Tables are locked in one order, whoever publishes them.
+                for each, target in sorted(located, key=lambda pair: (pair[1].name, pair[1].seq)):
+                    target.publish_in(connection, each)
+                reach("publish.during")
         except RunFailed as failed:
-            # The answer may be lost although the transaction was committed: look before saying that it failed.
-            if not isinstance(failed.__cause__, psycopg.OperationalError) or self._quietly_find() is None:
+            # The answer may be lost although the transaction was committed: ask before saying that it failed.
+            lost = isinstance(failed.__cause__, psycopg.OperationalError)
+            if not lost or not all(_table_target(each.target).is_published() for each in group):
                 raise
 
-    def _quietly_find(self) -> Commit | None:
+    def is_published(self) -> bool:
+        """Whether the output is published; False if nobody can say."""
         try:
-            return self.find_commit()
+            return self.find_commit() is not None
         except RunFailed:
-            return None
+            return False
 
-    def publish_in(
-        self, connection: psycopg.Connection[Any], commit: Commit, *, mode: str, keep_as: str | None
-    ) -> None:
+    def publish_in(self, connection: psycopg.Connection[Any], publication: Publication) -> None:
+        """The output's part of the transaction, for a target that is located."""
         from psycopg import sql
 
         # Values are put into the text, quoted: psycopg would look for its `%s` in the names of columns too.
         target, stage = _named(self.schema, self.table), _named(self.schema, self._stage)
-        _lock(connection, f"dobo/{self.name}")
-        self._prepare_commits(connection)
-        self._claim(connection)
+        commit = publication.commit
+        self.claim_in(connection)
         if self.read_commit(connection) is not None:
             self.drop_stage(connection)
             return
@@ -533,7 +555,8 @@ class TableTarget:
             changed = sql.SQL("ALTER TABLE {} ALTER COLUMN {} TYPE {}")
             connection.execute(changed.format(target, sql.Identifier(name), sql.SQL(_declare(kind))))
         period = sql.Identifier(RUN_PERIOD)
-        if mode == "replace":
+        self._require_stage(connection, publication)
+        if publication.mode == "replace":
             connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
         names = [name for name in self._written if name != RUN_PERIOD]
         staged = sql.SQL(", ").join(sql.Identifier(name) for name in names)
@@ -551,15 +574,28 @@ class TableTarget:
                 sql.SQL(", ").join([self.table, self.run, self.seq, self.period, commit.rows, commit.digest]),
             )
         )
-        if keep_as is not None:
-            connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(_named(self.schema, keep_as), target))
+        if publication.registers:
+            kept = _named(self.schema, self._kept)
+            connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(kept, target))
         self.drop_stage(connection)
-        reach("publish.during")
 
-    def _claim(self, connection: psycopg.Connection[Any]) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+    def _require_stage(self, connection: psycopg.Connection[Any], publication: Publication) -> None:
+        """Copy the rows again if the staging table is gone, or empty after a crash of the server."""
         from psycopg import sql
 
+        stage = _named(self.schema, self._stage)
+        if _describe(connection, self.schema, self._stage) is not None:
+            found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(stage)).fetchone()
+            if found is not None and found[0] == publication.commit.rows:
+                return
+        self.convert(publication.files)
+
+    def claim_in(self, connection: psycopg.Connection[Any]) -> None:
+        """Lock the table until the transaction ends, and claim it, for a target that is located."""
+        from psycopg import sql
+
+        _lock(connection, f"dobo/{self.name}")
+        self._prepare_commits(connection)
         done = connection.execute(
             sql.SQL(
                 "INSERT INTO {} AS known (destination, key, number) VALUES ({}) ON CONFLICT (destination, key) "
@@ -590,14 +626,6 @@ class TableTarget:
             ).format(_named(self.schema, COMMITS))
         )
 
-    def clear(self) -> None:
-        """Take the staging table away after a failure; if that fails too, the next attempt does it."""
-        try:
-            with self.database.connect() as connection:
-                self._located(connection).drop_stage(connection)
-        except _faults():
-            return
-
     def find_leftovers(self) -> list[Leftover]:
         """The staging tables of attempts at this run up to this fencing number."""
         with self._explaining(), self.database.connect() as connection:
@@ -605,7 +633,7 @@ class TableTarget:
                 "SELECT c.relname, obj_description(c.oid, 'pg_class'), pg_total_relation_size(c.oid) FROM pg_class c "
                 "JOIN pg_namespace n ON n.oid = c.relnamespace "
                 "WHERE n.nspname = %s AND c.relkind = 'r' AND starts_with(c.relname, %s)",
-                [schema := self._located(connection).schema, STAGE],
+                [schema := self.located(connection).schema, STAGE],
             ).fetchall()
         return [
             Leftover("staging table", f"{schema}.{name}", self.run, size, partial(self._drop, schema, name))
@@ -635,6 +663,20 @@ class TableTarget:
 
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(_named(self.schema, self._stage)))
 
+    @property
+    def _kept(self) -> str:
+        """The copy of the table that a registered version reads."""
+        return kept_name(self.table, self.run, self.seq)
+
+    def location(self) -> dict[str, Any]:
+        """Where the output is, once it is published."""
+        return {"kind": "database", "datasource_id": self.datasource_id, "schema": self.schema, "table": self.table}
+
+    def registered(self) -> tuple[Mapping[str, Type], dict[str, Any]]:
+        """The columns of all periods, and the copy of the table (C-64, C-86)."""
+        united = self.find_columns(self._kept)
+        return united, {**self.location(), "table": self._kept, "columns": list(united)}
+
     @contextmanager
     def _explaining(self) -> Iterator[None]:
         try:
@@ -645,6 +687,12 @@ class TableTarget:
 
     def _refuse(self, detail: str) -> NoReturn:
         raise writing_failed(self.name, detail)
+
+
+def _table_target(target: Target) -> TableTarget:
+    if not isinstance(target, TableTarget):
+        raise AssertionError("what has the same place is of the same kind")
+    return target
 
 
 def kept_name(table: str, run: str, seq: int) -> str:

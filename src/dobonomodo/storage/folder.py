@@ -1,12 +1,12 @@
-"""A folder of files as a destination: every write makes a complete folder of its own, and one rename makes it the one that is read.
+"""A folder of files as a destination: every write makes a complete folder of its own, and a pointer makes it the one that is read.
 
-``orders/run_period=2026-01`` is a link to the data of a period's latest run; the data are beside it under ``.dobo-data``.
-Replacing the link is the one act of publishing, so that a reader finds the old rows or the new ones and never a mixture.
+``orders/run_period=2026-01`` leads to the data of a period's latest run; the data are beside it under ``.dobo-data``.
+Changing the pointer (``pointer.py``) is the one act of publishing, for all tables of a datasource together, so that a reader
+finds the old rows or the new ones and never a mixture.
 """
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -16,15 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from dobonomodo.formula import Type
 from dobonomodo.plan.registration import United, unite_columns
-from dobonomodo.problems.failpoint import reach
-from dobonomodo.storage.faults import is_passing, writing_failed
+from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_parts
+from dobonomodo.storage.pointer import Pointer, sync
+from dobonomodo.storage.target import Commit, Publication, Target
 
 KEY = "run_period"
 KEPT = "kept"
@@ -35,26 +36,27 @@ GRACE_SECONDS = 3600
 """How long replaced data stay, for readers that have begun to read them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
-    """What one output of one run put into a destination."""
+class Format(Protocol):
+    """What the files of a folder are."""
 
-    run: str
-    seq: int
-    rows: int
-    digest: str
-    fence: int | None = None
-    """The number of the attempt that published; None in records of versions without numbers."""
+    @property
+    def kind(self) -> str:
+        """The kind of datasource."""
+        ...
 
-    def document(self) -> dict[str, Any]:
-        """As plain data."""
-        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What a reader has to know."""
+        ...
 
-    @classmethod
-    def load(cls, document: Mapping[str, Any]) -> Commit:
-        """From plain data."""
-        rows, fence = int(document["rows"]), document.get("fence")
-        return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
+    @property
+    def in_place(self) -> bool:
+        """Whether Spark writes the files as they are published."""
+        ...
+
+    def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
+        """Make files of Parquet files; ``to`` is how messages name the destination."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +65,27 @@ class FolderTarget:
 
     folder: Path
     """What readers read."""
-    suffix: str
-    """.parquet or .csv"""
+    prefix: Path
+    """The folder of the datasource, whose tables are published together."""
+    root: Path
+    """The folder of the workspace, with which the destination may be moved."""
+    format: Format
     period: str
     run: str
     seq: int
     columns: Mapping[str, Type]
     fence: Fence
+    attempt: int
+    """The number of the attempt that wrote the files, which may be an earlier one than the one that publishes them."""
+
+    @property
+    def place(self) -> str:
+        """The pointer through which the folder is read."""
+        return f"folder {self._pointer.prefix}"
+
+    @property
+    def _pointer(self) -> Pointer:
+        return Pointer.of(self.folder, prefix=self.prefix)
 
     @property
     def _store(self) -> Path:
@@ -77,7 +93,7 @@ class FolderTarget:
 
     @property
     def _version(self) -> Path:
-        return self._version_of(self.fence.number)
+        return self._version_of(self.attempt)
 
     def _version_of(self, fence: int | None) -> Path:
         """Each attempt at a run has a folder of its own: an earlier one may still be writing, and not know that it lost."""
@@ -110,7 +126,8 @@ class FolderTarget:
         return used or next(key for key in ("dobo_" * times + KEY for times in count()) if key not in taken)
 
     @property
-    def _link(self) -> Path:
+    def link(self) -> Path:
+        """The name under which readers find the period."""
         return self.folder / f"{self._find_key()}={self.period}"
 
     def check(self, *, mode: str) -> United:
@@ -119,80 +136,72 @@ class FolderTarget:
         Before anything is computed. Gives the columns of what stays there.
         """
         with self._explaining():
-            if self.folder.exists() and not self.folder.is_dir():
-                raise writing_failed(str(self.folder), "it is a file, not a folder")
-            foreign = sorted(path.name for path in _entries(self.folder) if not _is_ours(path))
-            if foreign:
-                raise writing_failed(
-                    str(self.folder), f"the folder holds `{foreign[0]}`, which no run wrote; choose another table"
-                )
+            self._require_ours()
             self._find_key()
             self._store.mkdir(parents=True, exist_ok=True)
-            for place in (self._store, self.folder):
-                if place.is_dir():
-                    probe = place / f".probe-{os.getpid()}"
-                    probe.touch()
-                    probe.unlink()
+            for place in (self._store, self.folder.parent, self.prefix):
+                probe = place / f".probe-{os.getpid()}"
+                probe.touch()
+                probe.unlink()
             return self._unite(mode=mode)
 
-    def _unite(self, *, mode: str) -> United:
+    def _require_ours(self) -> None:
+        """Refuse a folder that holds what somebody else put there."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise writing_failed(str(self.folder), "it is a file, not a folder")
+        foreign = sorted(path.name for path in _entries(self.folder) if not _is_ours(path))
+        if foreign:
+            detail = f"the folder holds `{foreign[0]}`, which no run wrote; choose another table"
+            raise writing_failed(str(self.folder), detail)
+
+    def _unite(self, *, mode: str, before: Path | None = None) -> United:
         """The columns of what stays; refuses those of this output if both cannot be read together (C-86)."""
-        staying = [each for each in current_versions(self.folder) if mode == "append" or each != self._current()]
+        replaced = self.current()
+        staying = [each for each in current_versions(self.folder) if mode == "append" or each != replaced]
+        staying += [before] if before is not None and before not in staying else []
         there = [part.columns for version in staying for part in read_parts(version)]
         united = unite_columns([*there, self.columns])
         if united.conflicts:
             raise writing_failed(str(self.folder), united.explain())
         return unite_columns(there)
 
-    def start(self) -> Path:
-        """An empty folder to put data into, for an output that is not published; what a killed attempt left there goes."""
+    def start(self) -> Path | None:
+        """An empty folder to put data into; what a killed attempt left there is removed."""
+        return self._start() if self.format.in_place else None
+
+    def _start(self) -> Path:
         with self._explaining():
             if self._version.exists():
                 shutil.rmtree(self._version)
             self._version.mkdir(parents=True, exist_ok=True)
         return self.data
 
+    def convert(self, files: Sequence[Path]) -> bool:
+        """Make the files of the destination, where Spark did not write them as they are."""
+        if self.format.in_place:
+            return False
+        data = self._start()
+        with self._explaining(), removing_on_failure(data):
+            data.mkdir()
+            self.format.convert(files, data, columns=self.columns, to=str(self.folder))
+        return True
+
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
         with self._explaining():
-            return self._own_commit(self._current())
+            return self._own_commit(self.current())
 
     def _own_commit(self, version: Path | None) -> Commit | None:
         return next((each for each in self._commits(version) if (each.run, each.seq) == (self.run, self.seq)), None)
 
-    def publish(self, commit: Commit, *, mode: str, since: float) -> None:
-        """Make the data the period's, in one act; ``since`` is when the run started, whose inputs are left alone."""
-        with self._explaining(), self._locked():
-            self._claim()
-            before = self._current()
-            if self._own_commit(before) is not None:
-                return
-            own = sorted(path.name for path in self.data.iterdir())
-            self._unite(mode=mode)
-            commit = replace(commit, fence=self.fence.number)
-            commits, parts = [commit], [Part(tuple(own), self.columns)]
-            if mode == "append" and before is not None:
-                commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
-                _link_files(before / DATA, self.data)
-            self._write_manifest(commits, own=own, parts=parts)
-            for path in self.data.iterdir():
-                _sync(path)
-            _sync(self.data)
-            _sync(self._version)
-            _sync(self._store)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            fresh = self._store / f".link-{self.period}"
-            fresh.unlink(missing_ok=True)
-            fresh.symlink_to(os.path.relpath(self.data, self.folder), target_is_directory=True)
-            reach("publish.during")
-            fresh.replace(self._link)
-            _sync(self.folder)
-            if before is not None and before != self._version:
-                (before / REPLACED).touch()
-            self._sweep(since)
-
-    def _claim(self) -> None:
+    def claim(self) -> None:
         """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        with self._explaining(), self._pointer.locked():
+            self.claim_under_lock()
+
+    def claim_under_lock(self) -> None:
+        """The same, for whoever holds the lock of the pointer."""
+        self._store.mkdir(parents=True, exist_ok=True)
         path = self._store / FENCES
         numbers: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
         seen = numbers.get(self.fence.key, 0)
@@ -202,19 +211,76 @@ class FolderTarget:
             fresh = path.with_name(f".{FENCES}")
             _write_durably(fresh, json.dumps({**numbers, self.fence.key: self.fence.number}, indent=2).encode())
             fresh.replace(path)
-            _sync(self._store)
+            sync(self._store)
+
+    def publish(self, group: Sequence[Publication]) -> None:
+        """Make the data of all outputs what readers find, by one change of the pointer."""
+        pointer = self._pointer
+        changes: dict[Path, dict[str, Path]] = {}
+        replaced: dict[Path, Path] = {}
+        with self._explaining(), pointer.locked():
+            targets = [(each, _folder_target(each.target)) for each in group]
+            for _, target in targets:
+                target.claim_under_lock()
+            for each, target in targets:
+                link = target.link
+                pending = changes.get(target.folder, {}).get(link.name)
+                before = pending.parent if pending is not None else target.current()
+                if target.seal(each, before=before):
+                    changes.setdefault(target.folder, {})[link.name] = target.data
+                    if before is not None and before != target.data.parent:
+                        replaced[before] = target.data.parent
+            if changes:
+                pointer.publish(changes)
+            for before in replaced:
+                (before / REPLACED).touch()
+            for each, target in targets:
+                target.sweep(each.since)
+            pointer.sweep(before=time.time() - GRACE_SECONDS)
+
+    def seal(self, publication: Publication, *, before: Path | None) -> bool:
+        """Complete the version that is to be published: manifest, and what it is appended to. False if it is published."""
+        if self._own_commit(before) is not None:
+            return False
+        self._require_ours()
+        if not self.data.is_dir() and not self.format.in_place:
+            self.convert(publication.files)
+        own = self._find_own()
+        self._unite(mode=publication.mode, before=before if publication.mode == "append" else None)
+        commits, parts = [replace(publication.commit, fence=self.attempt)], [Part(tuple(own), self.columns)]
+        if publication.mode == "append" and before is not None:
+            commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
+            _link_files(before / DATA, self.data)
+        self._write_manifest(commits, own=own, parts=parts)
+        for path in self.data.iterdir():
+            sync(path)
+        for folder in (self.data, self._version, self._store):
+            sync(folder)
+        return True
 
     def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str], parts: Sequence[Part]) -> None:
         """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere."""
         manifest = {
             "period": self.period,
-            "folder": os.path.relpath(self.data, self.folder),
+            # From the folder around the table: the table itself is a link, behind which `..` leads elsewhere.
+            "folder": os.path.relpath(self.data, self.folder.parent),
             "files": sorted(path.name for path in self.data.iterdir()),
             "own_files": list(own),
             "commits": [each.document() for each in commits],
             "parts": [each.document() for each in parts],
         }
         _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
+
+    def _find_own(self) -> list[str]:
+        """The files of this output alone; an attempt that was killed may have put others beside them, which are removed."""
+        manifest = self._version / MANIFEST
+        if not manifest.exists():
+            return sorted(path.name for path in self.data.iterdir())
+        own: list[str] = json.loads(manifest.read_text())["own_files"]
+        for path in self.data.iterdir():
+            if path.name not in own:
+                path.unlink()
+        return own
 
     def own_files(self) -> list[str]:
         """The files that this output wrote, without those that it was appended to."""
@@ -243,9 +309,9 @@ class FolderTarget:
         mine = self._version_of(None).name
         return name == mine or (output == mine and number.isdigit() and int(number) <= self.fence.number)
 
-    def _current(self) -> Path | None:
+    def current(self) -> Path | None:
         """The folder of the data that readers find now."""
-        return self._link.resolve().parent if self._link.is_symlink() else None
+        return self.link.resolve().parent if self.link.is_symlink() else None
 
     def _commits(self, version: Path | None) -> list[Commit]:
         if version is None:
@@ -256,13 +322,29 @@ class FolderTarget:
             return []
         return [Commit.load(each) for each in manifest["commits"]]
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One publishing at a time, over all runs that write here."""
-        self._store.mkdir(parents=True, exist_ok=True)
-        with (self._store / ".lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def location(self) -> dict[str, Any]:
+        """Where the output is, once it is published."""
+        return {
+            "kind": self.format.kind,
+            "folder": self._portable(self.folder),
+            "data": self._portable(self.published_data()),
+            "files": self.own_files(),
+            **self.format.options,
+        }
+
+    def registered(self) -> tuple[Mapping[str, Type], dict[str, Any]]:
+        """The columns of all periods, and the folders of their data (C-64, C-86)."""
+        folders = self.all_data()
+        united = unite_columns(part.columns for each in folders for part in read_parts(each.parent)).columns
+        listed = [self._portable(folder) for folder in folders]
+        return united, {"kind": self.format.kind, "folders": listed, **self.format.options, "columns": list(united)}
+
+    def _portable(self, path: Path) -> str:
+        """Relative to the workspace where it is inside, so that the workspace can be moved."""
+        try:
+            return path.relative_to(self.root).as_posix()
+        except ValueError:
+            return str(path)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:
@@ -272,7 +354,7 @@ class FolderTarget:
             detail = fault.strerror or str(fault)
             raise writing_failed(str(self.folder), detail, retry_helps=is_passing(fault)) from fault
 
-    def _sweep(self, since: float) -> None:
+    def sweep(self, since: float) -> None:
         """Remove what was replaced long ago and what killed runs left; readers and the run itself may still use the rest."""
         current = set(current_versions(self.folder))
         limit = min(time.time() - GRACE_SECONDS, since)
@@ -320,12 +402,10 @@ def _write_durably(path: Path, content: bytes) -> None:
         os.fsync(file.fileno())
 
 
-def _sync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
+def _folder_target(target: Target) -> FolderTarget:
+    if not isinstance(target, FolderTarget):
+        raise AssertionError("what has the same place is of the same kind")
+    return target
 
 
 def remove_marks(folder: Path, files: Sequence[str] = ("_SUCCESS",)) -> None:

@@ -1,31 +1,33 @@
-"""The rows that a run writes: staged by Spark as Parquet, verified, turned into what the destination wants, published in one act."""
+"""The rows that a run writes: staged by Spark as Parquet, verified, converted, then published together, each place in one act."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Columns, Type
 from dobonomodo.model.datasource import CsvOptions, DataSource
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.registration import explain_modes, unite_columns
+from dobonomodo.plan.registration import explain_modes
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems.failpoint import reach
-from dobonomodo.storage.csv import write_csv
-from dobonomodo.storage.database import TableTarget, kept_name
+from dobonomodo.storage.csv import CsvFormat
+from dobonomodo.storage.database import TableTarget
 from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import leads_out
-from dobonomodo.storage.folder import Commit, FolderTarget, remove_marks
+from dobonomodo.storage.folder import FolderTarget, Format, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.leftover import Leftover
-from dobonomodo.storage.manifest import read_parts
-from dobonomodo.storage.parquet import count_rows, read_parquet
+from dobonomodo.storage.parquet import ParquetFormat, count_rows, read_parquet
+from dobonomodo.storage.pointer import is_pointed_at
+from dobonomodo.storage.target import Commit, Publication, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,17 +42,13 @@ class Staged:
     columns: Mapping[str, Type]
     folder: Path
     """The Parquet files that Spark wrote."""
+    attempt: int
+    """The number of the attempt that wrote them, or converted them."""
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Place:
-    """A destination with all that it takes to write there."""
-
-    target: FolderTarget | TableTarget
-    kind: str
-    delimiter: str = ","
-    has_header: bool = True
-    datasource_id: str | None = None
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The Parquet files."""
+        return tuple(sorted(self.folder.glob("*.parquet")))
 
 
 class Outputs:
@@ -81,67 +79,84 @@ class Outputs:
 
     # --- where
 
-    def place(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Place:
-        """The destination of an output."""
+    def target(self, seq: int, write: Write, columns: Mapping[str, Type], *, attempt: int | None = None) -> Target:
+        """The destination of an output; ``attempt`` is the one that wrote its rows, if not this one."""
+        number = self.fence.number if attempt is None else attempt
         destination = write.destination
         source = self._datasources.get(destination.datasource_id or "")
-        table, schema, kind = destination.table, destination.schema, destination.kind
+        table, schema = destination.table, destination.schema
         options = source.options if source is not None else None
-        delimiter, has_header = (
-            (options.delimiter, options.has_header) if isinstance(options, CsvOptions) else (",", True)
-        )
+        csv = CsvFormat(options.delimiter, options.has_header) if isinstance(options, CsvOptions) else CsvFormat()
+        form: Format = csv if destination.kind == "csv" else ParquetFormat()
+        if self._sandbox is not None and isinstance(self._sandbox, Path):
+            prefix = self._sandbox / (destination.datasource_id or "files")
+            return self._folder_target(prefix / table, prefix, self._sandbox, form, seq, columns, number)
         if self._sandbox is not None:
-            if isinstance(self._sandbox, Path):
-                folder = self._sandbox / (destination.datasource_id or "files") / table
-                kind = "csv" if kind == "csv" else "parquet"
-                made = self._folder_target(folder, self._sandbox, kind, seq, columns)
-                return Place(made, kind, delimiter, has_header)
-            source, kind, schema = self._sandbox, self._sandbox.type, None
-        if kind == "database" and source is not None:
+            source, schema = self._sandbox, None
+            form = csv if source.type == "csv" else ParquetFormat()
+        if source is not None and source.type == "database":
             database = open_database(source, root=self._root)
-            target = TableTarget(
-                database, table, schema or database.schema, self._period, self._run, seq, dict(columns), self.fence
+            named = schema or database.schema
+            return TableTarget(
+                database, table, named, self._period, self._run, seq, dict(columns), self.fence, number, source.id
             )
-            return Place(target, kind, datasource_id=source.id)
-        prefix = prefix_of(source, self._root) if source is not None else self._root
-        made = self._folder_target(prefix / table, prefix, kind, seq, columns)
-        return Place(made, kind, delimiter, has_header)
+        if source is not None:
+            prefix = prefix_of(source, self._root)
+            return self._folder_target(prefix / table, prefix, prefix, form, seq, columns, number)
+        # A location of its own is its own group.
+        folder = self._root / table
+        return self._folder_target(folder, folder.parent, self._root, form, seq, columns, number)
 
     def _folder_target(
-        self, folder: Path, within: Path, kind: str, seq: int, columns: Mapping[str, Type]
+        self,
+        folder: Path,
+        prefix: Path,
+        within: Path,
+        form: Format,
+        seq: int,
+        columns: Mapping[str, Type],
+        attempt: int,
     ) -> FolderTarget:
         # Links between files are relative, and would lead elsewhere from behind a link.
-        path = Path(os.path.realpath(folder))
+        path = Path(os.path.realpath(folder.parent)) / folder.name
+        if not is_pointed_at(path):
+            path = Path(os.path.realpath(path))
         if leads_out(within, path) or path == Path(os.path.realpath(within)):
             raise writing_failed(str(folder), f"it leads out of the folder it belongs to, to `{path}`")
-        return FolderTarget(path, f".{kind}", self._period, self._run, seq, dict(columns), self.fence)
+        return FolderTarget(
+            path,
+            Path(os.path.realpath(prefix)),
+            Path(os.path.realpath(self._root)),
+            form,
+            self._period,
+            self._run,
+            seq,
+            dict(columns),
+            self.fence,
+            attempt,
+        )
 
     def check(self, seq: int, write: Write, columns: Mapping[str, Type]) -> None:
         """Refuse a destination that cannot take the rows, before anything is computed."""
-        target = self.place(seq, write, columns).target
-        there = target.check(mode=write.mode) if isinstance(target, FolderTarget) else target.check()
+        there = self.target(seq, write, columns).check(mode=write.mode)
         wrong = explain_modes(there.columns, columns) if write.register_as is not None else None
         if wrong is not None:
             raise writing_failed(str(write.destination), wrong)
 
     def find_commit(self, seq: int, write: Write, columns: Mapping[str, Type]) -> Commit | None:
         """What an output published, if it did."""
-        return self.place(seq, write, columns).target.find_commit()
+        return self.target(seq, write, columns).find_commit()
 
     def find_leftovers(self, seq: int, write: Write, columns: Mapping[str, Type]) -> list[Leftover]:
         """What attempts at an output left at its destination, unpublished."""
-        return self.place(seq, write, columns).target.find_leftovers()
+        return self.target(seq, write, columns).find_leftovers()
 
     # --- writing
 
     def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Staged:
         """Have Spark compute and write all rows, where nobody reads them yet."""
-        place = self.place(seq, write, columns)
         own = self._folder / str(seq)
-        if isinstance(place.target, FolderTarget) and place.kind == "parquet" and place.target.find_commit() is None:
-            folder = place.target.start()
-        else:
-            folder = own
+        folder = self.target(seq, write, columns).start() or own
         reach("output.staging")
         with self._explaining(write), removing_on_failure(folder):
             shutil.rmtree(own, ignore_errors=True)
@@ -150,10 +165,10 @@ class Outputs:
             whole.write.mode("overwrite").parquet(str(folder))
             remove_marks(folder)
         reach("output.staged")
-        return Staged(seq, write, columns, folder)
+        return Staged(seq, write, columns, folder, self.fence.number)
 
-    def reopen(self, staged: Staged, spark: SparkSession) -> DataFrame:
-        """The rows that were staged, before anybody else sees them."""
+    def reopen(self, staged: Staged, spark: SparkSession) -> DataFrame | None:
+        """The rows that were staged, before anybody else sees them; None if they are not there any more."""
         use = DatasetUse(
             role="input",
             dataset_id=staged.write.destination.name,
@@ -163,29 +178,46 @@ class Outputs:
             columns=Columns(staged.columns),
             nullable=frozenset(staged.columns),
         )
-        files = sorted(staged.folder.glob("*.parquet"))
-        if not files:
-            raise writing_failed(str(staged.write.destination), "the staged rows are gone")
         links = self._folder / "links" / str(staged.seq)
-        return read_parquet(spark, files, use, links=links, positions=False)
+        return read_parquet(spark, staged.files, use, links=links, positions=False) if staged.files else None
 
-    def publish(self, staged: Staged, *, rows: int, digest: str) -> dict[str, Any]:
-        """Verify what was staged, then make it what readers find; gives where it is. What is published stays as it is."""
-        place = self.place(staged.seq, staged.write, staged.columns)
-        if place.target.find_commit() is None:
-            self._publish(place, staged, Commit(self._run, staged.seq, rows, digest))
-        return self.location(staged.seq, staged.write, staged.columns)
-
-    def _publish(self, place: Place, staged: Staged, commit: Commit) -> None:
+    def convert(self, staged: Staged, *, rows: int) -> Staged:
+        """Verify the number of rows, and bring them into the form of their destination."""
+        target = self.target(staged.seq, staged.write, staged.columns)
         with self._explaining(staged.write):
-            written = count_rows(staged.folder.glob("*.parquet"))
-        if written != commit.rows:
-            detail = f"{written} rows were staged instead of {commit.rows}"
-            raise writing_failed(str(staged.write.destination), detail)
-        if isinstance(place.target, TableTarget):
-            self._publish_table(place.target, staged, commit)
-        else:
-            self._publish_folder(place.target, place, staged, commit)
+            written = count_rows(staged.files)
+            if written != rows:
+                detail = f"{written} rows were staged instead of {rows}"
+                raise writing_failed(str(staged.write.destination), detail)
+            if target.convert(staged.files):
+                staged = replace(staged, attempt=self.fence.number)
+        reach("output.converted")
+        return staged
+
+    def claim(self, outputs: Sequence[Staged]) -> None:
+        """Refuse to go on if a destination has seen a later run; otherwise, earlier runs are refused from now on."""
+        for staged in outputs:
+            self.target(staged.seq, staged.write, staged.columns).claim()
+
+    def publish(self, outputs: Sequence[tuple[Staged, int, str]]) -> None:
+        """Make staged outputs, each with its rows and digest, what readers find: all of one place in one act."""
+        publications = [
+            Publication(
+                self.target(staged.seq, staged.write, staged.columns, attempt=staged.attempt),
+                Commit(self._run, staged.seq, rows, digest),
+                staged.write.mode,
+                registers=staged.write.register_as is not None,
+                files=staged.files,
+                since=self._started,
+            )
+            for staged, rows, digest in outputs
+        ]
+        ordered = sorted(publications, key=lambda each: (each.target.place, each.commit.seq))
+        for _, places in groupby(ordered, key=lambda each: each.target.place):
+            group = list(places)
+            reach("publish.before")
+            group[0].target.publish(group)
+            reach("publish.after")
 
     @contextmanager
     def _explaining(self, write: Write) -> Iterator[None]:
@@ -202,87 +234,28 @@ class Outputs:
                 raise writing_failed(str(write.destination), lack, retry_helps=True) from fault
             raise
 
-    def _publish_folder(self, target: FolderTarget, place: Place, staged: Staged, commit: Commit) -> None:
-        if place.kind == "csv":
-            data = target.start()
-            with self._explaining(staged.write), removing_on_failure(data):
-                data.mkdir()
-                write_csv(
-                    sorted(staged.folder.glob("*.parquet")),
-                    data,
-                    columns=staged.columns,
-                    delimiter=place.delimiter,
-                    has_header=place.has_header,
-                    to=str(target.folder),
-                )
-        reach("output.converted")
-        reach("publish.before")
-        target.publish(commit, mode=staged.write.mode, since=self._started)
-        reach("publish.after")
-        if place.kind == "csv":
-            shutil.rmtree(staged.folder, ignore_errors=True)
-
-    def _publish_table(self, target: TableTarget, staged: Staged, commit: Commit) -> None:
-        kept = kept_name(target.table, self._run, staged.seq) if staged.write.register_as else None
-        try:
-            target.stage(sorted(staged.folder.glob("*.parquet")))
-            reach("output.converted")
-            reach("publish.before")
-            target.publish(commit, mode=staged.write.mode, keep_as=kept)
-            reach("publish.after")
-        except BaseException:
-            target.clear()
-            raise
-        shutil.rmtree(staged.folder, ignore_errors=True)
-
     # --- afterwards
 
     def location(self, seq: int, write: Write, columns: Mapping[str, Type]) -> dict[str, Any]:
         """Where an output is, once it is published."""
-        place = self.place(seq, write, columns)
-        target = place.target
-        if isinstance(target, TableTarget):
-            return {
-                "kind": "database",
-                "datasource_id": place.datasource_id,
-                "schema": target.schema,
-                "table": target.table,
-            }
-        return {
-            "kind": place.kind,
-            "folder": self._portable(target.folder),
-            "data": self._portable(target.published_data()),
-            "files": target.own_files(),
-            "delimiter": place.delimiter,
-            "has_header": place.has_header,
-        }
+        return self.target(seq, write, columns).location()
 
     def registered(
         self, seq: int, write: Write, columns: Mapping[str, Type]
     ) -> tuple[Mapping[str, Type], dict[str, Any]]:
-        """The columns of the dataset that an output registers, and where its rows are: the destination as it stands now.
+        """The columns of the dataset that an output registers, and where its rows are: the destination as it stands now."""
+        return self.target(seq, write, columns).registered()
 
-        The columns are those of all its periods (C-64, C-86).
-        """
-        place = self.place(seq, write, columns)
-        target = place.target
-        if isinstance(target, TableTarget):
-            kept = kept_name(target.table, self._run, seq)
-            united: Mapping[str, Type] = target.find_columns(kept)
-            where: dict[str, Any] = {"datasource_id": place.datasource_id, "schema": target.schema, "table": kept}
-        else:
-            folders = target.all_data()
-            united = unite_columns(part.columns for each in folders for part in read_parts(each.parent)).columns
-            where = {
-                "folders": [self._portable(folder) for folder in folders],
-                "delimiter": place.delimiter,
-                "has_header": place.has_header,
-            }
-        return united, {"kind": place.kind, **where, "columns": list(united)}
+    # --- as plain data
 
-    def _portable(self, path: Path) -> str:
-        """Relative to the workspace where it is inside, so that the workspace can be moved."""
-        try:
-            return path.resolve().relative_to(self._root.resolve()).as_posix()
-        except ValueError:
-            return str(path)
+    def describe(self, staged: Staged) -> dict[str, Any]:
+        """Where rows are staged, relative to the workspace where they are inside, so that the workspace can be moved."""
+        folder = os.path.realpath(staged.folder)
+        root = os.path.realpath(self._root)
+        inside = Path(folder).is_relative_to(root)
+        return {"folder": os.path.relpath(folder, root) if inside else folder, "attempt": staged.attempt}
+
+    def load(self, seq: int, write: Write, columns: Mapping[str, Type], document: Mapping[str, Any]) -> Staged:
+        """What ``describe`` gave."""
+        folder = Path(os.path.realpath(self._root)) / document["folder"]
+        return Staged(seq, write, columns, folder, int(document["attempt"]))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.formula.types import DecimalType
 from dobonomodo.plan.dataset import DatasetUse
@@ -237,3 +238,19 @@ def count_rows(files: Iterable[Path]) -> int:
 
 def _first_line(fault: BaseException) -> str:
     return next(iter(str(fault).splitlines()), type(fault).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFormat:
+    """Parquet files as a destination: Spark writes them as they are published."""
+
+    kind: ClassVar[str] = "parquet"
+    in_place: ClassVar[bool] = True
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Parquet files say themselves what they are; these are for readers of older versions."""
+        return {"delimiter": ",", "has_header": True}
+
+    def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
+        """Nothing to do."""

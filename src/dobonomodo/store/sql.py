@@ -292,6 +292,14 @@ class SqlStore(Store):
             return changed
 
     @override
+    def change_run_if_same(self, run: Run, *, status: str, at: datetime) -> Run | None:
+        with self._database.writing() as connection:
+            if _find_run(connection, run.id) != run:
+                return None
+            connection.execute(update(RUN).where(RUN.c.id == run.id).values(status=status, updated_at=at))
+            return replace(run, status=status, updated_at=at)
+
+    @override
     def take_lease(self, project: str, period: str, *, token: str, holder: str, at: datetime) -> Lease | Held:
         with self._database.writing() as connection:
             found = _find_lease(connection, project, period)

@@ -297,6 +297,10 @@ class Store(Protocol):
         """
         ...
 
+    def change_run_if_same(self, run: Run, *, status: str, at: datetime) -> Run | None:
+        """Change the status of a run whose record is still exactly the one given; None if it is not."""
+        ...
+
     def take_lease(self, project: str, period: str, *, token: str, holder: str, at: datetime) -> Lease | Held:
         """Take a lease that nobody has."""
         ...

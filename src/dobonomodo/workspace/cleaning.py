@@ -22,7 +22,7 @@ from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.workspace.running import OWNER, RUNS, RunData
 
 if TYPE_CHECKING:
-    from dobonomodo.runs import Restored
+    from dobonomodo.runs import RunSpec
     from dobonomodo.store import Run, Store
 
 DAY = 24 * 3600
@@ -56,7 +56,7 @@ class Cleaning:
     looked at.
     """
 
-    def __init__(self, root: Path, store: Store, *, data: Callable[[str, Restored], RunData]) -> None:
+    def __init__(self, root: Path, store: Store, *, data: Callable[[str, RunSpec], RunData]) -> None:
         self._store, self._data = store, data
         self._folders = {path.name: path for path in sorted(_entries(root / RUNS)) if path.is_dir()}
         self._alive = find_alive(store.list_leases(), is_dead=is_dead)

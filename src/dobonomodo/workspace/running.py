@@ -17,9 +17,11 @@ from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems import RunFailed
+from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.record import Output, RunView
-from dobonomodo.runs.snapshot import Restored
-from dobonomodo.storage import Inputs, Outputs, PinnedLocation
+from dobonomodo.runs.runner import Computed
+from dobonomodo.runs.snapshot import RunSpec
+from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.leftover import Leftover
@@ -28,6 +30,7 @@ from dobonomodo.store import Definition
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from dobonomodo.engine.engine import Computed as ComputedOutput
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.model import DataSource
     from dobonomodo.store import Lease, Store
@@ -52,7 +55,7 @@ class RunData:
         *,
         root: Path,
         run: str,
-        planned: Restored,
+        planned: RunSpec,
         registry: Callable[[], Store],
         store_id: str,
         sandbox: Path | DataSource | None,
@@ -120,19 +123,39 @@ class RunData:
         commit = self._outputs.find_commit(step.spec.seq, write, columns)
         return (commit.rows, commit.digest) if commit is not None else None
 
-    def stage(self, frame: Any, write: Write, *, seq: int, columns: Mapping[str, Type]) -> Any:
+    def stage(self, output: Computed) -> Mapping[str, Any]:
         """Have Spark write rows where nobody reads them."""
-        return self._outputs.stage(frame, write, seq=seq, columns=columns)
+        write, columns = _written(output.step)
+        staged = self._outputs.stage(output.frame, write, seq=output.step.spec.seq, columns=columns)
+        return self._outputs.describe(staged)
 
-    def reopen(self, staged: Any) -> Any:
-        """The rows that were staged, as a frame."""
+    def reopen(self, step: Step, place: Mapping[str, Any]) -> Any | None:
+        """The rows that were staged, as a frame; None if they are not there any more."""
         if self._spark is None:
-            raise AssertionError("nothing is staged before there is a session")
-        return self._outputs.reopen(staged, self._spark)
+            raise AssertionError("nothing is read before there is a session")
+        return self._outputs.reopen(self._staged(step, place), self._spark)
 
-    def publish(self, staged: Any, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Make them what readers find."""
-        return self._outputs.publish(staged, rows=rows, digest=digest)
+    def convert(self, step: Step, staged: StagedOutput) -> Mapping[str, Any]:
+        """Verify the number of rows, and bring them into the form of the destination."""
+        return self._outputs.describe(self._outputs.convert(self._staged(step, staged.place), rows=staged.rows))
+
+    def claim(self, outputs: Sequence[StagedOutput]) -> None:
+        """Refuse to go on if a destination has seen a later run."""
+        self._outputs.claim([self._staged(self._steps[output.seq], output.place) for output in outputs])
+
+    def publish(self, outputs: Sequence[StagedOutput]) -> None:
+        """Make outputs what readers find, all of one place in one act."""
+        self._outputs.publish(
+            [(self._staged(self._steps[output.seq], output.place), output.rows, output.digest) for output in outputs]
+        )
+
+    def _staged(self, step: Step, place: Mapping[str, Any]) -> Staged:
+        write, columns = _written(step)
+        return self._outputs.load(step.spec.seq, write, columns, place)
+
+    @property
+    def _steps(self) -> dict[int, Step]:
+        return {step.spec.seq: step for step in self._planned.plan.steps}
 
     def location(self, step: Step) -> Mapping[str, Any]:
         """Where a published output is."""
@@ -204,41 +227,21 @@ class Computing:
     def __init__(self, engine: SparkEngine, reader: Any) -> None:
         self._engine, self._reader = engine, reader
 
-    def run(
-        self,
-        plan: Plan,
-        facts: RunFacts,
-        *,
-        writer: Any,
-        as_of: date | None,
-        skip: Collection[int],
-        done: Callable[[Sequence[Any], Any], None],
-    ) -> Any:
-        """Compute every output and hand it to the writer."""
-        return self._engine.run(plan, facts, reader=self._reader, writer=writer, as_of=as_of, skip=skip, done=done)
+    def outputs(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+    ) -> Iterator[ComputedOutput]:
+        """The outputs of a plan, one after the other."""
+        # Outputs that are published one by one are computed one by one: one that fails does not hold up those before it.
+        sharing = plan.project.publish != "as_done"
+        return self._engine.outputs(plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing)
+
+    def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
+        """The digest of rows that are written."""
+        return self._engine.digest(frame, columns)
 
     def interrupt(self) -> None:
         """Stop computing."""
         self._engine.interrupt()
-
-
-class Discard:
-    """A writer that has everything computed and keeps nothing but digests, to compare with those of a run."""
-
-    def __init__(self) -> None:
-        self.digests: dict[int, str] = {}
-
-    def stage(self, frame: DataFrame, write: Write, *, seq: int, columns: Mapping[str, Type]) -> int:
-        """Compute all rows."""
-        del write, columns
-        frame.write.format("noop").mode("overwrite").save()
-        return seq
-
-    def publish(self, staged: int, *, rows: int, digest: str) -> Mapping[str, Any]:
-        """Keep the digest."""
-        del rows
-        self.digests[staged] = digest
-        return {}
 
 
 def output_frame(

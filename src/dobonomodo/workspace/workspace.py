@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dobonomodo.engine.engine import SparkEngine
-    from dobonomodo.runs import Listener, Output, Restored, Runner, RunView
+    from dobonomodo.runs import Listener, Output, Runner, RunSpec, RunView
     from dobonomodo.store import Change, Run, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
     from dobonomodo.workspace.running import Computing, RunData
@@ -169,7 +169,7 @@ class Workspace:
 
         A Spark session that is passed in is left running and configured as it was found. Dates and times may be ISO text.
         """
-        from dobonomodo.runs import Restored, take_snapshot
+        from dobonomodo.runs import RunSpec, take_snapshot
         from dobonomodo.workspace.running import new_run_id
 
         check_session(spark)
@@ -185,7 +185,7 @@ class Workspace:
         self._require_spark(spark, session)
         plan, facts, day = planned.plan, planned.facts, planned.as_of
         own = planned.definitions
-        restored = Restored(plan, facts, day, own.datasources, planned.status, None)
+        restored = RunSpec(plan, facts, day, own.datasources, planned.status, None)
         run_id = new_run_id(now())
 
         def snapshot(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
@@ -295,9 +295,8 @@ class Workspace:
         check_session(spark)
         view = self.find_run(run_id)
         self._require_spark(spark, session)
-        from dobonomodo.engine.engine import SparkEngine
+        from dobonomodo.engine.engine import SparkEngine, discard
         from dobonomodo.runs import restore_snapshot
-        from dobonomodo.workspace.running import Discard
 
         restored = restore_snapshot(view.snapshot)
         engine_session = self._session(spark, session)
@@ -309,12 +308,10 @@ class Workspace:
             if changes:
                 raise Rejected([InputChanged(changes=changes)])
             data.prepare()
-            discard = Discard()
-            engine.run(
-                restored.plan, restored.facts, reader=data.reader(engine_session), writer=discard, as_of=restored.as_of
-            )
+            reader = data.reader(engine_session)
+            outputs = engine.outputs(restored.plan, restored.facts, reader=reader, as_of=restored.as_of)
+            found = {result.seq: result.digest for result in discard(outputs)}
             data.clear()
-            found = discard.digests
         else:
             for output in view.outputs.values():
                 found[output.seq] = self._digest_of(engine, engine_session, view, output)
@@ -432,11 +429,19 @@ class Workspace:
         return Runner(
             self.store,
             who=Who(person, describe_holder(person)),
+            open_data=self._reopen_data,
             pace=Pace.of(float(seconds)) if seconds else Pace(),
             listener=listener,
         )
 
-    def _data(self, run_id: str, restored: Restored) -> RunData:
+    def _reopen_data(self, run: Run) -> tuple[RunSpec, RunData]:
+        """A recorded run, to complete what it was publishing."""
+        from dobonomodo.runs import restore_snapshot
+
+        spec = restore_snapshot(run.snapshot)
+        return spec, self._data(run.id, spec)
+
+    def _data(self, run_id: str, restored: RunSpec) -> RunData:
         from dobonomodo.workspace.running import RunData
 
         sandbox = self._definitions.datasources.get(self.settings.sandbox) or self._sandbox_folder

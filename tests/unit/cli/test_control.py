@@ -15,7 +15,8 @@ import pytest
 from dobonomodo.cli import console
 from dobonomodo.cli.progress import LiveProgress, show_end
 from dobonomodo.cli.table import show_rows
-from dobonomodo.runs.record import Operation, Output, RunView
+from dobonomodo.runs.progress import Operation
+from dobonomodo.runs.record import Output, RunView
 from dobonomodo.workspace import now
 from tests.unit.cli.conftest import Dobo, change
 

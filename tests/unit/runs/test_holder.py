@@ -42,9 +42,10 @@ def test_a_process_id_that_was_used_again_is_another_process() -> None:
     assert is_dead(f"{machine}/{number}/{int(start) - 1}/{rest}")
 
 
-@pytest.mark.parametrize("token", ["", "elsewhere/1/1/x", "//1/x", "x", "///", new_token().replace("/", "//", 1)])
+@pytest.mark.parametrize("token", ["", "elsewhere/1/1/x", "//1/x", "x", "///"])
 def test_nothing_is_said_of_processes_elsewhere(token: str) -> None:
     assert not is_dead(token)
+    assert not is_dead(new_token().replace("/", "//", 1))
 
 
 def test_people_see_the_process() -> None:

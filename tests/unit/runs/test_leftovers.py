@@ -27,12 +27,11 @@ RUN = Run(
 LEASE = Lease(project="sales", period="2026-01", token="t", holder="ann", fence=3, renewals=0, taken_at=AT)
 
 NOTHING = Verdict(staged=False, inputs=False)
-STAGED = Verdict(staged=True, inputs=False)
 ALL = Verdict(staged=True, inputs=True)
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict"), [("running", STAGED), ("failed", STAGED), ("cancelled", ALL), ("completed", ALL)]
+    ("status", "verdict"), [("running", NOTHING), ("failed", NOTHING), ("cancelled", ALL), ("completed", ALL)]
 )
 def test_a_run_that_nobody_is_at(status: str, verdict: Verdict) -> None:
     assert judge(replace(RUN, status=status), others=(), alive=()) == verdict
@@ -48,7 +47,7 @@ def test_nothing_of_a_run_that_is_at_work(status: str) -> None:
     "lease", [replace(LEASE, fence=4), replace(LEASE, period="2026-02"), replace(LEASE, project="costs")]
 )
 def test_the_lease_of_another_run_does_not_protect(lease: Lease) -> None:
-    assert judge(replace(RUN, status="running"), others=(), alive=[lease]) == STAGED
+    assert judge(replace(RUN, status="running"), others=(), alive=[lease]) == NOTHING
 
 
 def test_without_a_recorded_number_any_lease_of_the_period_protects() -> None:
@@ -63,10 +62,10 @@ def test_a_run_that_found_no_inputs_cannot_be_resumed() -> None:
     ("later", "verdict"),
     [
         ({"status": "completed", "fence": 4}, ALL),
-        ({"status": "completed", "fence": 2}, STAGED),
-        ({"status": "failed", "fence": 4}, STAGED),
-        ({"status": "running", "fence": 4}, STAGED),
-        ({"status": "cancelled", "fence": 4}, STAGED),
+        ({"status": "completed", "fence": 2}, NOTHING),
+        ({"status": "failed", "fence": 4}, NOTHING),
+        ({"status": "running", "fence": 4}, NOTHING),
+        ({"status": "cancelled", "fence": 4}, NOTHING),
     ],
 )
 def test_a_failed_run_stays_resumable_until_a_later_one_completed(later: dict[str, object], verdict: Verdict) -> None:

@@ -12,31 +12,51 @@ from typing import Any
 import pytest
 
 from dobonomodo.formula.types import TEXT
+from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import GRACE_SECONDS, Commit, FolderTarget
+from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget
 from dobonomodo.storage.manifest import HIDDEN
+from dobonomodo.storage.target import Commit, Publication
 
 PERIOD = "2026-01"
 NOW = time.time()
 FENCE = Fence("store", "project", PERIOD, 1)
 
 
-def target(folder: Path, run: str) -> FolderTarget:
-    return FolderTarget(folder, ".csv", PERIOD, run, 10, {"id": TEXT}, FENCE)
+def target(folder: Path, run: str, *, period: str = PERIOD) -> FolderTarget:
+    root = folder.parent
+    return FolderTarget(folder, root, root, AsItIs(), period, run, 10, {"id": TEXT}, FENCE, 1)
+
+
+class AsItIs(CsvFormat):
+    """Files that are written here as they are published."""
+
+    in_place = True
+
+
+def start(output: FolderTarget) -> Path:
+    data = output.start()
+    assert data is not None
+    return data
+
+
+def publish_to(output: FolderTarget, commit: Commit, *, mode: str, since: float) -> None:
+    output.publish([Publication(output, commit, mode, registers=False, files=(), since=since)])
 
 
 def publish(folder: Path, run: str, *, mode: str = "replace", since: float = NOW) -> Path:
     """Publish one file; gives the folder that holds the version."""
     output = target(folder, run)
-    data = output.start()
+    data = start(output)
     data.mkdir()
     (data / f"{run}.csv").write_text(f"id\n{run}\n")
-    output.publish(Commit(run, 10, 1, run), mode=mode, since=since)
+    publish_to(output, Commit(run, 10, 1, run), mode=mode, since=since)
     return data.parent
 
 
 def age(path: Path, seconds: float) -> None:
-    os.utime(path, (NOW - seconds, NOW - seconds))
+    then = time.time() - seconds
+    os.utime(path, (then, then))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -58,7 +78,8 @@ class TestManifest:
         publish(folder, "run-2")
         after = read_manifest(folder)
         texts = [
-            [(folder / found["folder"] / name).read_text() for name in found["files"]] for found in (before, after)
+            [(folder.parent / found["folder"] / name).read_text() for name in found["files"]]
+            for found in (before, after)
         ]
         assert texts == [["id\nrun-1\n"], ["id\nrun-2\n"]]
         assert HIDDEN in before["folder"]
@@ -68,7 +89,7 @@ class TestManifest:
         publish(folder, "run-2", mode="append")
         found = read_manifest(folder)
         assert found["files"] == ["run-1.csv", "run-2.csv"]
-        assert [(folder / found["folder"] / name).is_file() for name in found["files"]] == [True, True]
+        assert [(folder.parent / found["folder"] / name).is_file() for name in found["files"]] == [True, True]
         assert [commit["run"] for commit in found["commits"]] == ["run-1", "run-2"]
         assert target(folder, "run-2").own_files() == ["run-2.csv"]
 
@@ -116,10 +137,10 @@ class TestSweep:
 
     def test_what_was_never_published_goes_after_a_day(self, folder: Path) -> None:
         publish(folder, "run-1")
-        late, early = (target(folder, run).start().parent for run in ("killed-late", "killed-early"))
+        late, early = (start(target(folder, run)).parent for run in ("killed-late", "killed-early"))
         age(late, 23 * GRACE_SECONDS)
         age(early, 25 * GRACE_SECONDS)
-        working = target(folder, "working").start()
+        working = start(target(folder, "working"))
         working.mkdir()
         age(working.parent, 25 * GRACE_SECONDS)
         publish(folder, "run-2")
@@ -131,9 +152,9 @@ class TestSweep:
         second = publish(folder, "run-2")
         for path in (first, first / "replaced", second):
             age(path, 1000 * GRACE_SECONDS)
-        other = FolderTarget(folder, ".csv", "2026-02", "run-3", 10, {"id": TEXT}, FENCE)
-        other.start().mkdir()
-        other.publish(Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
+        other = target(folder, "run-3", period="2026-02")
+        start(other).mkdir()
+        publish_to(other, Commit("run-3", 10, 0, ""), mode="replace", since=NOW)
         assert first.exists()
         assert second.exists()
 
@@ -141,9 +162,12 @@ class TestSweep:
 class TestLeftovers:
     def test_attempts_that_did_not_publish(self, folder: Path) -> None:
         published = publish(folder, "run-1")
-        attempts = [replace(target(folder, "run-2"), fence=replace(FENCE, number=number)) for number in (2, 3, 4)]
+        attempts = [
+            replace(target(folder, "run-2"), fence=replace(FENCE, number=number), attempt=number)
+            for number in (2, 3, 4)
+        ]
         for attempt in attempts:
-            attempt.start().mkdir()
+            start(attempt).mkdir()
             (attempt.data / "part").write_text("rows")
         others = [replace(attempts[0], **values) for values in ({"seq": 1}, {"seq": 100}, {"run": "run-22"})]
         for other in others:

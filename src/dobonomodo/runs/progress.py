@@ -1,0 +1,183 @@
+"""How far a run got, as the store keeps it: frozen classes with one ``load`` and one ``document`` each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dobonomodo.plan import Plan
+
+Document = Mapping[str, Any]
+
+_COUNTS = ("rows_in", "selected", "added", "deleted", "rows_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """What an operation did to how many rows; None where the run did not come so far."""
+
+    seq: int
+    name: str
+    type: str
+    rows_in: int | None = None
+    selected: int | None = None
+    added: int | None = None
+    deleted: int | None = None
+    rows_out: int | None = None
+    milliseconds: int | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long it took; known of outputs alone, since Spark computes the others together with them."""
+        return None if self.milliseconds is None else self.milliseconds / 1000
+
+    def document(self) -> dict[str, Any]:
+        """As plain data, without what is not known."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        return {name: value for name, value in found.items() if value is not None}
+
+    @classmethod
+    def load(cls, document: Document) -> Operation:
+        """From plain data."""
+        return cls(**{name: document.get(name) for name in cls.__slots__})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StagedOutput:
+    """An output that is written where nobody reads it, and complete."""
+
+    seq: int
+    rows: int
+    digest: str
+    milliseconds: int
+    place: Document
+    """Where it is, in the words of its storage."""
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**{name: getattr(self, name) for name in self.__slots__}, "place": dict(self.place)}
+
+    @classmethod
+    def load(cls, document: Document) -> StagedOutput:
+        """From plain data."""
+        return cls(**{name: document[name] for name in cls.__slots__})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedOutput:
+    """What an output wrote, and where."""
+
+    seq: int
+    table: str
+    destination: str
+    rows: int
+    digest: str
+    dataset_id: str | None
+    dataset_version: int | None
+    milliseconds: int
+    columns: Mapping[str, str]
+    """The types, by name."""
+    location: Document
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        found = {name: getattr(self, name) for name in self.__slots__}
+        # A list, since databases keep no order of keys.
+        return {**found, "columns": [list(pair) for pair in self.columns.items()], "location": dict(self.location)}
+
+    @classmethod
+    def load(cls, document: Document) -> PublishedOutput:
+        """From plain data."""
+        found = {name: document.get(name) for name in cls.__slots__}
+        found |= {"columns": dict(document.get("columns", ())), "location": document.get("location", {})}
+        return cls(**{**found, "milliseconds": document.get("milliseconds", 0)})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Progress:
+    """How far a run got."""
+
+    operations: tuple[Operation, ...] = ()
+    staged: tuple[StagedOutput, ...] = ()
+    """Outputs that are complete and not yet published."""
+    intent: tuple[int, ...] | None = None
+    """The outputs that are being published together: this is completed, never taken back."""
+    outputs: tuple[PublishedOutput, ...] = ()
+    attempts: int = 1
+    milliseconds: int = 0
+    last_completed_operation: int | None = None
+    warnings: tuple[Document, ...] = ()
+    problems: tuple[Document, ...] = ()
+
+    @classmethod
+    def begin(cls, plan: Plan, *, warnings: Iterable[Document] = ()) -> Progress:
+        """A run that has done nothing yet."""
+        operations = tuple(Operation(step.spec.seq, step.spec.name, step.spec.type) for step in plan.steps)
+        return cls(operations, warnings=tuple(warnings))
+
+    @property
+    def published(self) -> frozenset[int]:
+        """The numbers of the outputs that are published and recorded."""
+        return frozenset(output.seq for output in self.outputs)
+
+    @property
+    def intended(self) -> tuple[StagedOutput, ...]:
+        """The staged outputs that are being published."""
+        return tuple(output for output in self.staged if output.seq in (self.intent or ()))
+
+    def with_staged(self, output: StagedOutput, counts: Iterable[Operation]) -> Progress:
+        """One more output is complete, and the operations before it are counted."""
+        found = {each.seq: each for each in counts if each.rows_in is not None}
+        operations = []
+        for known in self.operations:
+            each = found.get(known.seq)
+            entry = known if each is None else replace(known, **{name: getattr(each, name) for name in _COUNTS})
+            if known.seq == output.seq:
+                entry = replace(entry, selected=output.rows, milliseconds=output.milliseconds)
+            operations.append(entry)
+        others = (each for each in self.staged if each.seq != output.seq)
+        return replace(self, operations=tuple(operations), staged=(*others, output))
+
+    def with_published(self, outputs: Iterable[PublishedOutput]) -> Progress:
+        """The intent is carried out."""
+        known = (*self.outputs, *outputs)
+        seqs = {output.seq for output in known}
+        return replace(
+            self,
+            outputs=tuple(sorted(known, key=lambda each: each.seq)),
+            staged=tuple(each for each in self.staged if each.seq not in seqs),
+            intent=None,
+            last_completed_operation=max(seqs, default=None),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "operations": [each.document() for each in self.operations],
+            "staged": [each.document() for each in self.staged],
+            "intent": list(self.intent) if self.intent is not None else None,
+            "outputs": [each.document() for each in self.outputs],
+            "attempts": self.attempts,
+            "milliseconds": self.milliseconds,
+            "last_completed_operation": self.last_completed_operation,
+            "warnings": [dict(each) for each in self.warnings],
+            "problems": [dict(each) for each in self.problems],
+        }
+
+    @classmethod
+    def load(cls, document: Document) -> Progress:
+        """From plain data; what earlier versions did not keep is empty."""
+        intent = document.get("intent")
+        return cls(
+            operations=tuple(Operation.load(each) for each in document.get("operations", ())),
+            staged=tuple(StagedOutput.load(each) for each in document.get("staged", ())),
+            intent=tuple(intent) if intent is not None else None,
+            outputs=tuple(PublishedOutput.load(each) for each in document.get("outputs", ())),
+            attempts=document.get("attempts", 1),
+            milliseconds=document.get("milliseconds", 0),
+            last_completed_operation=document.get("last_completed_operation"),
+            warnings=tuple(document.get("warnings", ())),
+            problems=tuple(document.get("problems", ())),
+        )

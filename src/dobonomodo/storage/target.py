@@ -1,0 +1,98 @@
+"""The port of destinations: one output of one run at one destination, and what every kind of destination can do with it.
+
+Outputs that have the same ``place`` are published in one act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from dobonomodo.formula import Type
+    from dobonomodo.plan.registration import United
+    from dobonomodo.storage.leftover import Leftover
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What one output of one run put into a destination."""
+
+    run: str
+    seq: int
+    rows: int
+    digest: str
+    fence: int | None = None
+    """The number of the attempt that wrote the rows; None in records of versions without numbers."""
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> Commit:
+        """From plain data."""
+        rows, fence = int(document["rows"]), document.get("fence")
+        return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
+
+
+class Target(Protocol):
+    """One output of one run at its destination."""
+
+    @property
+    def place(self) -> str:
+        """What is published together has the same place."""
+        ...
+
+    def check(self, *, mode: str) -> United:
+        """Refuse a destination that cannot take the rows, before anything is computed; gives the columns that stay there."""
+        ...
+
+    def start(self) -> Path | None:
+        """The folder into which Spark writes the rows as they are published; None if they are converted."""
+        ...
+
+    def convert(self, files: Sequence[Path]) -> bool:
+        """Bring Parquet files into the form of the destination, where nobody reads them; False if they have it."""
+        ...
+
+    def claim(self) -> None:
+        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        ...
+
+    def find_commit(self) -> Commit | None:
+        """What this output published, if it did."""
+        ...
+
+    def publish(self, group: Sequence[Publication]) -> None:
+        """Publish all outputs of this place in one act; those that are published already stay as they are."""
+        ...
+
+    def location(self) -> dict[str, Any]:
+        """Where the output is, once it is published."""
+        ...
+
+    def find_leftovers(self) -> list[Leftover]:
+        """What attempts at this output wrote up to this fencing number, and never published."""
+        ...
+
+    def registered(self) -> tuple[Mapping[str, Type], dict[str, Any]]:
+        """The columns of the dataset that the output registers, and where its rows are: the destination as it is now."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Publication:
+    """An output that is ready, and how it is published."""
+
+    target: Target
+    commit: Commit
+    mode: str
+    registers: bool
+    """Whether the destination as it is then stays readable, as a version of a dataset."""
+    files: tuple[Path, ...]
+    """The Parquet files, where what was converted has to be made again."""
+    since: float
+    """When the run started, whose inputs are left alone."""
