@@ -112,12 +112,13 @@ def test_a_run_that_is_alive_keeps_all(minimal: Path, failpoint: str) -> None:
         assert abandoned.exists() is (failpoint == "input.extracted")
 
 
-def test_a_run_that_can_be_resumed_keeps_its_inputs(minimal: Path) -> None:
+def test_a_run_that_can_be_resumed_keeps_its_inputs_and_what_it_staged(minimal: Path) -> None:
     folder = kill_at(minimal, "input.pinned")
-    (folder / "outputs" / "1" / "10").mkdir(parents=True)
-    assert [each["kind"] for each in clean(minimal)] == ["outputs of a run"]
-    assert list(folder.glob("inputs/*.parquet"))
+    staged = folder / "outputs" / "1" / "10"
+    staged.mkdir(parents=True)
     assert clean(minimal) == []
+    assert list(folder.glob("inputs/*.parquet"))
+    assert staged.exists()
     with start(minimal, "cancel", folder.name) as process:
         process.communicate(timeout=300)
     assert [each["kind"] for each in clean(minimal)] == ["run folder"]

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://...")]
 Remote = Annotated[str | None, typer.Option("--remote", metavar="URL", help="A Spark Connect server: sc://host:15002.")]
 Conf = Annotated[list[str] | None, typer.Option("--spark-conf", metavar="K=V", help="A setting of Spark.")]
+WaitForExecutors = Annotated[
+    float | None,
+    typer.Option("--wait-for-executors", metavar="S", min=1, help="Seconds to wait for executors of Spark [300]."),
+]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait for another run of the same project and period.")]
 
 
@@ -58,6 +63,7 @@ def run(
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
+    wait_for_executors: WaitForExecutors = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be read, done and written.")] = False,
     wait: Wait = False,
     as_json: Json = False,
@@ -89,7 +95,7 @@ def run(
                     override_closed=override_closed,
                     wait=wait,
                     listener=progress,
-                    session=_session(master, remote, spark_conf),
+                    session=_session(master, remote, spark_conf, wait_for_executors),
                 )
             finally:
                 _release(progress)
@@ -106,6 +112,7 @@ def resume(
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
+    wait_for_executors: WaitForExecutors = None,
     wait: Wait = False,
     as_json: Json = False,
 ) -> None:
@@ -116,7 +123,7 @@ def resume(
     workspace = open_workspace()
     with _ending_cleanly():
         try:
-            session = _session(master, remote, spark_conf)
+            session = _session(master, remote, spark_conf, wait_for_executors)
             view = workspace.resume(run_id, wait=wait, listener=progress, session=session)
         finally:
             _release(progress)
@@ -140,11 +147,12 @@ def verify(
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
+    wait_for_executors: WaitForExecutors = None,
     as_json: Json = False,
 ) -> None:
     """Check that the outputs of a run are still what it recorded."""
     with _ending_cleanly():
-        session = _session(master, remote, spark_conf)
+        session = _session(master, remote, spark_conf, wait_for_executors)
         view, problems = open_workspace().verify(run_id, replay=replay, session=session)
     if as_json:
         show_json("verify", view.describe(), problems=problems, ok=not problems)
@@ -163,7 +171,9 @@ def verify(
         stop(Exit.NOTHING)
 
 
-def _session(master: str | None, remote: str | None, settings: list[str] | None) -> SessionOptions:
+def _session(
+    master: str | None, remote: str | None, settings: list[str] | None, wait_for_executors: float | None
+) -> SessionOptions:
     from dobonomodo.model.secret import address_holds_secret, is_reference, is_secret_key, setting_holds_secret
     from dobonomodo.model.workspace import TOKEN_VARIABLE
     from dobonomodo.workspace import SessionOptions
@@ -181,7 +191,8 @@ def _session(master: str | None, remote: str | None, settings: list[str] | None)
         if setting_holds_secret(value) or (is_secret_key(name) and not is_reference(value)):
             usage_error(f"the setting `{name}` holds a secret, which other users can see; write {name}=env://NAME")
         conf[name] = value
-    return SessionOptions(master, remote, conf)
+    options = SessionOptions(master, remote, conf)
+    return options if wait_for_executors is None else replace(options, wait_for_executors=wait_for_executors)
 
 
 @contextmanager

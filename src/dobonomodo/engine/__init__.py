@@ -8,6 +8,7 @@ from dobonomodo.engine.session import (
     SettingRefused,
     SparkMissing,
     adapt_session,
+    is_remote,
     open_session,
 )
 
@@ -20,6 +21,7 @@ __all__ = [
     "SparkMissing",
     "adapt_session",
     "find_java",
+    "is_remote",
     "make_archive",
     "make_archive_later",
     "open_session",

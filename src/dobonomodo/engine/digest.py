@@ -18,11 +18,15 @@ def hash_rows(columns: Sequence[str]) -> str:
 
 
 def digest_columns(hashed: str) -> dict[str, str]:
-    """SQL aggregates over a column of hashes; rows without one do not count."""
+    """SQL aggregates over a column of hashes; rows without one do not count.
+
+    The mask removes the bits that an arithmetic shift copies from the sign. ``shiftright`` is known to more servers than
+    ``shiftrightunsigned``.
+    """
     sums = {}
     shift = 0
     for name, bits in PARTS.items():
-        sums[name] = f"sum(shiftrightunsigned({hashed}, {shift}) & {(1 << bits) - 1}L)"
+        sums[name] = f"sum(shiftright({hashed}, {shift}) & {(1 << bits) - 1}L)"
         shift += bits
     return {ROWS: f"count({hashed})", **sums}
 

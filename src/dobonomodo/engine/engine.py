@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from dobonomodo.engine.arithmetic import require_arithmetic
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
-from dobonomodo.engine.faults import ExpressionPlace, explain_fault, find_fragments, find_repeated, find_suspects
+from dobonomodo.engine.executors import Patience, waiting_for_executors
+from dobonomodo.engine.faults import (
+    ExpressionPlace,
+    explain_fault,
+    find_fragments,
+    find_loss,
+    find_repeated,
+    find_suspects,
+    noticing_loss,
+)
 from dobonomodo.engine.frames import Frames, Mark, RunContext, seed_of, tracker
 from dobonomodo.engine.reading import Reader
 from dobonomodo.formula import RunFacts, Type, columns_of, render_formula
@@ -22,7 +32,8 @@ from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.relation import AssignIds, Derive, Keep, Write, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import OperationRef, RunFailed
-from dobonomodo.problems.run import OutputWrite
+from dobonomodo.problems.run import NoExecutors, OutputWrite
+from dobonomodo.storage.faults import is_of_spark
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
@@ -102,8 +113,14 @@ class Computed:
 class SparkEngine:
     """Computes plans in a Spark session, classic or Connect."""
 
-    def __init__(self, spark: SparkSession, *, little_data: bool = False) -> None:
-        self._spark, self._little_data = spark, little_data
+    def __init__(self, spark: SparkSession, *, little_data: bool = False, patience: Patience | None = None) -> None:
+        self.spark, self._little_data = spark, little_data
+        self._patience = patience or Patience()
+
+    def require_arithmetic(self) -> None:
+        """Refuse a session that does not compute as Spark does. Needless for a Spark that we started ourselves."""
+        with self._attended():
+            require_arithmetic(self.spark)
 
     def outputs(
         self,
@@ -122,7 +139,7 @@ class SparkEngine:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         asked = _how_ids_are_asked_for(plan)
         context = RunContext(facts, seed, as_of, **asked, cut=self._little_data)
-        frames = Frames(self._spark, reader, context)
+        frames = Frames(self.spark, reader, context)
         counting = _Counting(plan)
         with self._explaining(plan, facts, frames, until=None):
             frames.track(plan.start.node, counting.marks)
@@ -144,8 +161,29 @@ class SparkEngine:
                     shared = computed
 
     @contextmanager
+    def _attended(self) -> Iterator[None]:
+        """Where Spark is lost or has no executors, raise ``RunFailed`` without an operation: none is at fault."""
+        with waiting_for_executors(self.spark, self._patience):
+            try:
+                yield
+            except Exception as error:
+                if (failed := self._find_outage(error)) is not None:
+                    raise failed from error
+                raise
+
+    def _find_outage(self, error: Exception) -> RunFailed | None:
+        if self._patience.over and is_of_spark(error):
+            return RunFailed(NoExecutors(seconds=self._patience.limit), retry_helps=True)
+        return find_loss(error)
+
+    @contextmanager
     def _explaining(self, plan: Plan, facts: RunFacts, frames: Frames, *, until: Step | None) -> Iterator[None]:
-        """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed."""
+        """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed, if one did."""
+        with self._attended(), self._naming(plan, facts, frames, until=until):
+            yield
+
+    @contextmanager
+    def _naming(self, plan: Plan, facts: RunFacts, frames: Frames, *, until: Step | None) -> Iterator[None]:
         try:
             yield
         except RunFailed as failed:
@@ -154,7 +192,7 @@ class SparkEngine:
                 failed.problem = replace(failed.problem, operation=until.spec.ref)
             raise
         except Exception as error:
-            if not _is_spark_error(error):
+            if not is_of_spark(error) or self._find_outage(error) is not None:
                 raise
             if (repeated := find_repeated(error)) is not None:
                 raise RunFailed(frames.explain_repeated(repeated)) from error
@@ -193,14 +231,16 @@ class SparkEngine:
         """The digest of stored rows, as an output has it when it is written."""
         from pyspark.sql import functions as F
 
-        hashed = frame.selectExpr(f"{hash_rows(columns)} AS {quote_name(HASH)}")
-        sums = digest_columns(quote_name(HASH))
-        found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in sums.items())).first()
+        with self._attended():
+            hashed = frame.selectExpr(f"{hash_rows(columns)} AS {quote_name(HASH)}")
+            sums = digest_columns(quote_name(HASH))
+            found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in sums.items())).first()
         return render_digest(found.asDict() if found is not None else {})
 
     def interrupt(self) -> None:
-        """Stop what Spark is doing for us."""
-        self._spark.interruptAll()
+        """Stop what Spark is doing for us. A Spark that is lost does nothing any more."""
+        with suppress(RunFailed), noticing_loss():
+            self.spark.interruptAll()
 
 
 def discard(outputs: Iterable[Computed]) -> tuple[OutputResult, ...]:
@@ -380,14 +420,10 @@ def _find_culprit(steps: Sequence[Step], frames: Frames) -> OperationRef | None:
         try:
             frames.make(step.after.node).write.format("noop").mode("overwrite").save()
         except Exception as error:
-            if not _is_spark_error(error):
+            if not is_of_spark(error):
                 raise
-            return step.spec.ref
+            return step.spec.ref if find_loss(error) is None else None
     return None
-
-
-def _is_spark_error(error: BaseException) -> bool:
-    return type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
 
 
 def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from dobonomodo.engine.frames import MULTIPLE, REPEATED
-from dobonomodo.problems import OperationRef, Problem
+from dobonomodo.problems import OperationRef, Problem, RunFailed
 from dobonomodo.problems.formula import InvalidDate
-from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed
+from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed, SparkLost
+from dobonomodo.storage.faults import is_of_spark
 
 OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW", "BINARY_ARITHMETIC_OVERFLOW")
 DATES = ("CANNOT_PARSE_TIMESTAMP", "DATETIME_FIELD_OUT_OF_BOUNDS", "INVALID_DATETIME")
@@ -18,6 +20,26 @@ _MULTIPLE = re.compile(
     rf"{MULTIPLE}\|(?P<seq>\d+)\|(?P<alias>[^|]*)\|(?P<count>\d+)\|(?P<keys>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
 )
 _REPEATED = re.compile(rf"{REPEATED}\|(?P<number>\d+)\|")
+
+_JAVA_ENDED = "its Java process ended"
+_LOSSES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"StatusCode\.UNAVAILABLE"), "the Spark Connect server does not answer"),
+    (re.compile(r"\[INVALID_HANDLE\.(SESSION|OPERATION)_"), "the Spark Connect server has ended the session"),
+    (
+        re.compile(
+            r"ExecutorLostFailure \(executor|FetchFailed(Exception)?\b|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
+            r"|has failed the maximum allowable number of times"
+        ),
+        "its executors ended, more often than Spark starts tasks again",
+    ),
+    (
+        re.compile(
+            r"SparkContext was shut down|stopped SparkContext|Master removed our application"
+            r"|All masters are unresponsive|Spark cluster looks down"
+        ),
+        "the cluster ended the application or cannot be reached",
+    ),
+)
 
 
 class ExpressionPlace:
@@ -29,30 +51,80 @@ class ExpressionPlace:
         self.operation, self.sql = operation, sql
 
 
+def find_loss(error: BaseException) -> RunFailed | None:
+    """The failure where Spark itself is gone, or a part of it; None where it is there, and the data may be at fault."""
+    if not is_of_spark(error):
+        return None
+    lost = _find_lost(error)
+    return RunFailed(SparkLost(detail=lost), retry_helps=True) if lost is not None else None
+
+
+def _find_lost(error: BaseException) -> str | None:
+    name, text = type(error).__name__, text_of(error)
+    # The bridge to Java knows no class for it: a socket that is closed, or an answer without the trace of an error.
+    if isinstance(error, OSError | EOFError) or name == "Py4JNetworkError":
+        return _JAVA_ENDED
+    if name == "Py4JError" and "Trace:" not in text:
+        return _JAVA_ENDED
+    # The text of an error in the data may hold anything.
+    if _explain_data(text) is not None or _REPEATED.search(text):
+        return None
+    return next((lost for pattern, lost in _LOSSES if pattern.search(text)), None)
+
+
+@contextmanager
+def noticing_loss() -> Iterator[None]:
+    """Raise ``RunFailed`` where Spark is lost in the block."""
+    try:
+        yield
+    except Exception as error:
+        if (failed := find_loss(error)) is not None:
+            raise failed from error
+        raise
+
+
+def text_of(error: BaseException) -> str:
+    """What an error says. The bridge to Java asks Java for it, which may be gone."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001  a report about a fault must not fail itself
+        return ""
+
+
 def explain_fault(error: Exception) -> Problem:
     """The problem behind an exception of Spark."""
-    text = str(error)
+    text = text_of(error)
+    found = _explain_data(text)
+    return found if found is not None else SparkFailed(detail=one_line(text), conditions=_find_conditions(text))
+
+
+def _find_conditions(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_CONDITION.findall(text)))
+
+
+def _explain_data(text: str) -> Problem | None:
+    """The problem in the data that Spark reports, if it is one."""
     if found := _MULTIPLE.search(text):
         return JoinMultipleMatches(alias=found["alias"], keys=found["keys"].strip(), count=int(found["count"]))
-    conditions = tuple(dict.fromkeys(_CONDITION.findall(text)))
+    conditions = _find_conditions(text)
     if any(each in OVERFLOWS for each in conditions):
         return ArithmeticOverflow(detail=one_line(text))
     if any(each in DATES for each in conditions) or ("CAST_INVALID_INPUT" in conditions and '"DATE"' in text):
         return InvalidDate(text=_quoted(text))
     if "CAST_INVALID_INPUT" in conditions:
         return InvalidNumber(text=_quoted(text))
-    return SparkFailed(detail=one_line(text), conditions=conditions)
+    return None
 
 
 def find_repeated(error: Exception) -> int | None:
     """Which natural key is not unique, if that is what stopped the job."""
-    found = _REPEATED.search(str(error))
+    found = _REPEATED.search(text_of(error))
     return int(found["number"]) if found else None
 
 
 def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:
     """The operations that can have raised an error: one when Spark points to its SQL, several when that is not clear."""
-    text = str(error)
+    text = text_of(error)
     if found := _MULTIPLE.search(text):
         seq = int(found["seq"])
         return [each.operation for each in places if each.operation.seq == seq][:1]
@@ -63,7 +135,7 @@ def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[O
 
 def find_fragments(error: Exception) -> list[str]:
     """The pieces of SQL that Spark points to."""
-    fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", str(error), re.DOTALL)
+    fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", text_of(error), re.DOTALL)
     return [fragment.strip() for fragment in fragments if fragment.strip()]
 
 

@@ -61,15 +61,12 @@ _LAUNCH_SETTINGS: Mapping[str, str] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
-# Locale and zone of the machine would show in formatted numbers and dates, its encoding in file contents.
-_JAVA_OPTIONS = (
-    "-Duser.language=en",
-    "-Duser.country=US",
-    "-Duser.timezone=UTC",
-    "-Dfile.encoding=UTF-8",
-    f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"',
-)
-_JAVA_OPTIONS_SETTING = "spark.driver.extraJavaOptions"
+# Locale and zone of the machine would show in texts, formatted numbers and dates, its encoding in file contents. These
+# options come last, since the last of two options holds.
+_SAME_EVERYWHERE = "-Duser.language=en -Duser.country=US -Duser.timezone=UTC -Dfile.encoding=UTF-8"
+_QUIET = f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"'
+_DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
+_EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
 SMALL_BYTES = 32 << 20
@@ -139,6 +136,8 @@ def adapt_session(session: SparkSession) -> SparkSession:
     if all(str(session.conf.get(name, None)).lower() == value.lower() for name, value in RESULT_SETTINGS.items()):
         return session
     own = session.newSession()
+    if is_remote(own):
+        give_up_soon(own)
     _set_all(own, RESULT_SETTINGS)
     return own
 
@@ -148,12 +147,13 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
+    _forget_ended_java()
     running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
     if running is not None:
         if master is not None and master != running.master:
             raise SessionConflict(f"Spark already runs in this process with master `{running.master}`, not `{master}`")
         session = SparkSession(running).newSession()
-        local = _SMALL_SETTINGS if small and _is_local(running.master or LOCAL) else {}
+        local = _SMALL_SETTINGS if small and is_local(running.master or LOCAL) else {}
         _set_all(session, {**local, **conf, **RESULT_SETTINGS})
         return session
 
@@ -165,17 +165,42 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
         if gateway is None:
             with _signals_later():
                 gateway = launch_gateway(launch)  # type: ignore[no-untyped-call]
+        # Known only now: the file spark-defaults.conf of the cluster may give some.
+        given = conf.get(_EXECUTOR_OPTIONS) or gateway.jvm.System.getProperty(_EXECUTOR_OPTIONS)
+        launch.set(_EXECUTOR_OPTIONS, options_of_executors(given))
         return SparkSession(SparkContext(conf=launch, gateway=gateway))
+
+
+def _forget_ended_java() -> None:
+    """Where the Java of an earlier session was killed, PySpark would talk to it for ever (Spark 4.3)."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001
+    if process is None or process.poll() is None:
+        return
+    SparkContext._active_spark_context = SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
 def _open_remote(remote: str, *, conf: Mapping[str, str]) -> SparkSession:
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.remote(remote).create()
+    give_up_soon(session)
     # A connection that is still open when Python takes its modules down can wait for ever (Spark 4.3, grpcio 1.85).
     atexit.register(_close_connection, weakref.ref(session))
     _set_all(session, {**conf, **RESULT_SETTINGS})
     return session
+
+
+def give_up_soon(session: SparkSession) -> None:
+    """Notice within 15 seconds that a server does not answer; by default the client tries for ten minutes (Spark 4.3)."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    session.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=4000)])
+    # It is said by what is raised.
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)
 
 
 def _close_connection(reference: weakref.ref[SparkSession]) -> None:
@@ -201,7 +226,7 @@ def _settings_of_launch(
     master: str, java: Java, *, app_name: str, conf: Mapping[str, str], small: bool
 ) -> dict[str, str]:
     settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
-    if _is_local(master):
+    if is_local(master):
         settings |= {
             # No port is open to the network, and no name server is asked for the machine's own name.
             "spark.driver.host": "127.0.0.1",
@@ -210,27 +235,31 @@ def _settings_of_launch(
             "spark.sql.shuffle.partitions": str(4 * _cores(master)),
             "spark.driver.memory": f"{_heap_megabytes()}m",
         }
-    java_options = list(_JAVA_OPTIONS)
-    if small and _is_local(master):
+    java_options = [_QUIET]
+    if small and is_local(master):
         settings |= _SMALL_SETTINGS
         java_options.append(_QUICK_START)
-    if _is_local(master) and "-XX:ArchiveClassesAtExit" not in conf.get(_JAVA_OPTIONS_SETTING, ""):
+    if is_local(master) and "-XX:ArchiveClassesAtExit" not in conf.get(_DRIVER_OPTIONS, ""):
         java_options += archive_options(java)
-    if _JAVA_OPTIONS_SETTING in conf:
-        java_options.append(conf[_JAVA_OPTIONS_SETTING])
+    java_options += [conf.get(_DRIVER_OPTIONS, ""), _SAME_EVERYWHERE]
     return {
         **settings,
         **conf,
         **RESULT_SETTINGS,
         "spark.master": master,
-        _JAVA_OPTIONS_SETTING: " ".join(java_options),
+        _DRIVER_OPTIONS: " ".join(filter(None, java_options)),
     }
+
+
+def options_of_executors(given: str | None) -> str:
+    """The options of Java for executors: those that a user or the cluster gives, and those on which results depend."""
+    return f"{given} {_SAME_EVERYWHERE}" if given else _SAME_EVERYWHERE
 
 
 def _variables_of_launch(master: str, java: Java) -> dict[str, str]:
     # Spark starts `python3` from the PATH for its Python workers, which need not be the one we are installed in.
     variables = {"PYSPARK_PYTHON": sys.executable} if "PYSPARK_PYTHON" not in os.environ else {}
-    if _is_local(master):
+    if is_local(master):
         variables["SPARK_LOCAL_IP"] = "127.0.0.1"
     # In the plain C locale Java cannot open a file whose name is not ASCII.
     if os.environ.get("LC_ALL") in {"C", "POSIX"}:
@@ -244,7 +273,13 @@ def _heap_megabytes() -> int:
     return max(1024, min(memory // 2, 8192))
 
 
-def _is_local(master: str) -> bool:
+def is_remote(session: SparkSession) -> bool:
+    """Whether a session is one of Spark Connect."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def is_local(master: str) -> bool:
+    """Whether Spark computes in its own driver alone."""
     return re.fullmatch(r"local(\[.*\])?", master) is not None
 
 

@@ -201,6 +201,57 @@ class SparkUnavailable(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SparkLost(Problem):
+    """Spark was lost: its Java process, its Connect server, its cluster or its executors ended or cannot be reached."""
+
+    code: ClassVar[str] = "SPARK_LOST"
+    example: ClassVar[Example] = Example("the Spark Connect server is restarted during a run", "dobo resume RUN")
+
+    detail: str
+
+    def message(self) -> str:
+        return f"Spark was lost: {self.detail}"
+
+    def hint(self) -> str | None:
+        return "no operation is at fault; try again when Spark runs again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoExecutors(Problem):
+    """Spark has tasks to run, and no executor has taken one for as long as the run may wait."""
+
+    code: ClassVar[str] = "NO_EXECUTORS"
+    example: ClassVar[Example] = Example("a cluster without a worker", "dobo run ... --wait-for-executors 1800")
+
+    seconds: float
+
+    def message(self) -> str:
+        return f"no executor of Spark has taken a task for {self.seconds:g} s"
+
+    def hint(self) -> str | None:
+        return (
+            "check that the cluster has workers with enough free memory and cores; "
+            "`--wait-for-executors SECONDS` waits longer"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkDiffers(Problem):
+    """The session does not compute as Apache Spark does, so results would differ without an error."""
+
+    code: ClassVar[str] = "SPARK_DIFFERS"
+    example: ClassVar[Example] = Example("--remote sc://server-that-wraps-on-overflow", "--remote sc://apache-spark")
+
+    differences: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"the Spark session does not compute as Apache Spark does: {'; '.join(self.differences)}"
+
+    def hint(self) -> str | None:
+        return "use a server of Apache Spark 4 whose Java runs with `-Duser.language=en -Duser.country=US`"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialNotFound(Problem):
     """A datasource, or a setting of Spark, refers to a secret that is not there."""
 
@@ -383,6 +434,9 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     OutputWrite,
     SparkFailed,
     SparkUnavailable,
+    SparkLost,
+    NoExecutors,
+    SparkDiffers,
     CredentialNotFound,
     InputChanged,
     RunHeld,

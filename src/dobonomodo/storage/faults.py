@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,8 @@ from dobonomodo.storage.findings import Findings
 _PASSING = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO, errno.ESTALE})
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+_SPARK = frozenset({"pyspark", "py4j"})
 
 
 def loading_failed(
@@ -62,9 +65,23 @@ def is_passing(fault: BaseException) -> bool:
     return isinstance(fault, OSError) and fault.errno in _PASSING
 
 
+def is_of_spark(fault: BaseException) -> bool:
+    """Whether Spark raised it. Where the Java process of Spark has ended, that is a plain error of a socket."""
+    if _package_of(type(fault).__module__) in _SPARK:
+        return True
+    frames = (frame for frame, _ in traceback.walk_tb(fault.__traceback__))
+    return isinstance(fault, ConnectionError | EOFError) and any(
+        _package_of(frame.f_globals.get("__name__", "")) in _SPARK for frame in frames
+    )
+
+
+def _package_of(module: str) -> str:
+    return module.partition(".")[0]
+
+
 def find_lack_of_room(fault: Exception) -> str | None:
     """What Spark says of a disk that has no room, if that is what it says."""
-    if type(fault).__module__.partition(".")[0] not in ("pyspark", "py4j"):
+    if not is_of_spark(fault):
         return None
     report = str(fault)
     return next((text for text in map(os.strerror, _NO_ROOM) if text in report), None)

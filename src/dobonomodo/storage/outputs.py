@@ -19,7 +19,7 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.database import TableTarget
-from dobonomodo.storage.faults import find_lack_of_room, is_passing, removing_on_failure, writing_failed
+from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.files import leads_out
 from dobonomodo.storage.folder import FolderTarget, Format, remove_marks
@@ -227,6 +227,8 @@ class Outputs:
         try:
             yield
         except (OSError, ArrowException) as fault:
+            if is_of_spark(fault):
+                raise
             detail = getattr(fault, "strerror", None) or next(iter(str(fault).splitlines()), "")
             raise writing_failed(str(write.destination), detail, retry_helps=is_passing(fault)) from fault
         except Exception as fault:

@@ -38,7 +38,7 @@ from dobonomodo.problems.operation import (
     ResolverNotFound,
 )
 from dobonomodo.problems.package import POSTGRESQL, SPARK, require_modules
-from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound
+from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound, SparkLost
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 from dobonomodo.workspace.arguments import (
     check_session,
@@ -109,6 +109,8 @@ class SessionOptions:
     master: str | None = None
     remote: str | None = None
     conf: Mapping[str, str] = field(default_factory=dict)
+    wait_for_executors: float = 300
+    """Seconds that Spark may have tasks and no executor that runs them."""
 
 
 class Workspace:
@@ -209,7 +211,7 @@ class Workspace:
             run_id,
             restored,
             data,
-            lambda: self._computing(data, spark, session),
+            partial(self._computing, data, spark, session, listener),
             version=planned.version,
             snapshot=snapshot,
             warnings=planned.problems,
@@ -236,7 +238,7 @@ class Workspace:
         restored = restore_snapshot(record.snapshot)
         data = self._data(record.id, restored)
         runner = self._runner(listener)
-        computing = partial(self._computing, data, spark, session)
+        computing = partial(self._computing, data, spark, session, listener)
         view = runner.resume(record, restored, data, computing, wait=wait)
         self._clean_after_run()
         return self._with_frames(view)
@@ -295,12 +297,11 @@ class Workspace:
         check_session(spark)
         view = self.find_run(run_id)
         self._require_spark(spark, session)
-        from dobonomodo.engine.engine import SparkEngine, discard
+        from dobonomodo.engine.engine import discard
         from dobonomodo.runs import restore_snapshot
 
         restored = restore_snapshot(view.snapshot)
-        engine_session = self._session(spark, session)
-        engine = SparkEngine(engine_session)
+        engine = self._engine(spark, session)
         found: dict[int, str] = {}
         if replay:
             data = self._data(view.id, restored)
@@ -308,13 +309,13 @@ class Workspace:
             if changes:
                 raise Rejected([InputChanged(changes=changes)])
             data.prepare()
-            reader = data.reader(engine_session)
+            reader = data.reader(engine.spark)
             outputs = engine.outputs(restored.plan, restored.facts, reader=reader, as_of=restored.as_of)
             found = {result.seq: result.digest for result in discard(outputs)}
             data.clear()
         else:
             for output in view.outputs.values():
-                found[output.seq] = self._digest_of(engine, engine_session, view, output)
+                found[output.seq] = self._digest_of(engine, view, output)
         problems = [
             DigestDiffers(table=output.table, expected=output.digest, found=found.get(output.seq, "nothing"))
             for output in view.outputs.values()
@@ -322,13 +323,18 @@ class Workspace:
         ]
         return view, tuple(problems)
 
-    def _digest_of(self, engine: SparkEngine, session: SparkSession, view: RunView, output: Output) -> str:
+    def _digest_of(self, engine: SparkEngine, view: RunView, output: Output) -> str:
+        from dobonomodo.engine.faults import noticing_loss
+
         later = self._replaced_by(view, output)
         if later is not None:
             return f"the rows of run {later}"
         try:
-            frame = self._frame(view, output, session)
+            with noticing_loss():
+                frame = self._frame(view, output, engine.spark)
         except (RunFailed, OSError) as fault:
+            if isinstance(fault, RunFailed) and isinstance(fault.problem, SparkLost):
+                raise
             return f"what cannot be read ({fault})"
         return engine.digest(frame, list(output.columns))
 
@@ -460,12 +466,41 @@ class Workspace:
             sandbox=sandbox,
         )
 
-    def _computing(self, data: RunData, spark: SparkSession | None, options: SessionOptions | None) -> Computing:
-        from dobonomodo.engine.engine import SparkEngine
-        from dobonomodo.workspace.running import SMALL_BYTES, Computing
+    def _computing(
+        self, data: RunData, spark: SparkSession | None, options: SessionOptions | None, listener: Listener | None
+    ) -> Computing:
+        from dobonomodo.engine.faults import noticing_loss
+        from dobonomodo.workspace.running import Computing
 
-        session = self._session(spark, options, input_bytes=data.size())
-        return Computing(SparkEngine(session, little_data=data.size() < SMALL_BYTES), data.reader(session))
+        engine = self._engine(spark, options, input_bytes=data.size(), listener=listener)
+        with noticing_loss():
+            return Computing(engine, data.reader(engine.spark))
+
+    def _engine(
+        self,
+        spark: SparkSession | None,
+        options: SessionOptions | None,
+        *,
+        input_bytes: int | None = None,
+        listener: Listener | None = None,
+    ) -> SparkEngine:
+        """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does."""
+        from dobonomodo.engine import is_remote
+        from dobonomodo.engine.engine import SparkEngine
+        from dobonomodo.engine.executors import Patience
+        from dobonomodo.engine.faults import noticing_loss
+        from dobonomodo.runs import Quiet
+        from dobonomodo.workspace.running import SMALL_BYTES
+
+        with noticing_loss():
+            session = self._session(spark, options, input_bytes=input_bytes)
+        seconds = (options or SessionOptions()).wait_for_executors
+        patience = Patience(limit=seconds, say=(listener or Quiet()).working)
+        small = input_bytes is not None and input_bytes < SMALL_BYTES
+        engine = SparkEngine(session, little_data=small, patience=patience)
+        if spark is not None or is_remote(session):
+            engine.require_arithmetic()
+        return engine
 
     def _session(
         self, spark: SparkSession | None, options: SessionOptions | None, *, input_bytes: int | None = None

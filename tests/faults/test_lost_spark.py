@@ -1,0 +1,245 @@
+"""A Spark that is killed, or has no executors, fails a run without blame; the run is resumed with another Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dobonomodo.workspace import Workspace
+from tests.faults.cluster import Cluster, wait_until
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[2]
+PERIOD = "2026-01"
+
+DEFINITIONS = """
+workspace: {name: lost}
+---
+datasource: {id: lake, type: parquet, options: {path_prefix: data}}
+---
+resolver:
+  id: files
+  is_default: true
+  rules: [{strategy: {type: path, datasource_id: lake, path: "{{table_name}}.parquet"}}]
+---
+calendar:
+  id: months
+  levels: [{name: month, identifier_pattern: "{year}-{sequence:02}"}]
+  generate: {from: 2026-01-01, to: 2026-12-31}
+---
+dataset:
+  id: orders
+  main_table: {name: orders, columns: [{name: id, type: integer}, {name: amount, type: "decimal(15,2)"}]}
+---
+project:
+  id: double
+  input_dataset_id: orders
+  operations:
+    - {seq: 10, type: update, arguments: {assignments: [{column: twice, expression: amount * 2}]}}
+    - {seq: 20, type: output, arguments: {destination: {datasource_id: lake, table: doubled}}}
+"""
+
+KILLED_IN_A_JOB = """
+import json, signal
+from dobonomodo.engine import open_session
+from dobonomodo.engine.engine import SparkEngine
+from dobonomodo.problems import RunFailed
+from tests.faults.on_cluster import when_tasks_run
+
+spark = open_session(master="local[2]")
+java = spark.sparkContext._gateway.proc
+engine, rows = SparkEngine(spark), spark.range(10**15)
+found = []
+
+def compute():
+    try:
+        engine.digest(rows, ["id"])
+    except RunFailed as failed:
+        found.append([failed.problem.code, failed.retry_helps, failed.problem.operation])
+
+with when_tasks_run(spark, 1, lambda: java.send_signal(signal.SIGKILL)):
+    compute()
+compute()
+engine.interrupt()
+found.append(java.wait())
+found.append(open_session(master="local[1]").range(3).count())
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    root = tmp_path / "workspace"
+    (root / "data").mkdir(parents=True)
+    (root / "dobo.yaml").write_text(DEFINITIONS)
+    amounts = pa.array([None, 1, 2], pa.decimal128(15, 2))
+    pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64()), "amount": amounts}), root / "data/orders.parquet")
+    return root
+
+
+def python(*arguments: str | Path, timeout: int = 1800) -> subprocess.CompletedProcess[str]:
+    """A Python of its own: PySpark cannot be two kinds of client in one process."""
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def dobo(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return python("-m", "dobonomodo.cli", "-C", root, *arguments, "--json")
+
+
+@contextmanager
+def waiting_run(root: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """`dobo run` that waits before its first job until there is a file `gate`."""
+    gate = root / "gate"
+    with subprocess.Popen(
+        [sys.executable, "-m", "dobonomodo.cli", "-C", root, "run", "double", "-p", PERIOD, "--json", *arguments],
+        env={**os.environ, "DOBO_FAILPOINT": f"output.staging@{gate}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            wait_until(lambda: Path(f"{gate}.waiting").exists() or process.poll() is not None, what="the gate")
+            assert process.poll() is None, process.communicate()
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def connect_server() -> Iterator[tuple[str, int]]:
+    """The address of a Spark Connect server, and its Java process."""
+    script = [sys.executable, str(ROOT / "tests/faults/connect_server.py")]
+    with subprocess.Popen(script, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        port, java = process.stdout.readline().split()
+        yield f"sc://127.0.0.1:{port}", int(java)
+
+
+def java_of(process: subprocess.Popen[str]) -> int:
+    """The Java process that a command has started."""
+    (java,) = (
+        int(each.parent.name)
+        for each in Path("/proc").glob("[0-9]*/stat")
+        if (fields := _read(each).rpartition(")"))[2].split()[1:2] == [str(process.pid)] and "(java" in fields[0]
+    )
+    return java
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def problem_of(shown: str) -> dict[str, Any]:
+    problem: dict[str, Any]
+    (problem,) = (each for each in json.loads(shown)["problems"] if each["severity"] == "error")
+    return problem
+
+
+def check_failure_and_resume(root: Path, code: int, shown: str, said: str, *, problem: str) -> None:
+    """The run failed for want of Spark, and goes on with another one."""
+    found = problem_of(shown)
+    assert (code, found["code"], found["retry_helps"]) == (6, problem, True), said
+    assert found.get("operation_seq") is None
+    assert "Traceback" not in said
+    (failed,) = Workspace.open(root).runs()
+    assert (failed.status, failed.outputs) == ("failed", {})
+    resumed = dobo(root, "resume", failed.id)
+    assert resumed.returncode == 0, resumed.stderr
+    (run,) = Workspace.open(root).runs()
+    assert (run.id, run.status, run.attempts) == (failed.id, "completed", failed.attempts + 1)
+    assert run.outputs["doubled"].rows == 3
+
+
+def test_java_is_killed_in_a_job() -> None:
+    done = python("-c", KILLED_IN_A_JOB)
+    assert done.returncode == 0, done.stderr
+    lost = ["SPARK_LOST", True, None]
+    assert json.loads(done.stdout) == [lost, lost, -signal.SIGKILL, 3]
+
+
+def test_java_is_killed_during_a_run(workspace: Path) -> None:
+    with waiting_run(workspace) as run:
+        os.kill(java_of(run), signal.SIGKILL)
+        (workspace / "gate").touch()
+        shown, said = run.communicate()
+    check_failure_and_resume(workspace, run.returncode, shown, said, problem="SPARK_LOST")
+
+
+def test_the_connect_server_is_killed_during_a_run(workspace: Path) -> None:
+    with connect_server() as (url, java):
+        with waiting_run(workspace, "--remote", url) as run:
+            os.kill(java, signal.SIGKILL)
+            (workspace / "gate").touch()
+            shown, said = run.communicate()
+        failed = Workspace.open(workspace).runs()[0]
+        unanswered = dobo(workspace, "resume", failed.id, "--remote", url)
+        assert (unanswered.returncode, problem_of(unanswered.stdout)["code"]) == (6, "SPARK_LOST"), unanswered.stderr
+    check_failure_and_resume(workspace, run.returncode, shown, said, problem="SPARK_LOST")
+
+
+def test_a_cluster_without_workers(workspace: Path, tmp_path: Path) -> None:
+    cluster = Cluster(tmp_path)
+    try:
+        cluster.start_master()
+        done = dobo(workspace, "run", "double", "-p", PERIOD, "--master", cluster.url, "--wait-for-executors", "12")
+    finally:
+        cluster.stop()
+    assert "waiting for executors (1" in done.stderr
+    check_failure_and_resume(workspace, done.returncode, done.stdout, done.stderr, problem="NO_EXECUTORS")
+
+
+@pytest.fixture(scope="module")
+def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What came of computing on a cluster whose workers have other locales, and are killed one after the other."""
+    folder = tmp_path_factory.mktemp("cluster")
+    try:
+        done = python(ROOT / "tests/faults/on_cluster.py", folder)
+    finally:
+        Cluster(folder).stop()
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_executors_have_the_locale_zone_and_encoding_of_the_driver(on_cluster: dict[str, Any]) -> None:
+    same = ["en", "US", "UTC", "UTF-8", "1"]
+    assert on_cluster["settings"] == [["IĞDIR0", *same], ["IĞDIR1", *same]]
+
+
+def test_a_job_survives_the_loss_of_a_worker(on_cluster: dict[str, Any]) -> None:
+    assert isinstance(on_cluster["undisturbed"], str)
+    assert on_cluster["one worker killed"] == [on_cluster["undisturbed"], ["killed"]]
+
+
+def test_killed_executors_are_worth_another_try(on_cluster: dict[str, Any]) -> None:
+    assert on_cluster["executors killed"] == ["SPARK_LOST", True, None]
+
+
+def test_a_job_without_executors_waits_then_fails_and_works_with_a_new_worker(on_cluster: dict[str, Any]) -> None:
+    failure, events, said = on_cluster["all workers killed"]
+    assert (failure, events) == (["NO_EXECUTORS", True, None], ["killed", "killed"])
+    assert any(each.startswith("waiting for executors (1") for each in said)
+    assert on_cluster["new worker"] == on_cluster["undisturbed"]
