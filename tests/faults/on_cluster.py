@@ -68,11 +68,13 @@ def kill_executors(cluster: Cluster) -> Any:
     spark = open_session(master=cluster.url, conf={**CONF, "spark.task.maxFailures": "1"})
 
     def kill() -> None:
+        # Tasks that have not begun are not counted, so that it may take more than one kill.
+        time.sleep(1)
         for each in cluster.executors():
             with suppress(ProcessLookupError):
                 os.kill(each, signal.SIGKILL)
 
-    found = digest(spark, at=1, act=kill)
+    found = digest(spark, at=1, act=kill, again=True)
     spark.stop()
     return found
 
@@ -85,11 +87,16 @@ def settings_of_executors(spark: SparkSession) -> list[list[str]]:
 
 
 def digest(
-    spark: SparkSession, *, at: int = 0, act: Callable[[], None] | None = None, patience: Patience | None = None
+    spark: SparkSession,
+    *,
+    at: int = 0,
+    act: Callable[[], None] = lambda: None,
+    again: bool = False,
+    patience: Patience | None = None,
 ) -> str | list[Any]:
     """The digest of forty rows that take half a second each; ``act`` happens when so many tasks run at once."""
     rows = spark.range(0, 40, 1, 8).selectExpr("id + length(reflect('java.lang.Thread', 'sleep', 500L)) AS id")
-    with when_tasks_run(spark, at, act or (lambda: None)):
+    with when_tasks_run(spark, at, act, again=again):
         try:
             return SparkEngine(spark, patience=patience).digest(rows, ["id"])
         except RunFailed as failed:
@@ -97,8 +104,8 @@ def digest(
 
 
 @contextmanager
-def when_tasks_run(spark: SparkSession, number: int, act: Callable[[], None]) -> Iterator[None]:
-    """Act once in the block, when so many tasks run at once."""
+def when_tasks_run(spark: SparkSession, number: int, act: Callable[[], None], *, again: bool = False) -> Iterator[None]:
+    """Act in the block when so many tasks run at once, once or again and again."""
     tracker = spark.sparkContext.statusTracker()
     ended = threading.Event()
 
@@ -107,7 +114,8 @@ def when_tasks_run(spark: SparkSession, number: int, act: Callable[[], None]) ->
             stages = [tracker.getStageInfo(each) for each in tracker.getActiveStageIds()]
             if sum(stage.numActiveTasks for stage in stages if stage is not None) >= number:
                 act()
-                return
+                if not again:
+                    return
             time.sleep(0.05)
 
     thread = threading.Thread(target=watch)
