@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.runs.resume import came_after
@@ -13,22 +12,12 @@ if TYPE_CHECKING:
     from dobonomodo.store import Lease, Run
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What of a run may be removed."""
+def is_over(run: Run, *, others: Iterable[Run], alive: Sequence[Lease]) -> bool:
+    """Whether nobody needs what a recorded run extracted and staged: it is not at work, and resuming it would be refused.
 
-    staged: bool
-    """Rows that were staged and never published, which resuming uses again."""
-    inputs: bool
-    """The inputs that were extracted, which resuming needs; without them nothing of the run is left."""
-
-
-def judge(run: Run, *, others: Iterable[Run], alive: Sequence[Lease]) -> Verdict:
-    """What of a recorded run may be removed. ``others`` are the runs of the same project and period."""
-    if is_at_work(run, alive):
-        return Verdict(staged=False, inputs=False)
-    resumable = _is_resumable(run, others)
-    return Verdict(staged=not resumable, inputs=not resumable)
+    ``others`` are the runs of the same project and period.
+    """
+    return not is_at_work(run, alive) and not _is_resumable(run, others)
 
 
 def is_at_work(run: Run, alive: Sequence[Lease]) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
 from dobonomodo.runs import restore_snapshot
 from dobonomodo.runs.holder import is_dead
-from dobonomodo.runs.leftovers import Verdict, are_all_recorded, find_alive, judge
+from dobonomodo.runs.leftovers import are_all_recorded, find_alive, is_over
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.workspace.running import OWNER, RUNS, RunData
@@ -67,16 +67,17 @@ class Cleaning:
         """Find leftovers and remove them: those of the runs that have a folder here, or of all that did not complete."""
         found: list[Leftover] = []
         for run_id, run in self._find_runs(everywhere=everywhere).items():
-            verdict = judge(run, others=self._runs_of(run.project, run.period), alive=self._alive) if run else None
-            own = list(self._find_staged(run, verdict)) if run is not None and verdict is not None else []
+            over = run is not None and self._is_over(run)
+            own = list(self._find_staged(run)) if run is not None and over else []
             found += own
             if not dry_run and not self._remove(own):
                 continue
-            rest = list(self._find_in_folder(run_id, run, verdict))
+            rest = list(self._find_in_folder(run_id, run, over=over))
             found += rest
             if not dry_run:
                 self._remove(rest)
-                self._note_swept(run, verdict)
+                if run is not None and over:
+                    self._note_swept(run)
         return Cleaned(tuple(found), tuple(dict.fromkeys(self._problems)))
 
     def _find_runs(self, *, everywhere: bool) -> Mapping[str, Run | None]:
@@ -86,10 +87,13 @@ class Cleaning:
                 found |= {run.id: run for run in self._store.list_runs(status=status, limit=AT_MOST)}
         return found
 
+    def _is_over(self, run: Run) -> bool:
+        return is_over(run, others=self._runs_of(run.project, run.period), alive=self._alive)
+
     # --- at the destinations
 
-    def _find_staged(self, run: Run, verdict: Verdict) -> Iterator[Leftover]:
-        if not verdict.staged or self._is_swept(run):
+    def _find_staged(self, run: Run) -> Iterator[Leftover]:
+        if self._is_swept(run):
             return
         try:
             data = self._data(run.id, restore_snapshot(run.snapshot))
@@ -117,8 +121,8 @@ class Cleaning:
             return folder is not None and int((folder / SWEPT).read_text()) >= (run.fence or 0)
         return False
 
-    def _note_swept(self, run: Run | None, verdict: Verdict | None) -> None:
-        if run is None or verdict is None or not verdict.staged or self._problems:
+    def _note_swept(self, run: Run) -> None:
+        if self._problems:
             return
         folder = self._folders.get(run.id)
         if folder is not None and folder.is_dir():
@@ -127,28 +131,27 @@ class Cleaning:
 
     # --- in the folder of the run
 
-    def _find_in_folder(self, run_id: str, run: Run | None, verdict: Verdict | None) -> Iterator[Leftover]:
+    def _find_in_folder(self, run_id: str, run: Run | None, *, over: bool) -> Iterator[Leftover]:
         folder = self._folders.get(run_id)
         if folder is None or not folder.is_dir():
             return
-        parts = list(self._parts_to_remove(folder, run, verdict))
+        parts = list(self._parts_to_remove(folder, run, over=over))
         rest = [path for path in _entries(folder) if path not in parts and path.name not in (OWNER, SWEPT)]
-        over = verdict.inputs if verdict is not None else bool(parts)
-        if over and not rest:
+        if (over or (run is None and parts)) and not rest:
             yield Leftover.of_path(folder, kind="run folder", run=run_id)
         else:
             yield from (Leftover.of_path(path, kind=f"{path.name} of a run", run=run_id) for path in parts)
 
-    def _parts_to_remove(self, folder: Path, run: Run | None, verdict: Verdict | None) -> Iterator[Path]:
-        if run is None or verdict is None:
+    def _parts_to_remove(self, folder: Path, run: Run | None, *, over: bool) -> Iterator[Path]:
+        if run is None:
             if self._is_abandoned(folder):
                 yield from _entries(folder)
             return
         for path in _entries(folder):
             match path.name:
-                case "inputs" if verdict.inputs:
+                case "inputs" if over:
                     yield path
-                case "outputs" if verdict.staged and not _has_later_attempt(path, run):
+                case "outputs" if over and not _has_later_attempt(path, run):
                     yield path
                 case "verify" if _is_old(path):
                     # Rows that were read back, perhaps by a notebook that is still open.
