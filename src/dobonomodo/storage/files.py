@@ -11,7 +11,7 @@ from typing import Any
 
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.storage.manifest import HIDDEN
-from dobonomodo.storage.pointer import is_pointed_at
+from dobonomodo.storage.pointer import find_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,7 @@ def leads_out(folder: Path, path: Path) -> bool:
 
 def leaves_datasource(prefix: Path, path: Path) -> bool:
     """Whether what is read is not below the folder of its datasource, nor where the outputs that are that folder keep theirs."""
-    folder = Path(os.path.realpath(prefix.parent)) / prefix.name
-    real = folder if is_pointed_at(folder) else Path(os.path.realpath(prefix))
+    real = find_folder(prefix)
     return leads_out(real, path) and leads_out(real.parent / HIDDEN / real.name, path)
 
 

@@ -166,8 +166,8 @@ class FolderTarget:
         return unite_columns(there)
 
     def start(self) -> Path | None:
-        """An empty folder to put data into; what a killed attempt left there is removed."""
-        return self._start() if self.format.in_place else None
+        """An empty folder to put data into; what a killed attempt left there is removed, what is published stays."""
+        return self._start() if self.format.in_place and self.find_commit() is None else None
 
     def _start(self) -> Path:
         with self._explaining():
@@ -178,7 +178,7 @@ class FolderTarget:
 
     def convert(self, files: Sequence[Path]) -> bool:
         """Make the files of the destination, where Spark did not write them as they are."""
-        if self.format.in_place:
+        if self.format.in_place or self.find_commit() is not None:
             return False
         data = self._start()
         with self._explaining(), removing_on_failure(data):

@@ -26,7 +26,7 @@ from dobonomodo.storage.folder import FolderTarget, Format, remove_marks
 from dobonomodo.storage.inputs import open_database, prefix_of
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.parquet import ParquetFormat, count_rows, read_parquet
-from dobonomodo.storage.pointer import is_pointed_at
+from dobonomodo.storage.pointer import find_folder
 from dobonomodo.storage.target import Commit, Publication, Target
 
 if TYPE_CHECKING:
@@ -118,9 +118,7 @@ class Outputs:
         attempt: int,
     ) -> FolderTarget:
         # Links between files are relative, and would lead elsewhere from behind a link.
-        path = Path(os.path.realpath(folder.parent)) / folder.name
-        if not is_pointed_at(path):
-            path = Path(os.path.realpath(path))
+        path = find_folder(folder)
         if leads_out(within, path) or path == Path(os.path.realpath(within)):
             raise writing_failed(str(folder), f"it leads out of the folder it belongs to, to `{path}`")
         return FolderTarget(

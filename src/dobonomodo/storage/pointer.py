@@ -27,6 +27,8 @@ TABLES = ".tables"
 
 _LONGEST = 200
 """Bytes of a name; file systems take 255."""
+_LINKS = 40
+"""Links that a path may lead through, as on most systems."""
 _HERE = -100
 _EXCHANGE = 2
 
@@ -144,9 +146,14 @@ class Pointer:
         return str(max(known, default=0) + 1)
 
 
-def is_pointed_at(folder: Path) -> bool:
-    """Whether a folder is a link that leads through a pointer."""
-    return _find_prefix(folder) is not None
+def find_folder(path: Path) -> Path:
+    """The folder that a path leads to, through links of the user's, up to a link that leads through a pointer."""
+    for _ in range(_LINKS):
+        path = Path(os.path.realpath(path.parent)) / path.name
+        if not path.is_symlink() or _find_prefix(path) is not None:
+            return path
+        path = Path(os.path.normpath(path.parent / os.readlink(path)))
+    return Path(os.path.realpath(path))
 
 
 def _find_prefix(folder: Path) -> Path | None:
