@@ -36,7 +36,7 @@ print(run.status, len(run.outputs), *(f"{each['code']} {each['retry_helps']}" fo
 
 
 def test_spark_computes_as_spark_does(spark: SparkSession) -> None:
-    require_arithmetic(spark)
+    require_arithmetic(spark, of=spark)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_session_that_computes_otherwise_is_refused(
     other = spark.newSession()
     other.conf.set(setting, value)
     with pytest.raises(RunFailed) as refused:
-        SparkEngine(other).require_arithmetic()
+        SparkEngine(other).require_arithmetic(of=other)
     assert (refused.value.problem.code, refused.value.retry_helps) == ("SPARK_DIFFERS", False)
     assert differing in " ".join(getattr(refused.value.problem, "differences", ()))
 

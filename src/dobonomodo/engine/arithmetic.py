@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from dobonomodo.engine.faults import find_loss, one_line, text_of
 from dobonomodo.problems import RunFailed
@@ -37,8 +38,17 @@ _ROWS = f"VALUES {_THREE} AS v(n, d, t, s)"
 _OVERFLOW = "9223372036854775807 + 1"
 
 
-def require_arithmetic(spark: SparkSession) -> None:
-    """Raise ``RunFailed`` for a session that computes otherwise than Spark. Two queries without data."""
+_PROVEN: WeakSet[object] = WeakSet()
+"""The sessions that were asked before: a server does not change its arithmetic while it runs."""
+
+
+def require_arithmetic(spark: SparkSession, *, of: object) -> None:
+    """Raise ``RunFailed`` for a session that computes otherwise than Spark. Two queries without data.
+
+    ``of`` is the session that the user gave, which is asked once.
+    """
+    if of in _PROVEN:
+        return
     columns = ", ".join(f"CAST({sql} AS STRING) AS a{number}" for number, sql in enumerate(ANSWERS))
     try:
         row = spark.sql(f"SELECT {columns} FROM {_ROWS}").first()
@@ -50,6 +60,7 @@ def require_arithmetic(spark: SparkSession) -> None:
         differences = (f"it fails with: {one_line(text_of(fault))}",)
     if differences:
         raise RunFailed(SparkDiffers(differences=differences))
+    _PROVEN.add(of)
 
 
 def find_differences(answers: Mapping[str, str | None], *, overflow: str | None) -> tuple[str, ...]:

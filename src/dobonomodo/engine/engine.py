@@ -117,10 +117,10 @@ class SparkEngine:
         self.spark, self._little_data = spark, little_data
         self._patience = patience or Patience()
 
-    def require_arithmetic(self) -> None:
+    def require_arithmetic(self, *, of: object) -> None:
         """Refuse a session that does not compute as Spark does. Needless for a Spark that we started ourselves."""
         with self._attended():
-            require_arithmetic(self.spark)
+            require_arithmetic(self.spark, of=of)
 
     def outputs(
         self,

@@ -499,7 +499,7 @@ class Workspace:
         small = input_bytes is not None and input_bytes < SMALL_BYTES
         engine = SparkEngine(session, little_data=small, patience=patience)
         if spark is not None or is_remote(session):
-            engine.require_arithmetic()
+            engine.require_arithmetic(of=session if spark is None else spark)
         return engine
 
     def _session(
