@@ -20,7 +20,7 @@ from decimal import Decimal
 from functools import reduce
 from itertools import count, zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, LiteralString
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -1306,6 +1306,22 @@ class TestTableDestinations:
         table.put(rows("old"), SIMPLE, run="run-1")
         unwritable(lambda: table.put(rows("a\0b"), SIMPLE, run="run-2"))
         assert table.see(SIMPLE) == rows("old")
+
+    @pytest.mark.parametrize("change", ["TRUNCATE {}", "DROP TABLE {}"])
+    def test_rows_that_are_not_staged_any_more_are_staged_again(self, table: Storage, change: LiteralString) -> None:
+        """A crash of the server empties staging tables, which are not logged."""
+        outputs, write = table.outputs(), table.write(SIMPLE)
+        staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), write, seq=SEQ, columns=SIMPLE)
+        staged = outputs.convert(staged, rows=2)
+        with table.connect() as connection:
+            found = connection.execute(
+                "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename, 'dobo_stage_')",
+                [table.schema],
+            ).fetchall()
+        ((stage,),) = found
+        table.execute(change, stage)
+        outputs.publish([(staged, 2, "d")])
+        assert table.see(SIMPLE) == rows("a", "b")
 
     def test_nothing_is_left_behind(self, table: Storage) -> None:
         table.put(rows("a"), SIMPLE, run="run-1")

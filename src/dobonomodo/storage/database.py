@@ -514,6 +514,8 @@ class TableTarget:
         """Replace the period's rows, or add to them, and record it, for all tables in one transaction."""
         import psycopg
 
+        for each in group:
+            _table_target(each.target).require_stage(each)
         try:
             with self._explaining(), self.database.connect() as connection:
                 located = [(each, _table_target(each.target).located(connection)) for each in group]
@@ -555,7 +557,6 @@ class TableTarget:
             changed = sql.SQL("ALTER TABLE {} ALTER COLUMN {} TYPE {}")
             connection.execute(changed.format(target, sql.Identifier(name), sql.SQL(_declare(kind))))
         period = sql.Identifier(RUN_PERIOD)
-        self._require_stage(connection, publication)
         if publication.mode == "replace":
             connection.execute(sql.SQL("DELETE FROM {} WHERE {} = {}").format(target, period, self.period))
         names = [name for name in self._written if name != RUN_PERIOD]
@@ -579,16 +580,28 @@ class TableTarget:
             connection.execute(sql.SQL("CREATE TABLE {} AS TABLE {}").format(kept, target))
         self.drop_stage(connection)
 
-    def _require_stage(self, connection: psycopg.Connection[Any], publication: Publication) -> None:
-        """Copy the rows again if the staging table is gone, or empty after a crash of the server."""
+    def require_stage(self, publication: Publication) -> None:
+        """Copy the rows again if the staging table is gone, or empty after a crash of the server.
+
+        Not within the transaction that publishes: it would hold the table that is to be made again.
+        """
+        with self._explaining(), self.database.connect() as connection:
+            located = self.located(connection)
+            if located.read_commit(connection) is not None:
+                return
+            staged = located.count_staged(connection)
+        if staged != publication.commit.rows:
+            self.convert(publication.files)
+
+    def count_staged(self, connection: psycopg.Connection[Any]) -> int | None:
+        """How many rows are staged; None if there is no staging table. For a target that is located."""
         from psycopg import sql
 
+        if _describe(connection, self.schema, self._stage) is None:
+            return None
         stage = _named(self.schema, self._stage)
-        if _describe(connection, self.schema, self._stage) is not None:
-            found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(stage)).fetchone()
-            if found is not None and found[0] == publication.commit.rows:
-                return
-        self.convert(publication.files)
+        found = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(stage)).fetchone()
+        return found[0] if found is not None else None
 
     def claim_in(self, connection: psycopg.Connection[Any]) -> None:
         """Lock the table until the transaction ends, and claim it, for a target that is located."""
