@@ -22,6 +22,8 @@ EXTRA_BY_MODULE = {
     "psycopg": "postgresql",
     "adbc_driver_manager": "postgresql",
     "adbc_driver_postgresql": "postgresql",
+    "python_calamine": "excel",
+    "xlsxwriter": "excel",
 }
 """By module, the extra of this package that brings it."""
 
