@@ -40,11 +40,10 @@ runs = _completing(lambda workspace: ("latest", "previous", *(view.id for view i
 
 ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocompletion=projects)]
 PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]
-RunId = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="The id of a run or enough of it, `latest`, `latest:PROJECT`, `previous` or `PROJECT@PERIOD`.",
-        autocompletion=runs,
-    ),
-]
+_RUN = typer.Argument(
+    metavar="RUN",
+    help="The id of a run or enough of it, `latest`, `latest:PROJECT`, `previous` or `PROJECT@PERIOD`.",
+    autocompletion=runs,
+)
+RunId = Annotated[str, _RUN]
+OptionalRunId = Annotated[str | None, _RUN]

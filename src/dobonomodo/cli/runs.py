@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.arguments import RunId, periods, projects
-from dobonomodo.cli.console import Exit, Json, in_folder, open_workspace, say, show, show_json, stop, writing
+from dobonomodo.cli.arguments import OptionalRunId, RunId, periods, projects
+from dobonomodo.cli.console import (
+    Exit,
+    Json,
+    in_folder,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    stop,
+    usage_error,
+    writing,
+)
 from dobonomodo.cli.table import show_lines
 
 if TYPE_CHECKING:
@@ -79,20 +90,22 @@ def show_run(run_id: RunId, as_json: Json = False) -> None:
 
 @runs.command("report")
 def report(
-    run_id: RunId,
-    to: Annotated[Path | None, typer.Option("--to", "-o", metavar="FILE", help="Where to write it.")] = None,
+    run_id: OptionalRunId = None,
+    every: Annotated[bool, typer.Option("--all", help="Reports of all runs, and an index of them.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", "-o", metavar="PATH", help="The file to write; with --all, the folder.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the report of a run: one HTML file that needs nothing else."""
-    from dobonomodo.runs.report import render_report
-
+    if (run_id is None) != every:
+        usage_error("give one RUN, or --all")
     workspace = open_workspace()
-    view = workspace.find_run(run_id)
-    path = in_folder(to) if to is not None else workspace.root / ".dobo" / "runs" / view.id / "report.html"
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(render_report(view, resumable=workspace.can_resume(view.id)), encoding="utf-8")
+    given = in_folder(to) if to is not None else None
+    run = workspace.find_run(run_id).id if run_id is not None else None
+    with writing(given if given is not None else workspace.root / ".dobo"):
+        path = workspace.write_report(run, given) if run is not None else workspace.write_reports(given)
     if as_json:
-        show_json("runs", {"run_id": view.id, "report": str(path)})
+        show_json("runs", {"run_id": run, "report": str(path)})
     else:
         show(str(path))

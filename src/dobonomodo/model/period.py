@@ -81,6 +81,11 @@ class Schedule:
         """The periods of a level in date order."""
         return tuple(period for period in self.periods if period.level == level)
 
+    def before(self, period: Period) -> Period | None:
+        """The period of the same level that comes before one, by date; None for the first."""
+        earlier = [each for each in self.at_level(period.level) if each.start_date < period.start_date]
+        return earlier[-1] if earlier else None
+
     def is_finer(self, level: str, than: str) -> bool:
         """Whether a level is below another one."""
         above = self.parent_by_level.get(level)

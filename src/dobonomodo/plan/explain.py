@@ -147,13 +147,13 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:
     spec = step.spec
     lines = [f"  {spec.seq:>4}  {spec.type:<9}  {spec.name}"]
-    said = [*_say_selector(step), *step.describe()]
+    said = [*say_selector(step), *step.describe()]
     if run is not None:
         said += [f"| {line}" for line in render_step(step, run)]
     return lines + [f"{'':19}{line}" for line in said]
 
 
-def _say_selector(step: Step) -> list[str]:
+def say_selector(step: Step) -> list[str]:
     """Which rows, with named selectors spelled out."""
     selector = step.spec.selector
     if not selector:

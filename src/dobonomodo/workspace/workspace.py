@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from dobonomodo.runs import Listener, Output, Runner, RunSpec, RunView
     from dobonomodo.store import Change, Run, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
+    from dobonomodo.workspace.reports import Reports
     from dobonomodo.workspace.running import Computing, RunData
 
 FILE = "dobo.yaml"
@@ -382,6 +383,35 @@ class Workspace:
         from dobonomodo.runs import view_run
 
         return self._with_frames(view_run(self._find_run(run_id)))
+
+    def write_report(self, run_id: str, to: str | Path | None = None) -> Path:
+        """The report of a run as one HTML file, in the folder of reports if not told otherwise; gives its path."""
+        from dobonomodo.workspace.reports import FOLDER, file_of
+
+        run = self._find_run(run_id)
+        path = Path(to) if to is not None else self.root / FOLDER / file_of(run.id)
+        self._reports().write(run, path)
+        return path
+
+    def write_reports(self, folder: str | Path | None = None) -> Path:
+        """The reports of all runs in a folder, and an index of them; gives the path of the index."""
+        from dobonomodo.workspace.reports import FOLDER
+
+        return self._reports().write_all(Path(folder) if folder is not None else self.root / FOLDER)
+
+    def _reports(self) -> Reports:
+        from dobonomodo.workspace.reports import Reports
+
+        title = f"Runs of {self.settings.name or self.root.resolve().name}"
+        return Reports(self.store, title=title, period_before=self._period_before, can_resume=self.can_resume, now=now)
+
+    def _period_before(self, identifier: str) -> str | None:
+        """The period before one, by the calendar; None where no calendar has it, or it is the first."""
+        for _, schedule in self.schedules():
+            if (period := schedule.by_identifier.get(identifier)) is not None:
+                found = schedule.before(period)
+                return found.identifier if found is not None else None
+        return None
 
     def sample(self, name: str, rows: int) -> dict[str, list[dict[str, Any]]]:
         """The first rows of a run's outputs, or of a registered dataset, by table; read without Spark."""

@@ -181,3 +181,50 @@ def test_a_run_whose_inputs_changed_does_not_suggest_to_resume_it(dobo: Dobo, re
     run = record(inputs={"input": [{"kind": "parquet", "name": "x", "files": [gone]}]})
     assert not says_resume(dobo, run, stored)
     assert dobo("resume", run.id, "--json").codes == ["INPUT_CHANGED"]
+
+
+# --- reports
+
+
+def test_all_reports_have_an_index(dobo: Dobo, record: Record, stored: Path) -> None:
+    first, second = record(status="completed"), record(status="completed")
+    result = dobo("runs", "report", "--all", "--json")
+    index = Path(result.document["data"]["report"])
+    assert (result.code, index.name) == (0, "index.html")
+    assert index.parent == stored / ".dobo" / "reports"
+    page = index.read_text(encoding="utf-8")
+    for run in (first, second):
+        assert f'href="{run.id}.html"' in page
+    assert f'href="{second.id}.html"' in (index.parent / f"{first.id}.html").read_text(encoding="utf-8")
+    assert f'href="{first.id}.html"' in (index.parent / f"{second.id}.html").read_text(encoding="utf-8")
+
+
+def test_a_new_report_is_linked_by_the_one_before(dobo: Dobo, record: Record, stored: Path) -> None:
+    first = record(status="completed")
+    before = Path(dobo("runs", "report", first.id).out.strip())
+    second = record(status="completed")
+    assert second.id not in before.read_text(encoding="utf-8")
+    assert dobo("runs", "report", second.id).code == 0
+    assert f'href="{second.id}.html"' in before.read_text(encoding="utf-8")
+
+
+def test_a_report_elsewhere_links_to_nothing_that_is_not_there(dobo: Dobo, record: Record, stored: Path) -> None:
+    record(status="completed")
+    second = record(status="completed")
+    assert dobo("runs", "report", second.id, "--to", "elsewhere/one.html").code == 0
+    page = (stored / "elsewhere" / "one.html").read_text(encoding="utf-8")
+    assert "href" not in page
+    assert sorted(path.name for path in (stored / "elsewhere").iterdir()) == ["one.html"]
+
+
+@pytest.mark.parametrize("arguments", [(), ("latest", "--all")])
+def test_a_report_is_of_one_run_or_of_all(dobo: Dobo, record: Record, arguments: tuple[str, ...]) -> None:
+    assert dobo("runs", "report", *arguments).code == 2
+
+
+def test_reports_go_where_they_can_be_written(dobo: Dobo, record: Record, stored: Path) -> None:
+    record()
+    (stored / "file").write_text("")
+    for arguments in (("latest", "--to", "file/one.html"), ("--all", "--to", "file")):
+        result = dobo("runs", "report", *arguments, "--json")
+        assert (result.code, result.codes) == (6, ["UNWRITABLE_FOLDER"]), arguments

@@ -48,6 +48,11 @@ def test_a_period_that_is_not_there_is_answered_with_the_nearest() -> None:
     assert problem.hint() == "did you mean `2026-01`?"
 
 
+@pytest.mark.parametrize(("of", "before"), [(FEB, JAN), (LOOSE, FEB), (JAN, None), (Q1, None), (YEAR, None)])
+def test_the_period_before_is_of_the_same_level(of: Period, before: Period | None) -> None:
+    assert SCHEDULE.before(of) is before
+
+
 KNOWN = (*(f"2026-{month:02d}" for month in range(1, 13)), "2026-Q1", "2026-Q2", "2026", "W05")
 
 

@@ -1,0 +1,103 @@
+"""The reports of runs as files: one page per run and an index, side by side in a folder so that they can link to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dobonomodo.problems import InternalError, Rejected
+from dobonomodo.runs import restore_snapshot, view_run
+from dobonomodo.runs.neighbours import Neighbours, find_neighbours
+from dobonomodo.runs.report import Link, Links, render_index, render_report
+
+if TYPE_CHECKING:
+    from dobonomodo.plan import Plan
+    from dobonomodo.store import Run, Store
+
+FOLDER = ".dobo/reports"
+INDEX = "index.html"
+AT_MOST = 10_000
+"""So many runs have a line in the index: the latest."""
+
+
+class Reports:
+    """Writes reports."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        title: str,
+        period_before: Callable[[str], str | None],
+        can_resume: Callable[[str], bool],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._store, self._title, self._now = store, title, now
+        self._period_before, self._can_resume = period_before, can_resume
+
+    def write(self, run: Run, to: Path) -> None:
+        """The report of a run; reports of its neighbours that are beside it are made anew, since they may link to it now."""
+        around = self.neighbours(run)
+        self._write(run, to, around, known={path.stem for path in to.parent.glob("*.html")} | {run.id})
+        for each in (around.previous, around.next):
+            if each is not None and (path := to.parent / file_of(each.id)).is_file() and to.name == file_of(run.id):
+                self._write(each, path, self.neighbours(each), known={other.stem for other in to.parent.glob("*.html")})
+
+    def write_all(self, folder: Path) -> Path:
+        """The report of every run and the index of them, which is what it gives."""
+        runs = self._store.list_runs(limit=AT_MOST)
+        folder.mkdir(parents=True, exist_ok=True)
+        known = {run.id for run in runs} | {Path(INDEX).stem}
+        for run in runs:
+            self._write(run, folder / file_of(run.id), self.neighbours(run), known=known)
+        index = folder / INDEX
+        links = {run.id: file_of(run.id) for run in runs}
+        views = [view_run(run) for run in runs]
+        index.write_text(render_index(views, title=self._title, links=links, made_at=self._now()), encoding="utf-8")
+        return index
+
+    def neighbours(self, run: Run) -> Neighbours:
+        """The runs that a run is compared with and linked to."""
+        before = self._period_before(run.period)
+        earlier = self._runs_of(run.project, before) if before is not None else ()
+        return find_neighbours(run, self._runs_of(run.project, run.period), earlier)
+
+    def _runs_of(self, project: str, period: str) -> Sequence[Run]:
+        return self._store.list_runs(project=project, period=period, limit=AT_MOST)
+
+    def _write(self, run: Run, to: Path, around: Neighbours, *, known: set[str]) -> None:
+        page = render_report(
+            view_run(run),
+            plan=_plan_of(run),
+            resumable=self._can_resume(run.id),
+            made_at=self._now(),
+            links=Links(
+                previous=_link(around.previous, known),
+                next=_link(around.next, known),
+                previous_period=_link(around.previous_period, known),
+                index=INDEX if Path(INDEX).stem in known else None,
+            ),
+        )
+        to.parent.mkdir(parents=True, exist_ok=True)
+        to.write_text(page, encoding="utf-8")
+
+
+def file_of(run_id: str) -> str:
+    """The name of the report of a run."""
+    return f"{run_id}.html"
+
+
+def _link(run: Run | None, known: set[str]) -> Link | None:
+    if run is None:
+        return None
+    return Link(run.id, run.period, file_of(run.id) if run.id in known else None)
+
+
+def _plan_of(run: Run) -> Plan | None:
+    """The plan of a run; None where a snapshot of another version of this program no longer gives it."""
+    with suppress(Rejected, InternalError):
+        return restore_snapshot(run.snapshot).plan
+    return None
