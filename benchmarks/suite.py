@@ -128,8 +128,9 @@ def operations() -> dict[str, Any]:
 
 
 def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
-    from dobonomodo.engine.engine import seed_of
-    from dobonomodo.engine.frames import Frames, RunContext
+    from dobonomodo.engine.context import RunContext
+    from dobonomodo.engine.frames import Frames
+    from dobonomodo.engine.rowid import seed_of
     from dobonomodo.plan.relation import Scan, walk_relation
     from dobonomodo.runs import RunSpec
     from dobonomodo.workspace.running import RunData
@@ -146,7 +147,7 @@ def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
     context = RunContext(facts, seed_of("bench", "", facts), facts.period_start, ids=False)
     applied, materialised = [], []
     for _ in range(40):
-        frames = Frames(spark, reader, context)
+        frames = Frames(reader, context)
         # Opening the inputs is not what is measured.
         for node in walk_relation(plan.steps[0].after.node):
             if isinstance(node, Scan) or node is plan.start.node:

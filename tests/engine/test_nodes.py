@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.engine.frames import Frames, RunContext, seed_of
+import pytest
+
+from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.faults import find_repeated
+from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.loading import REPEATED
 from dobonomodo.engine.reading import StoredRows
+from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula import ColumnRef, Columns, RunFacts, Scope, Type, Typed, check_formula, parse_type
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.expression import TRUE, column
 from dobonomodo.plan.over import Order, Over, WindowFunction
-from dobonomodo.plan.relation import AssignIds, Derive, Keep, Match, Rel, Scan, Window
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Match, Rel, Scan, Window
 from dobonomodo.plan.system import ROW_ID
 from dobonomodo.problems import Passage
 
@@ -62,14 +68,23 @@ def formula(text: str, rows: Rel, source: Rel | None = None) -> Typed:
     return checked.tree
 
 
-def rows_of(spark: SparkSession, node: Rel, *names: str, partitions: int = 3) -> list[tuple[Any, ...]]:
+def formula_over(rows: Rel, text: str) -> Typed:
+    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.own, group_by=()))
+    assert checked.tree is not None, checked.problems
+    return checked.tree
+
+
+def frames_of(spark: SparkSession, *, partitions: int = 3) -> Frames:
     def frame(declared: str, values: str) -> DataFrame:
         columns = ", ".join(f"CAST({name} AS {kind.sql}) AS {name}" for name, kind in types(declared).items())
         return spark.sql(f"SELECT {columns} FROM VALUES {values} AS t({', '.join(types(declared))})")
 
     tables = Tables({"costs": frame(COSTS, COST_ROWS), "shares": frame(SHARES, SHARE_ROWS)}, partitions)
-    frames = Frames(spark, tables, RunContext(RUN, seed_of("p", "f", RUN), RUN.period_start))
-    found = frames.make(node).select(*(f"`{name}`" for name in names)).collect()
+    return Frames(tables, RunContext(RUN, seed_of("p", "f", RUN), RUN.period_start))
+
+
+def rows_of(spark: SparkSession, node: Rel, *names: str, partitions: int = 3) -> list[tuple[Any, ...]]:
+    found = frames_of(spark, partitions=partitions).make(node).select(*(f"`{name}`" for name in names)).collect()
     return sorted((tuple(str(each) if each is not None else None for each in row) for row in found), key=repr)
 
 
@@ -169,3 +184,19 @@ def test_the_largest_remainder_can_be_given_away(spark: SparkSession) -> None:
     expected = [("a", "2.50", "10.00", "2"), ("a", "7.50", "10.00", "1"), ("b", "20.00", "20.00", "1")]
     for partitions in (1, 4):
         assert rows_of(spark, node, "id", "share", "given", "rank", partitions=partitions) == expected
+
+
+def test_a_repeated_key_of_a_joined_dataset_is_named_below_groups_too(spark: SparkSession) -> None:
+    """Groups that need no ids of their rows read them again without; the joined rows have ids all the same."""
+    declared = Columns(types(SHARES))
+    shares = Scan(DatasetUse("join", "shares", 1, "shares", None, declared, natural_key=("cost",)))
+    joined = Match(COST, "s", shares, formula("id = s.cost", COST, shares), TRUE)
+    node = Group(joined, {"code": column("code", COST.schema.own)}, {"n": formula_over(joined, "COUNT(amount)")})
+    frames = frames_of(spark)
+    with pytest.raises(Exception, match=REPEATED) as stopped:
+        frames.make(node).collect()
+    number = find_repeated(stopped.value)
+    assert number is not None
+    problem = frames.explain_repeated(number)
+    assert problem.dataset_id == "shares"
+    assert problem.differences == ("cost = a (2 rows)",)

@@ -16,7 +16,7 @@ OPERATIONS = SOURCE / "plan" / "operations"
 OTHER_MEANINGS = {
     "append": {
         # what a dataset is read for
-        "plan/dataset.py", "plan/reading.py", "engine/frames.py", "storage/faults.py", "scenarios/run.py",
+        "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py",
         # how an output treats what was written before
         "plan/relation.py", "storage/database.py", "storage/folder.py",
     },

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from dobonomodo.plan import Plan, Step
-    from dobonomodo.runs import Operation, RunView
+    from dobonomodo.plan.counts import OperationCounts
+    from dobonomodo.runs import RunView
 
 MARKS = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
@@ -77,7 +78,7 @@ class LiveProgress:
         self._what = "starting"
         self.run_id: str | None = None
         self.resumable = False
-        self._operations: Sequence[Operation] = ()
+        self._operations: Sequence[OperationCounts] = ()
         self._active: int | None = None
         self._live = Live(
             console=self._console,
@@ -145,7 +146,7 @@ class LiveProgress:
         return Group(*lines)
 
 
-def describe_counts(operation: Operation) -> str:
+def describe_counts(operation: OperationCounts) -> str:
     """The row counts of an operation in words, without those that say nothing."""
     if operation.rows_in is None:
         return "not reached"

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from dobonomodo.engine.frames import MULTIPLE, REPEATED
+from dobonomodo.engine.joins import MULTIPLE
+from dobonomodo.engine.loading import REPEATED
 from dobonomodo.problems import OperationRef, Problem, RunFailed
 from dobonomodo.problems.formula import InvalidDate
 from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed, SparkLost

@@ -10,6 +10,8 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
+from dobonomodo.formula import RunFacts
+
 PLACES = 90_000_000_000
 """Places that have room in an id."""
 
@@ -31,6 +33,12 @@ class IdSeed:
         """A number that depends on the run and on ``what``."""
         digest = hashlib.sha256(f"{self.text}\0{self.prefix}\0{what}".encode()).digest()
         return int.from_bytes(digest[:8], "big") % below
+
+
+def seed_of(project_id: str, fingerprint: str, facts: RunFacts) -> IdSeed:
+    """Where row ids of a run start (C-84)."""
+    text = hashlib.sha256(f"{project_id}\0{fingerprint}\0{facts.period}".encode()).hexdigest()
+    return IdSeed(text, facts.started_at)
 
 
 def id_by_place(seed: IdSeed, what: str, place: str) -> str:

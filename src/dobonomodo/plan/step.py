@@ -9,7 +9,7 @@ from dobonomodo.formula import Type
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.plan.operations.lowered import Lowered
 from dobonomodo.plan.operations.operation import Facts, Operation
-from dobonomodo.plan.relation import Rel
+from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import LABELS, is_system
 
@@ -34,6 +34,13 @@ class Step:
     def after(self) -> Rows:
         """The working dataset that the next operation sees."""
         return self.lowered.rows
+
+    @property
+    def write(self) -> Write:
+        """What it writes; only an output does."""
+        if self.lowered.write is None:
+            raise AssertionError("only outputs write")
+        return self.lowered.write
 
     @property
     def top(self) -> Rel:

@@ -1,6 +1,5 @@
 """The life of a run: its states, its snapshot, how it is executed and resumed, and the report about it. No Spark here."""
 
-from dobonomodo.runs.progress import Operation
 from dobonomodo.runs.record import Output, RunView, view_run
 from dobonomodo.runs.runner import Data, Engine, Listener, Quiet, Runner
 from dobonomodo.runs.snapshot import RunSpec, restore_snapshot, take_snapshot
@@ -11,7 +10,6 @@ __all__ = [
     "Data",
     "Engine",
     "Listener",
-    "Operation",
     "Output",
     "Quiet",
     "RunEvent",

@@ -6,42 +6,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from dobonomodo.plan.counts import OperationCounts
+
 if TYPE_CHECKING:
     from dobonomodo.plan import Plan
 
 Document = Mapping[str, Any]
 
 _COUNTS = ("rows_in", "selected", "added", "deleted", "rows_out")
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """What an operation did to how many rows; None where the run did not come so far."""
-
-    seq: int
-    name: str
-    type: str
-    rows_in: int | None = None
-    selected: int | None = None
-    added: int | None = None
-    deleted: int | None = None
-    rows_out: int | None = None
-    milliseconds: int | None = None
-
-    @property
-    def seconds(self) -> float | None:
-        """How long it took; known of outputs alone, since Spark computes the others together with them."""
-        return None if self.milliseconds is None else self.milliseconds / 1000
-
-    def document(self) -> dict[str, Any]:
-        """As plain data, without what is not known."""
-        found = {name: getattr(self, name) for name in self.__slots__}
-        return {name: value for name, value in found.items() if value is not None}
-
-    @classmethod
-    def load(cls, document: Document) -> Operation:
-        """From plain data."""
-        return cls(**{name: document.get(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,7 +71,7 @@ class PublishedOutput:
 class Progress:
     """How far a run got."""
 
-    operations: tuple[Operation, ...] = ()
+    operations: tuple[OperationCounts, ...] = ()
     staged: tuple[StagedOutput, ...] = ()
     """Outputs that are complete and not yet published."""
     intent: tuple[int, ...] | None = None
@@ -114,7 +86,7 @@ class Progress:
     @classmethod
     def begin(cls, plan: Plan, *, warnings: Iterable[Document] = ()) -> Progress:
         """A run that has done nothing yet."""
-        operations = tuple(Operation(step.spec.seq, step.spec.name, step.spec.type) for step in plan.steps)
+        operations = tuple(OperationCounts(step.spec.seq, step.spec.name, step.spec.type) for step in plan.steps)
         return cls(operations, warnings=tuple(warnings))
 
     @property
@@ -127,7 +99,7 @@ class Progress:
         """The staged outputs that are being published."""
         return tuple(output for output in self.staged if output.seq in (self.intent or ()))
 
-    def with_staged(self, output: StagedOutput, counts: Iterable[Operation]) -> Progress:
+    def with_staged(self, output: StagedOutput, counts: Iterable[OperationCounts]) -> Progress:
         """One more output is complete, and the operations before it are counted."""
         found = {each.seq: each for each in counts if each.rows_in is not None}
         operations = []
@@ -171,7 +143,7 @@ class Progress:
         """From plain data; what earlier versions did not keep is empty."""
         intent = document.get("intent")
         return cls(
-            operations=tuple(Operation.load(each) for each in document.get("operations", ())),
+            operations=tuple(OperationCounts.load(each) for each in document.get("operations", ())),
             staged=tuple(StagedOutput.load(each) for each in document.get("staged", ())),
             intent=tuple(intent) if intent is not None else None,
             outputs=tuple(PublishedOutput.load(each) for each in document.get("outputs", ())),

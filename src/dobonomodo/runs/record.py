@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
-from dobonomodo.runs.progress import Operation, Progress, PublishedOutput
+from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs.progress import Progress, PublishedOutput
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
@@ -64,7 +65,7 @@ class RunView:
     updated_at: datetime
     seconds: float
     draft: bool
-    operations: tuple[Operation, ...]
+    operations: tuple[OperationCounts, ...]
     outputs: Mapping[str, Output]
     """By table."""
     last_completed_operation: int | None

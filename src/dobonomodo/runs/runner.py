@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.formula import RunFacts, Type
 from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.failpoint import reach
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
-from dobonomodo.runs.progress import Document, Operation, Progress, PublishedOutput, StagedOutput
+from dobonomodo.runs.progress import Document, Progress, PublishedOutput, StagedOutput
 from dobonomodo.runs.record import RunView, view_run
 from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.snapshot import RunSpec
@@ -40,7 +41,7 @@ class Counted(Protocol):
     @property
     def seconds(self) -> float: ...
     @property
-    def operations(self) -> Sequence[Any]: ...
+    def operations(self) -> Sequence[OperationCounts]: ...
 
 
 class Computed(Protocol):
@@ -394,8 +395,7 @@ class _Attempt:
         except RunFailed:
             self._check_alive()
             raise
-        counts = [Operation(*(getattr(each, name) for name in Operation.__slots__[:-1])) for each in counted.operations]
-        self._advance(self._progress.with_staged(staged, counts))
+        self._advance(self._progress.with_staged(staged, counted.operations))
         reach("output.ready")
         self._listener.advanced(view_run(self._run))
 

@@ -15,7 +15,7 @@ import pytest
 from dobonomodo.cli import console
 from dobonomodo.cli.progress import LiveProgress, show_end
 from dobonomodo.cli.table import show_rows
-from dobonomodo.runs.progress import Operation
+from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.workspace import now
 from tests.unit.cli.conftest import Dobo, change
@@ -70,7 +70,7 @@ def hostile_run() -> RunView:
         updated_at=now(),
         seconds=1.0,
         draft=False,
-        operations=(Operation(10, name, "update", rows_in=1, selected=1, rows_out=1),),
+        operations=(OperationCounts(10, name, "update", rows_in=1, selected=1, rows_out=1),),
         outputs={name: output},
         last_completed_operation=None,
         problems=({**problem, "expression": HOSTILE},),

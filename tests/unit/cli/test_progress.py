@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from dobonomodo.cli.progress import describe_counts, show_end
-from dobonomodo.runs import Operation, RunView
+from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs import RunView
 
 
 @pytest.mark.parametrize(
@@ -22,11 +23,11 @@ from dobonomodo.runs import Operation, RunView
     ],
 )
 def test_counts_are_said_as_the_type_asks_for(type_name: str, said: str) -> None:
-    assert describe_counts(Operation(1, "a", type_name, rows_in=1000, selected=7, added=3)) == said
+    assert describe_counts(OperationCounts(1, "a", type_name, rows_in=1000, selected=7, added=3)) == said
 
 
 def test_an_operation_that_was_not_reached() -> None:
-    assert describe_counts(Operation(1, "a", "update")) == "not reached"
+    assert describe_counts(OperationCounts(1, "a", "update")) == "not reached"
 
 
 AT = datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -53,7 +54,7 @@ def run(status: str) -> RunView:
         updated_at=AT,
         seconds=1.0,
         draft=False,
-        operations=(Operation(10, "net", "update", rows_in=3, selected=3, added=0, deleted=0, rows_out=3),),
+        operations=(OperationCounts(10, "net", "update", rows_in=3, selected=3, added=0, deleted=0, rows_out=3),),
         outputs={},
         last_completed_operation=None,
         problems=(PROBLEM,) if status == "failed" else (),

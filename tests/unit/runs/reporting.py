@@ -8,7 +8,8 @@ from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
 from typing import Any
 
-from dobonomodo.runs import Operation, Output, RunView
+from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs import Output, RunView
 from dobonomodo.store import Run
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -53,7 +54,7 @@ def make_view(**changes: Any) -> RunView:
         updated_at=CLOCK,
         seconds=1.5,
         draft=False,
-        operations=(Operation(10, "Double", "update", 3, 2, 0, 0, 3), Operation(90, "Write", "output", 3, 3, 0, 0, 3, 40)),
+        operations=(OperationCounts(10, "Double", "update", 3, 2, 0, 0, 3), OperationCounts(90, "Write", "output", 3, 3, 0, 0, 3, 40)),
         outputs={"out": make_output()},
         last_completed_operation=90,
         snapshot=SNAPSHOT,

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.runs.progress import Operation, Progress
+from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.report import Link, Links, render_index, render_report
 from dobonomodo.workspace import Workspace
 from tests.unit.runs.reporting import CLOCK, SNAPSHOT, Page, make_output, make_view
@@ -52,7 +53,7 @@ def test_whatever_was_typed_is_text(where: str) -> None:
     changes: dict[str, dict[str, Any]] = {
         "project": {"project": NASTY, "snapshot": {**SNAPSHOT, "project": project}},
         "by": {"by": NASTY},
-        "operation": {"operations": (Operation(1, NASTY, "update", 1, 1, 0, 0, 1),)},
+        "operation": {"operations": (OperationCounts(1, NASTY, "update", 1, 1, 0, 0, 1),)},
         "table": {"outputs": {NASTY: make_output(NASTY, columns={NASTY: NASTY}, digest=NASTY)}},
         "destination": {"outputs": {"t": make_output(destination=NASTY, location={})}},
         "problem": {"problems": (problem,), "warnings": (problem,)},
@@ -89,10 +90,10 @@ def test_an_operation_says_what_it_was_told_to_do() -> None:
 
 def test_rows_that_were_changed_added_and_deleted_have_bars() -> None:
     operations = (
-        Operation(10, "Double", "update", 80, 20, 0, 0, 80),
-        Operation(20, "More", "append", 80, 20, 20, 0, 100),
-        Operation(30, "Less", "delete", 100, 50, 0, 50, 100),
-        Operation(40, "Later", "update"),
+        OperationCounts(10, "Double", "update", 80, 20, 0, 0, 80),
+        OperationCounts(20, "More", "append", 80, 20, 20, 0, 100),
+        OperationCounts(30, "Less", "delete", 100, 50, 0, 50, 100),
+        OperationCounts(40, "Later", "update"),
     )
     html = render_report(make_view(operations=operations), plan=None, resumable=False, made_at=CLOCK)
     bars = re.findall(r'<i class="(\w+)" style="width:([\d.]+)%"', html)

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dobonomodo.plan import Plan
+from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.explain import say_selector
 from dobonomodo.plan.operations import Effect, Facts, find_facts
-from dobonomodo.runs.progress import Operation
 from dobonomodo.runs.record import RunView
 from dobonomodo.runs.report.html import render
 
@@ -42,7 +42,7 @@ class Links:
 class Step:
     """An operation: what it was told to do, and what it did to how many rows."""
 
-    operation: Operation
+    operation: OperationCounts
     facts: Facts
     words: tuple[str, ...]
     """The rows it takes and what it does with them, as its author wrote it."""
@@ -110,7 +110,7 @@ def _steps(run: RunView, plan: Plan | None) -> Iterator[Step]:
         yield Step(operation, facts, words, tuple(_counts(operation, facts)), tuple(_bar(operation, facts, most)))
 
 
-def _counts(operation: Operation, facts: Facts) -> Iterator[str]:
+def _counts(operation: OperationCounts, facts: Facts) -> Iterator[str]:
     if operation.rows_in is None:
         yield "not reached" if operation.selected is None else f"{operation.selected:,} written"
         return
@@ -123,7 +123,7 @@ def _counts(operation: Operation, facts: Facts) -> Iterator[str]:
         yield f"{operation.seconds:.1f} s"
 
 
-def _bar(operation: Operation, facts: Facts, most: int) -> Iterator[tuple[str, float]]:
+def _bar(operation: OperationCounts, facts: Facts, most: int) -> Iterator[tuple[str, float]]:
     if not most or operation.rows_in is None:
         return
     rows, added = operation.rows_in, operation.added or 0

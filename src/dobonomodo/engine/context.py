@@ -1,0 +1,31 @@
+"""What the frames of a run depend on beside its plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+
+from dobonomodo.engine.rowid import IdSeed
+from dobonomodo.formula import RunFacts, Typed, render_formula
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What frames depend on beside the plan."""
+
+    facts: RunFacts
+    seed: IdSeed
+    as_of: date | None
+    """The day on which bitemporal rows must be valid, where the run itself names one."""
+    ids: bool = True
+    """Whether an output or a formula reads row ids; they cost something."""
+    late_ids: bool = False
+    """Whether only outputs do: then loaded rows carry a number, which is made into an id where it is written."""
+    joined_ids: bool = True
+    """Whether a formula reads the row id of a joined row."""
+    cut: bool = False
+    """Whether plans with many leaves are cut, which holds rows in memory and pays off for small inputs."""
+
+    def sql(self, expression: Typed) -> str:
+        """An expression as SQL text."""
+        return render_formula(expression, self.facts)

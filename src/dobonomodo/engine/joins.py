@@ -1,0 +1,179 @@
+"""Joins: a lookup, which finds at most one row or stops the job, and a match, which may multiply rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dobonomodo.engine.context import RunContext
+from dobonomodo.formula import Typed, columns_of, flat_name, render_column, render_formula
+from dobonomodo.formula.compare import match_keys
+from dobonomodo.formula.functions.signature import Argument
+from dobonomodo.formula.sql import quote_name, quote_text
+from dobonomodo.formula.typed import ColumnRef, Operation
+from dobonomodo.plan.relation import Keep, Lookup, Match, Scan
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+MATCHES = " matches"
+CANDIDATE = "` candidate`"
+MULTIPLE = "JOIN_MULTIPLE_MATCHES"
+"""Marks the message by which a join with more than one match stops the job."""
+
+_KeyPairs = list[tuple[Typed, Typed]]
+
+
+def join_lookup(
+    node: Lookup, rows: DataFrame, source: DataFrame, *, run: RunContext, hidden: tuple[str, ...]
+) -> DataFrame:
+    """A left join that stops the job, within the job, when a row that takes part has more than one match.
+
+    ``hidden`` are the columns of the rows beside those of their schema.
+    """
+    keys, rest = _split(node)
+    flat = _flatten(node, source)
+    if keys and not rest:
+        return _join_by_key(node, rows, flat, keys=keys, run=run)
+    return _join_by_search(node, rows, flat, keys=keys, rest=rest, run=run, hidden=hidden)
+
+
+def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
+    """An inner join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
+    from pyspark.sql import functions as F
+
+    keys, rest = _split(node)
+    only = run.sql(node.only)
+    equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, keys, run), strict=True)]
+    others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in rest]
+    condition = " AND ".join([only, *equal, *others])
+    return rows.join(_flatten(node, source), F.expr(condition), "inner")
+
+
+def _join_by_key(node: Lookup, rows: DataFrame, source: DataFrame, *, keys: _KeyPairs, run: RunContext) -> DataFrame:
+    """Equalities only: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
+    from pyspark.sql import functions as F
+
+    outer, inner = _key_sql(node, keys, run)
+    matches = quote_name(MATCHES)
+    counted = source.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}")
+    equal = [f"{left} = {right}" for left, right in zip(outer, inner, strict=True)]
+    condition = " AND ".join([run.sql(node.only), *equal])
+    joined = rows.join(counted, F.expr(condition), "left")
+    shown = [(run.sql(left), _key_name(left, right)) for left, right in keys]
+    check = f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END"
+    return joined.where(check).drop(MATCHES)
+
+
+def _join_by_search(
+    node: Lookup,
+    rows: DataFrame,
+    source: DataFrame,
+    *,
+    keys: _KeyPairs,
+    rest: list[Typed],
+    run: RunContext,
+    hidden: tuple[str, ...],
+) -> DataFrame:
+    """Other conditions: the candidates of a key come as one list, in which each row looks for its match."""
+    from pyspark.sql import functions as F
+
+    columns = list(node.schema.joined[node.alias])
+    fields = ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
+    candidates = quote_name(" candidates")
+    key_names = [f" key{number}" for number in range(len(keys))]
+    outer, inner = _key_sql(node, keys, run)
+    keyed = [F.expr(right).alias(name) for name, right in zip(key_names, inner, strict=True)]
+    listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias(" candidates"))
+    equal = [f"{left} = {quote_name(name)}" for name, left in zip(key_names, outer, strict=True)]
+    condition = " AND ".join([run.sql(node.only), *equal])
+    joined = rows.join(listed, F.expr(condition), "left")
+    test = " AND ".join(_candidate_sql(part, node.alias, run) for part in rest)
+    found = quote_name(" found")
+    kept = [quote_name(name) for name in (*node.rows.schema.names, *hidden)]
+    narrowed = joined.selectExpr(*kept, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
+    shown = [(run.sql(each), flat_name(each)) for each in _columns_of_rows(node)]
+    check = f"CASE WHEN size({found}) > 1 THEN {_raise(node, f'size({found})', shown)} ELSE TRUE END"
+    values = [
+        f"try_element_at({found}, 1).{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns
+    ]
+    return narrowed.where(check).selectExpr(*kept, *values)
+
+
+def _columns_of_rows(node: Lookup) -> list[ColumnRef]:
+    """The columns of the rows that the conditions of a join use."""
+    used = (each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
+    return list(dict.fromkeys(used))
+
+
+def _key_sql(node: Lookup | Match, keys: _KeyPairs, run: RunContext) -> tuple[list[str], list[str]]:
+    """The keys of the rows and those of the source.
+
+    The former are computed for the rows that take part alone: Spark computes join keys before it tests ``only``.
+    """
+    only = run.sql(node.only)
+    pairs = [match_keys(Argument(run.sql(one), one), Argument(run.sql(other), other)) for one, other in keys]
+    outer = [
+        sql if isinstance(key, ColumnRef) else f"CASE WHEN {only} THEN {sql} END"
+        for (key, _), (sql, _) in zip(keys, pairs, strict=True)
+    ]
+    return outer, [sql for _, sql in pairs]
+
+
+def _candidate_sql(part: Typed, alias: str, run: RunContext) -> str:
+    """A condition in which the joined columns are fields of the candidate."""
+
+    def column(each: ColumnRef) -> str:
+        return f"{CANDIDATE}.{quote_name(each.name)}" if each.qualifier == alias else render_column(each)
+
+    return render_formula(part, run.facts, column=column)
+
+
+def _flatten(node: Lookup | Match, source: DataFrame) -> DataFrame:
+    """The joined rows with their columns as ``alias.column``."""
+    columns = node.schema.joined[node.alias]
+    return source.selectExpr(*(f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns))
+
+
+def _raise(node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:
+    """An error that names alias, count and key values; it becomes JOIN_MULTIPLE_MATCHES."""
+    pairs = ", ', ', ".join(
+        f"{quote_text(f'{name} = ')}, coalesce(CAST({sql} AS STRING), 'NULL')" for sql, name in shown
+    )
+    keys = f"concat({pairs})" if pairs else "''"
+    head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
+    return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
+
+
+def _parts(on: Typed) -> list[Typed]:
+    """The conditions that are joined by AND at the top."""
+    if isinstance(on, Operation) and on.operator == "AND":
+        return [part for operand in on.operands for part in _parts(operand)]
+    return [on]
+
+
+def _split(node: Lookup | Match) -> tuple[_KeyPairs, list[Typed]]:
+    """The conditions of a join: the two sides of each equality, and the other ones."""
+    found = [(part, _equality(part, node.alias)) for part in _parts(node.on)]
+    return [pair for _, pair in found if pair is not None], [part for part, pair in found if pair is None]
+
+
+def _equality(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
+    """The two sides of ``mine = theirs``, the joined one second; None for any other condition."""
+    if not isinstance(part, Operation) or part.operator != "=":
+        return None
+    left, right = part.operands
+    sides = [{column.qualifier == alias for column in columns_of(side)} for side in (left, right)]
+    if sides == [{False}, {True}]:
+        return left, right
+    return (right, left) if sides == [{True}, {False}] else None
+
+
+def _key_name(left: Typed, right: Typed) -> str:
+    """What a key is called in a message: the joined column if it is one."""
+    return next((flat_name(side) for side in (left, right) if isinstance(side, ColumnRef)), "key")
+
+
+def _seq_of(node: Lookup) -> int:
+    """The operation that a join belongs to; 0 for a lookup of the input."""
+    source = node.source.rows if isinstance(node.source, Keep) else node.source
+    return source.use.seq or 0 if isinstance(source, Scan) else 0

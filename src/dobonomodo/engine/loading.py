@@ -1,0 +1,229 @@
+"""Loading: the stored rows of a dataset that belong to the run, with every system column in place and ids where needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
+from dobonomodo.engine.rowid import id_by_key, id_by_place
+from dobonomodo.engine.tracking import PLACE
+from dobonomodo.formula.sql import literal, quote_name, quote_text
+from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.relation import Scan
+from dobonomodo.plan.system import (
+    CREATED_AT,
+    DELETED,
+    LABELS,
+    OPERATION_SEQ,
+    PERIOD,
+    PERIOD_FROM,
+    PERIOD_TO,
+    ROW_ID,
+    SOURCE_DATASET,
+    SOURCE_TABLE,
+    UPDATED_AT,
+    VALIDITY,
+)
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.problem import LISTED_AT_MOST
+from dobonomodo.problems.run import AppendDataLoad, DataLoad
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+COUNT = " count"
+REPEATED = "NATURAL_KEY_REPEATED"
+"""Marks the message by which a natural key that is not unique stops the job."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """The rows of a scan."""
+
+    frame: DataFrame
+    has_place: bool
+    """Whether they carry their place, for ids that are made late."""
+
+
+class UniqueKeys:
+    """The natural keys that must be unique, with the rows that have them: asked only when a run has failed."""
+
+    def __init__(self) -> None:
+        self._checked: list[tuple[DatasetUse, DataFrame]] = []
+
+    def require(self, frame: DataFrame, use: DatasetUse, keys: list[str]) -> DataFrame:
+        """The same rows; the job stops, within the job, where two have the same key."""
+        count = quote_name(COUNT)
+        head = quote_text(f"{REPEATED}|{len(self._checked)}|")
+        self._checked.append((use, frame))
+        counted = frame.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(keys)}) AS {count}")
+        return counted.where(f"CASE WHEN {count} > 1 THEN CAST(raise_error({head}) AS BOOLEAN) ELSE TRUE END")
+
+    def explain(self, number: int) -> DataLoad:
+        """The problem behind a check that stopped the job: the keys that occur more than once."""
+        from pyspark.sql import functions as F
+
+        use, frame = self._checked[number]
+        names = [use.columns.spelling(name) or name for name in use.natural_key]
+        keys = [quote_name(name) for name in names]
+        counted = frame.groupBy(*keys).agg(F.expr("count(1)").alias(COUNT)).where(f"{quote_name(COUNT)} > 1")
+        shown = [
+            ", ".join(f"{name} = {'NULL' if row[name] is None else row[name]}" for name in names)
+            + f" ({row[COUNT]} rows)"
+            for row in counted.orderBy(*keys).limit(LISTED_AT_MOST).collect()
+        ]
+        detail = "its rows have no positions, so its natural key must be unique, and it is not"
+        return _load_problem(use, detail, differences=tuple(shown))
+
+
+class Loader:
+    """Loads scans."""
+
+    def __init__(self, reader: Reader, run: RunContext, unique: UniqueKeys) -> None:
+        self._reader, self._run, self._unique = reader, run, unique
+
+    def load(self, node: Scan) -> Loaded:
+        """The rows of all locations."""
+        stored = self._reader.read(node.use)
+        parts = [self._load(node, rows) for rows in stored]
+        frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))
+        has_place = any(part.has_place for part in parts)
+        if not self._needs_ids(node.use) or all(rows.has_positions for rows in stored):
+            return Loaded(frame, has_place)
+        return Loaded(self._identify(frame, node), has_place=False)
+
+    def _load(self, node: Scan, rows: StoredRows) -> Loaded:
+        """The rows of one location that belong to the run, with every system column in place."""
+        use, frame = node.use, rows.frame
+        if rows.positioned is not None and self._needs_ids(use):
+            frame = rows.positioned()
+        present = {name.casefold(): name for name in frame.columns}
+        _require_time(use, rows, present)
+        for condition in self._conditions(use, present):
+            frame = frame.where(condition)
+        selected = []
+        for name, kind in node.schema.own.items():
+            sql = (
+                quote_name(present[name.casefold()])
+                if name in use.columns
+                else self._system_column(name, kind, use, rows, present)
+            )
+            selected.append(f"{sql} AS {quote_name(name)}")
+        has_place = self._is_late(use) and ROW_NUMBER in present
+        if has_place:
+            selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
+        return Loaded(frame.selectExpr(*selected), has_place)
+
+    def _needs_ids(self, use: DatasetUse) -> bool:
+        return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
+
+    def _is_late(self, use: DatasetUse) -> bool:
+        return self._run.late_ids and use.role == "input"
+
+    def _conditions(self, use: DatasetUse, present: Mapping[str, str]) -> Iterator[str]:
+        """The conditions that pick the run's period, by the dataset's own temporal mode (R-104)."""
+        if use.temporal_mode == "period" and PERIOD in present:
+            periods = dict.fromkeys([self._run.facts.period, *(each.period for each in use.locations if each.period)])
+            listed = ", ".join(quote_text(period) for period in periods)
+            yield f"{quote_name(present[PERIOD])} IN ({listed})"
+        if use.temporal_mode == "bitemporal":
+            start, end = _interval(present)
+            as_of = literal(use.valid_on(self._run.facts, self._run.as_of), DATE)
+            yield f"CAST({quote_name(start)} AS DATE) <= {as_of}"
+            yield f"({quote_name(end)} IS NULL OR CAST({quote_name(end)} AS DATE) > {as_of})"
+
+    def _system_column(
+        self, name: str, kind: Type, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]
+    ) -> str:
+        """A system column: as stored where it is, else what a loaded row starts with."""
+        clock = literal(self._run.facts.started_at, TIMESTAMP)
+        starts: dict[str, str] = {
+            DELETED: "FALSE",
+            CREATED_AT: clock,
+            UPDATED_AT: clock,
+            SOURCE_DATASET: quote_text(use.dataset_id),
+            SOURCE_TABLE: quote_text(use.table),
+            LABELS: "''",
+        }
+        synonyms = {UPDATED_AT: "_modified_at", SOURCE_DATASET: "_source_dataset"}
+        stored = present.get(name) or present.get(synonyms.get(name, ""))
+        if name == OPERATION_SEQ:
+            return literal(0, kind)
+        if name == ROW_ID:
+            made = self._id_by_place(use, present)
+            return f"coalesce({quote_name(stored)}, {made})" if stored and use.role != "append" else made
+        if name == PERIOD:
+            given = literal(rows.period if use.temporal_mode == "period" else None, TEXT)
+            return f"CAST({quote_name(stored)} AS STRING)" if stored else given
+        if name in (PERIOD_FROM, PERIOD_TO):
+            if use.temporal_mode == "bitemporal":
+                stored = _interval(present)[0 if name == PERIOD_FROM else 1]
+            return f"CAST({quote_name(stored)} AS DATE)" if stored else literal(None, DATE)
+        if stored is None:
+            return starts[name]
+        return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
+
+    def _id_by_place(self, use: DatasetUse, present: Mapping[str, str]) -> str:
+        """SQL for the id of a row by its position (C-85); NULL where nothing reads it, or where it is made later."""
+        if not self._needs_ids(use) or self._is_late(use) or ROW_NUMBER not in present:
+            return literal(None, TEXT)
+        return id_by_place(self._run.seed, _seed_part(use), quote_name(ROW_NUMBER))
+
+    def _identify(self, frame: DataFrame, node: Scan) -> DataFrame:
+        """Rows without positions with ids by their natural key, which must be unique, or by all their values (C-85)."""
+        others = [quote_name(name) for name in node.schema.own if name != ROW_ID]
+        keys = [quote_name(node.use.columns.spelling(name) or name) for name in node.use.natural_key]
+        if keys:
+            frame = self._unique.require(frame, node.use, keys)
+        else:
+            # Rows that are the same in everything: which of them comes first makes no difference.
+            alike, ordinal = quote_name(" alike"), quote_name(" ordinal")
+            hashed = frame.selectExpr("*", f"{id_by_key(self._run.seed, 'alike', others)} AS {alike}")
+            frame = hashed.selectExpr("*", f"row_number() OVER (PARTITION BY {alike} ORDER BY {alike}) AS {ordinal}")
+            keys = [alike, ordinal]
+        made = id_by_key(self._run.seed, _seed_part(node.use), keys)
+        return frame.selectExpr(*others, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
+
+
+def late_id(run: RunContext, use: DatasetUse) -> str:
+    """SQL for the row id of loaded rows of the input that carry their place, and of others as they have it."""
+    made = id_by_place(run.seed, _seed_part(use), quote_name(PLACE))
+    return f"coalesce({quote_name(ROW_ID)}, {made})"
+
+
+def _seed_part(use: DatasetUse) -> str:
+    """What the ids of loaded rows depend on beside the run."""
+    return f"load/{use.role}/{use.dataset_id}/{use.table}"
+
+
+def _require_time(use: DatasetUse, rows: StoredRows, present: Mapping[str, str]) -> None:
+    """A period dataset needs periods, a bitemporal one needs dates (C-59)."""
+    if use.temporal_mode == "period" and PERIOD not in present and rows.period is None:
+        raise RunFailed(_load_problem(use, "its rows have no column `_period`, and its temporal mode is period"))
+    if use.temporal_mode == "bitemporal" and _interval_or_none(present) is None:
+        detail = "its rows have no `_period_from` and `_period_to`, nor `valid_from` and `valid_to`"
+        raise RunFailed(_load_problem(use, detail))
+
+
+def _load_problem(use: DatasetUse, detail: str, *, differences: tuple[str, ...] = ()) -> DataLoad:
+    kind = AppendDataLoad if use.role == "append" else DataLoad
+    return kind(dataset_id=use.dataset_id, detail=detail, differences=differences, operation=use.operation)
+
+
+def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:
+    for start, end in VALIDITY:
+        if start in present and end in present:
+            return present[start], present[end]
+    return None
+
+
+def _interval(present: Mapping[str, str]) -> tuple[str, str]:
+    found = _interval_or_none(present)
+    if found is None:
+        raise AssertionError("checked before")
+    return found

@@ -1,0 +1,102 @@
+"""Row counts and digests of an output, observed in the job that writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.engine.digest import digest_columns, hash_rows
+from dobonomodo.engine.tracking import Mark, tracker
+from dobonomodo.formula import RunFacts, render_formula
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.operations import Effect
+from dobonomodo.plan.relation import Keep
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation
+
+SEQ = " seq"
+HASH = " hash"
+
+
+def observe(
+    rows: DataFrame, hidden: Sequence[str], metrics: Mapping[str, str], facts: RunFacts, step: Step
+) -> tuple[DataFrame, Observation]:
+    """The rows of an output, and the observation that counts and hashes them while they are written."""
+    from pyspark.sql import Observation
+    from pyspark.sql import functions as F
+
+    write = step.write
+    chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
+    hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
+    names = [quote_name(name) for name in write.columns]
+    prepared = rows.selectExpr(*names, *hidden, f"{hashed} AS {quote_name(HASH)}")
+    # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
+    seen = Observation()
+    aggregates = {**metrics, **digest_columns(quote_name(HASH))}
+    counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items()))
+    return counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(*names), seen
+
+
+class Counting:
+    """Row counts of operations, out of one observation of the working dataset when it is written."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self.written: dict[int, int] = {}
+        self.marks: dict[int, Mark] = {}
+        self._numbers: dict[int, Mark] = {}
+        for number, step in enumerate(plan.steps):
+            selected = step.lowered.selected
+            if selected is None or Effect.SELECTS not in step.facts.effect:
+                continue
+            mark = Mark(number, selected)
+            self._numbers[step.spec.seq] = mark
+            self.marks[id(step.after.node)] = mark
+
+    def metrics(self, until: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        seq = quote_name(SEQ)
+        found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if(({quote_name(tracker(0))} & 1L) <> 0L)"}
+        for step in self._plan.steps:
+            number = step.spec.seq
+            if number >= until.spec.seq:
+                break
+            if mark := self._numbers.get(number):
+                found[f"selected_{number}"] = f"count_if(({quote_name(mark.column)} & {mark.bit}L) <> 0L)"
+            if step.lowered.added is not None:
+                found[f"added_{number}"] = f"count_if({seq} = {number}L)"
+        return found
+
+    def counts(self, metrics: Mapping[str, Any]) -> tuple[OperationCounts, ...]:
+        """The counts of every operation that an observation has reached."""
+        written = self.written
+        rows: int | None = metrics.get("loaded")
+        counts = []
+        for step in self._plan.steps:
+            spec, seq, effect = step.spec, step.spec.seq, step.facts.effect
+            writes = Effect.WRITES in effect
+            reached = seq in written if writes else f"selected_{seq}" in metrics or f"added_{seq}" in metrics
+            if not reached or rows is None:
+                counts.append(OperationCounts(seq, spec.name, spec.type))
+                rows = rows if writes else None
+                continue
+            added = metrics.get(f"added_{seq}", 0)
+            # Without rows of the working dataset to select from, it selects what it adds.
+            selected = written[seq] if writes else metrics.get(f"selected_{seq}", added)
+            counts.append(
+                OperationCounts(
+                    seq=seq,
+                    name=spec.name,
+                    type=spec.type,
+                    rows_in=rows,
+                    selected=selected,
+                    added=added,
+                    deleted=selected if Effect.DELETES in effect else 0,
+                    rows_out=rows + added,
+                )
+            )
+            rows += added
+        return tuple(counts)
