@@ -22,13 +22,14 @@ import pytest
 from psycopg import sql
 from pyarrow import dataset
 
-from dobonomodo.formula import Columns, RunFacts, Type
+from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import TIMESTAMP, DecimalType
 from dobonomodo.model import DataSource
 from dobonomodo.model.datasource import DatabaseOptions
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.dataset import Location
 from dobonomodo.plan.destination import Destination
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged, key_of

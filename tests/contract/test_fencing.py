@@ -20,9 +20,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dobonomodo.formula import RunFacts
+from dobonomodo import failpoint
 from dobonomodo.formula.types import INTEGER, TEXT
-from dobonomodo.problems import failpoint
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.runs import Runner, RunSpec, RunView
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.runner import Computed, Who

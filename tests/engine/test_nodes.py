@@ -15,9 +15,10 @@ from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.loading import REPEATED
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.engine.rowid import seed_of
-from dobonomodo.formula import ColumnRef, Columns, RunFacts, Scope, Type, Typed, check_formula, parse_type
+from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, check_formula, parse_type
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.expression import TRUE, column
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.over import Order, Over, WindowFunction
 from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Match, Rel, Scan, Window
 from dobonomodo.plan.system import ROW_ID

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import psycopg
 import pytest
 
-from dobonomodo.problems.failpoint import FAILPOINTS
+from dobonomodo.failpoint import FAILPOINTS
 from tests.faults.closing import NEW, OLD, Closing, data_of
 
 if TYPE_CHECKING:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.engine import OutputResult, SparkEngine
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, DataSource, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows

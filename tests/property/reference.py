@@ -14,9 +14,9 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from dobonomodo.formula import RunFacts
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, walk
 from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product, type_sum
+from dobonomodo.plan.facts import RunFacts
 
 MICROS_OF_DAY = 86_400_000_000
 EPOCH = date(1970, 1, 1).toordinal()

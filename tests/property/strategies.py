@@ -12,11 +12,12 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dobonomodo.formula import FUNCTIONS, Columns, RunFacts, Scope, parse_type, tree
+from dobonomodo.formula import FUNCTIONS, Columns, Scope, parse_type, tree
 from dobonomodo.formula.functions.signature import Function, Parameter, Signature
 from dobonomodo.formula.typed import ColumnRef
 from dobonomodo.formula.typed import Literal as TypedLiteral
 from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIMESTAMP, DecimalType, Type
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Passage
 
 RUN = RunFacts(datetime(2026, 2, 3, 8, 15, 30, 123456, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))

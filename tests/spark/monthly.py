@@ -16,9 +16,9 @@ import pyarrow.parquet
 from dobonomodo.engine import open_session
 from dobonomodo.engine.engine import SparkEngine, discard
 from dobonomodo.engine.reading import StoredRows
-from dobonomodo.formula import RunFacts
 from dobonomodo.model import load_definitions
 from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Source
 from dobonomodo.storage import read_parquet

@@ -11,9 +11,9 @@ import pytest
 
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
-from dobonomodo.formula import RunFacts
 from dobonomodo.model import DataSource, load_definitions
 from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import RunFailed, Source
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.formula import RunFacts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.workspace import Workspace
 
 DATA = Path(__file__).parents[1] / "data" / "workspaces"

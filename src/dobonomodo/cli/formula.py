@@ -10,7 +10,8 @@ import typer
 from dobonomodo.cli.console import Exit, Json, show, show_json, show_problems, stop, usage_error
 
 if TYPE_CHECKING:
-    from dobonomodo.formula import RunFacts, Scope
+    from dobonomodo.formula import Scope
+    from dobonomodo.plan.facts import RunFacts
 
 
 def formula(
@@ -111,7 +112,7 @@ def _facts(started_at: str | None) -> RunFacts:
     from calendar import monthrange
 
     from dobonomodo.cli.plan import moment
-    from dobonomodo.formula import RunFacts
+    from dobonomodo.plan.facts import RunFacts
 
     now = moment(started_at) or datetime.now(UTC).replace(microsecond=0)
     first = now.date().replace(day=1)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from dobonomodo.engine.rowid import IdSeed
-from dobonomodo.formula import RunFacts, Typed, render_formula
+from dobonomodo.formula import Typed, render_formula
+from dobonomodo.plan.facts import RunFacts
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,9 @@ from dobonomodo.engine.faults import (
     find_suspects,
 )
 from dobonomodo.engine.frames import Frames
-from dobonomodo.formula import RunFacts, render_formula
+from dobonomodo.formula import render_formula
 from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Derive, expressions_of, walk_between
 from dobonomodo.problems import OperationRef, Problem
 from dobonomodo.storage.faults import is_of_spark

@@ -21,10 +21,11 @@ from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.observation import HASH, SEQ, Counting, observe
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
-from dobonomodo.formula import RunFacts, Type, columns_of
+from dobonomodo.formula import Type, columns_of
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Keep, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import RunFailed

@@ -12,10 +12,11 @@ from dobonomodo.engine.loading import Loader, UniqueKeys, late_id
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import id_by_key
 from dobonomodo.engine.tracking import PLACE, Mark, Tracking
-from dobonomodo.formula import RunFacts, columns_of
+from dobonomodo.formula import columns_of
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import (
     AssignIds,
     Derive,

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.digest import digest_columns, hash_rows
 from dobonomodo.engine.tracking import Mark, tracker
-from dobonomodo.formula import RunFacts, render_formula
+from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.relation import Keep
 

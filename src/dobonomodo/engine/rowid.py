@@ -10,7 +10,7 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from dobonomodo.formula import RunFacts
+from dobonomodo.plan.facts import RunFacts
 
 PLACES = 90_000_000_000
 """Places that have room in an id."""

@@ -2,7 +2,7 @@
 
 from dobonomodo.formula.check import HOLE, Checked, check_formula
 from dobonomodo.formula.conversion import convert, parse_moment
-from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunFacts
+from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunValues
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
 from dobonomodo.formula.render import render_column, render_formula
@@ -17,7 +17,7 @@ __all__ = [
     "Checked",
     "ColumnRef",
     "Columns",
-    "RunFacts",
+    "RunValues",
     "Scope",
     "Type",
     "Typed",

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from dobonomodo.formula.compare import compare, compare_list, compare_range
 from dobonomodo.formula.functions.dates import days
-from dobonomodo.formula.functions.signature import Argument, RunFacts
+from dobonomodo.formula.functions.signature import Argument, RunValues
 from dobonomodo.formula.sql import cast, literal, negate, quote_name
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
 
@@ -19,7 +19,7 @@ def render_column(column: ColumnRef) -> str:
     return quote_name(flat_name(column))
 
 
-def render_formula(node: Typed, run: RunFacts, *, column: Callable[[ColumnRef], str] = render_column) -> str:
+def render_formula(node: Typed, run: RunValues, *, column: Callable[[ColumnRef], str] = render_column) -> str:
     """The expression for Spark; its type there is ``node.type``. ``column`` says how columns are found."""
     sqls = [render_formula(each, run, column=column) for each in node.operands]
     return column(node) if isinstance(node, ColumnRef) else _render_node(node, sqls, run)
@@ -50,13 +50,21 @@ def rendered_depth(node: Typed) -> int:
     return deepest
 
 
-_NO_RUN = RunFacts(datetime(2000, 1, 1, tzinfo=UTC), "", date(2000, 1, 1), date(2000, 1, 1))
+class _NoRun:
+    """Values of a run, to measure SQL that does not run."""
+
+    started_at = datetime(2000, 1, 1, tzinfo=UTC)
+    period = ""
+    period_start = period_end = date(2000, 1, 1)
+
+
+_NO_RUN = _NoRun()
 _FIRST_MARK = 0xF0000
 """Where the characters begin that stand for operands while SQL is measured; nothing else is written with them."""
 _PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")
 
 
-def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run: RunFacts) -> str:
+def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run: RunValues) -> str:
     match node:
         case Literal():
             return literal(node.value, node.type)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any, Literal, Protocol
 
-from dobonomodo.formula import Columns, RunFacts, Type
+from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.schema import AsOf, Column, DataType, TemporalMode
 from dobonomodo.plan.columns import AnyColumns
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import SYNONYMS, system_columns
 from dobonomodo.problems import OperationRef, Span
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import date
 from typing import Any, assert_never
 
-from dobonomodo.formula import RunFacts, Typed, render_formula
+from dobonomodo.formula import Typed, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import (
     AssignIds,

@@ -9,11 +9,12 @@ from datetime import date, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.failpoint import reach
+from dobonomodo.formula import Type
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
-from dobonomodo.problems.failpoint import reach
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from dobonomodo.formula import RunFacts
 from dobonomodo.model import Dataset, Definitions, Project, load_definitions
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.plan import KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import InternalError, Rejected, Source
 from dobonomodo.problems.run import SnapshotTooNew

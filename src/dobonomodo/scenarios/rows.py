@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.model import DataSource, Places
 from dobonomodo.plan import DatasetUse, Location
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, TEMPORAL
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.scenarios.values import is_plain, make_frame, write_text

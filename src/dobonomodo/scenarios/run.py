@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula import Type
 from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import explain_modes, registered_dataset, unite_columns
 from dobonomodo.plan.relation import Write
 from dobonomodo.plan.resolution import Resolved

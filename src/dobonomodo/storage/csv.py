@@ -17,11 +17,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
-from dobonomodo.problems.failpoint import reach
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed

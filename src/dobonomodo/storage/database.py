@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import (
     BOOLEAN,
@@ -33,7 +34,6 @@ from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.registration import United, widen
 from dobonomodo.plan.system import PERIOD, RUN_PERIOD, VALIDITY
 from dobonomodo.problems import RunFailed
-from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.findings import CheckedBatch, Findings, check_batch

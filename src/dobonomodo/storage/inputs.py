@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import RunFacts
+from dobonomodo.failpoint import reach
 from dobonomodo.model.datasource import CsvOptions, DatabaseOptions, DataSource, ParquetOptions
 from dobonomodo.plan.dataset import DatasetUse, Location
-from dobonomodo.problems.failpoint import reach
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.database import Belongs, Database, extract_table
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse

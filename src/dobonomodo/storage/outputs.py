@@ -11,12 +11,12 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dobonomodo.failpoint import reach
 from dobonomodo.formula import Columns, Type
 from dobonomodo.model.datasource import CsvOptions, DataSource
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.registration import explain_modes
 from dobonomodo.plan.relation import Write
-from dobonomodo.problems.failpoint import reach
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.database import TableTarget
 from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from dobonomodo.problems.failpoint import reach
+from dobonomodo.failpoint import reach
 from dobonomodo.storage.manifest import HIDDEN
 
 CURRENT = ".current"

@@ -12,8 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula import Type
 from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.plan.relation import Write
 from dobonomodo.problems import RunFailed

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.formula import RunFacts, Type
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
 from dobonomodo.model.datasource import DatabaseOptions
@@ -22,6 +22,7 @@ from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
 from dobonomodo.plan.dataset import column_types
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.plan.resolution import check_resolver

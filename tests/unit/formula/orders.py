@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
-from dobonomodo.formula import Columns, RunFacts, Scope, check_formula, parse, parse_type, render_formula
+from dobonomodo.formula import Columns, Scope, check_formula, parse, parse_type, render_formula
 from dobonomodo.formula.check import Checked
 from dobonomodo.formula.tree import Expression
 from dobonomodo.formula.types import Type
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Passage, Problem
 
 RUN = RunFacts(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.formula import RunFacts
 from dobonomodo.plan import Plan
 from dobonomodo.plan.explain import describe_plan, render_plan
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.reading import check_days
 from tests.unit.plan.building import MONTHS, WORLD, append, plan_of, problem_in, shown, update, world_from
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.formula import RunFacts
 from dobonomodo.model import load_definitions
 from dobonomodo.plan import KnownDataset, Plan, Step, plan_project
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolution
 from dobonomodo.problems import Rejected, RunFailed, Source
 from dobonomodo.problems.run import OutputWrite

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.formula import RunFacts
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot

@@ -12,10 +12,11 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import pytest
 
-from dobonomodo.formula import Columns, RunFacts, Type
+from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.model import Places, load_documents
 from dobonomodo.plan import DatasetUse
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import RunFailed, Source
 from dobonomodo.problems.render import render_json
 from dobonomodo.problems.run import DataLoad

@@ -10,9 +10,10 @@ from uuid import uuid4
 
 import pytest
 
-from dobonomodo.formula import Columns, RunFacts, Type
+from dobonomodo.formula import Columns, Type
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage import Inputs

@@ -8,7 +8,7 @@ from dataclasses import replace
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
-    RunFacts,
+    RunValues,
     anything,
     condition,
     constant,
@@ -33,7 +33,7 @@ def _sum_type(arguments: Sequence[Typed]) -> Type:
     return DecimalType(min(MAX_DIGITS, kind.precision + 10), kind.scale)
 
 
-def _sum(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _sum(arguments: Sequence[Argument], run: RunValues) -> str:
     (argument,) = arguments
     return f"sum({argument.sql if argument.type != INTEGER else cast(argument.sql, as_decimal(INTEGER))})"
 
@@ -49,7 +49,7 @@ def _average_type(arguments: Sequence[Typed]) -> Type:
     return DecimalType(kind.precision + AVERAGE_EXTRA, kind.scale + AVERAGE_EXTRA)
 
 
-def _average(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _average(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"avg({cast(arguments[0].sql, _average_input(arguments[0].type))})"
 
 
@@ -59,11 +59,11 @@ def _keyed(function: str, arguments: Sequence[Argument]) -> str:
     return f"{function}(CASE WHEN {key.sql} IS NOT NULL THEN struct({key.sql} AS k, {value.sql} AS v) END).v"
 
 
-def _first_by(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _first_by(arguments: Sequence[Argument], run: RunValues) -> str:
     return _keyed("min", arguments)
 
 
-def _last_by(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _last_by(arguments: Sequence[Argument], run: RunValues) -> str:
     return _keyed("max", arguments)
 
 

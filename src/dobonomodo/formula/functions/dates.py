@@ -9,7 +9,7 @@ from datetime import date
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
-    RunFacts,
+    RunValues,
     clock,
     day,
     fn,
@@ -22,7 +22,7 @@ from dobonomodo.formula.sql import literal
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP
 
 
-def _date_of_text(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _date_of_text(arguments: Sequence[Argument], run: RunValues) -> str:
     """A cast would accept 2026 and 2026-1; to_date with a pattern does not."""
     (argument,) = arguments
     if argument.is_literal:
@@ -30,7 +30,7 @@ def _date_of_text(arguments: Sequence[Argument], run: RunFacts) -> str:
     return f"to_date({_four_digit_year(argument.sql)}, 'yyyy-MM-dd')"
 
 
-def _try_date(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _try_date(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"try_to_date({_four_digit_year(arguments[0].sql)}, 'yyyy-MM-dd')"
 
 
@@ -51,35 +51,35 @@ def _months(sql: str) -> str:
     return f"CAST(CAST({sql} AS DECIMAL(6,0)) AS INT)"
 
 
-def _date_add(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _date_add(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"date_add({arguments[0].sql}, {days(arguments[1].sql)})"
 
 
-def _add_months(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _add_months(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"add_months({arguments[0].sql}, {_months(arguments[1].sql)})"
 
 
-def _end_of_month(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _end_of_month(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"last_day({_add_months(arguments, run)})"
 
 
-def _today(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _today(arguments: Sequence[Argument], run: RunValues) -> str:
     return literal(run.started_at.date(), DATE)
 
 
-def _now(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _now(arguments: Sequence[Argument], run: RunValues) -> str:
     return literal(run.started_at, TIMESTAMP)
 
 
-def _run_period(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _run_period(arguments: Sequence[Argument], run: RunValues) -> str:
     return literal(run.period, TEXT)
 
 
-def _period_start(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _period_start(arguments: Sequence[Argument], run: RunValues) -> str:
     return literal(run.period_start, DATE)
 
 
-def _period_end(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _period_end(arguments: Sequence[Argument], run: RunValues) -> str:
     return literal(run.period_end, DATE)
 
 

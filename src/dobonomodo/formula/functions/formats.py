@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from dobonomodo.formula.functions.signature import Argument, RunFacts
+from dobonomodo.formula.functions.signature import Argument, RunValues
 from dobonomodo.formula.sql import cast, is_negative, quote_text
 from dobonomodo.formula.typed import Value
 from dobonomodo.formula.types import MAX_DIGITS, TEXT, DecimalType, as_decimal, type_product
@@ -49,7 +49,7 @@ def check_time(value: Value) -> str | None:
     return None if known and minutes else 'a pattern such as "yyyy-MM-dd HH:mm" (MM is the month, mm the minute)'
 
 
-def format_moment(arguments: Sequence[Argument], run: RunFacts) -> str:
+def format_moment(arguments: Sequence[Argument], run: RunValues) -> str:
     """Everything that is not one of the known words is quoted for Spark."""
     parts = [found[0] for found in re.finditer(rf"{_WORD}|[^A-Za-z]+", str(arguments[1].value))]
     pattern = "".join(
@@ -58,7 +58,7 @@ def format_moment(arguments: Sequence[Argument], run: RunFacts) -> str:
     return f"date_format({arguments[0].sql}, {quote_text(pattern)})"
 
 
-def format_number(arguments: Sequence[Argument], run: RunFacts) -> str:
+def format_number(arguments: Sequence[Argument], run: RunValues) -> str:
     """Rounded first, halves away from zero: Spark's own formatting rounds halves to even."""
     found = _NUMBER.fullmatch(str(arguments[1].value))
     if found is None:

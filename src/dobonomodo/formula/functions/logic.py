@@ -8,7 +8,7 @@ from dobonomodo.formula.compare import compare, have_common_type
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
-    RunFacts,
+    RunValues,
     S,
     T,
     anything,
@@ -24,19 +24,19 @@ from dobonomodo.formula.sql import literal
 from dobonomodo.formula.types import BOOLEAN
 
 
-def _join_all(operator: str) -> Callable[[Sequence[Argument], RunFacts], str]:
-    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _join_all(operator: str) -> Callable[[Sequence[Argument], RunValues], str]:
+    def render(arguments: Sequence[Argument], run: RunValues) -> str:
         return f"({operator.join(argument.sql for argument in arguments)})"
 
     return render
 
 
-def _ifs(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _ifs(arguments: Sequence[Argument], run: RunValues) -> str:
     whens = (f"WHEN {test.sql} THEN {value.sql}" for test, value in zip(arguments[::2], arguments[1::2], strict=True))
     return f"CASE {' '.join(whens)} END"
 
 
-def _switch(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _switch(arguments: Sequence[Argument], run: RunValues) -> str:
     subject, *rest = arguments
     pairs, default = (rest[:-1], rest[-1]) if len(rest) % 2 else (rest, None)
     otherwise = f" ELSE {default.sql}" if default else ""
@@ -50,14 +50,14 @@ def _switch(arguments: Sequence[Argument], run: RunFacts) -> str:
     return f"CASE {' '.join(whens)}{otherwise} END"
 
 
-def _nullif(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _nullif(arguments: Sequence[Argument], run: RunValues) -> str:
     value, other = arguments
     if have_common_type(arguments):
         return f"nullif({value.sql}, {other.sql})"
     return f"CASE WHEN {compare('=', value, other)} THEN NULL ELSE {value.sql} END"
 
 
-def _zero_if_null(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _zero_if_null(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"coalesce({arguments[0].sql}, {literal(0, arguments[0].type)})"
 
 

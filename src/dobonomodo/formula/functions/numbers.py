@@ -8,7 +8,7 @@ from dobonomodo.formula.compare import greatest_of, least_of
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
-    RunFacts,
+    RunValues,
     constant,
     fn,
     integer,
@@ -63,10 +63,10 @@ def rounded(arguments: Sequence[Typed]) -> Type:
     return DecimalType(min(MAX_DIGITS, whole + scale), scale)
 
 
-def _round_with(template: str) -> Callable[[Sequence[Argument], RunFacts], str]:
+def _round_with(template: str) -> Callable[[Sequence[Argument], RunValues], str]:
     """Rounding that leaves integers integers; Spark's two-argument ceil and floor would make them decimals."""
 
-    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+    def render(arguments: Sequence[Argument], run: RunValues) -> str:
         count = _places([argument.node for argument in arguments])
         sql, kind = arguments[0].sql, arguments[0].type
         if isinstance(kind, DecimalType):
@@ -80,7 +80,7 @@ def _round_with(template: str) -> Callable[[Sequence[Argument], RunFacts], str]:
     return render
 
 
-def _absolute(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _absolute(arguments: Sequence[Argument], run: RunValues) -> str:
     return absolute(arguments[0].sql, arguments[0].type)
 
 
@@ -89,8 +89,8 @@ def _whole(arguments: Sequence[Typed]) -> Type:
     return DecimalType(min(MAX_DIGITS, kind.whole + 1), 0) if isinstance(kind, DecimalType) and kind.scale else kind
 
 
-def _whole_with(function: str) -> Callable[[Sequence[Argument], RunFacts], str]:
-    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _whole_with(function: str) -> Callable[[Sequence[Argument], RunValues], str]:
+    def render(arguments: Sequence[Argument], run: RunValues) -> str:
         kind = arguments[0].type
         return f"{function}({arguments[0].sql})" if isinstance(kind, DecimalType) and kind.scale else arguments[0].sql
 
@@ -109,7 +109,7 @@ def _remainder_type(arguments: Sequence[Typed]) -> Type:
     return DecimalType(min(common.precision, MAX_DIGITS - 1), min(common.scale, MAX_DIGITS - 1))
 
 
-def _remainder(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _remainder(arguments: Sequence[Argument], run: RunValues) -> str:
     """Spark's ``%`` has the sign of the dividend and its ``pmod`` is only right for positive divisors."""
     dividend, divisor = arguments
     if dividend.type == divisor.type == INTEGER and isinstance(divisor.value, int) and divisor.value > 0:
@@ -126,11 +126,11 @@ def _chosen_type(arguments: Sequence[Typed]) -> Type:
     return (unify(kinds) if isinstance(kinds[0], DecimalType) else kinds[0]) or UNKNOWN
 
 
-def _least(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _least(arguments: Sequence[Argument], run: RunValues) -> str:
     return least_of(arguments, _chosen_type([argument.node for argument in arguments]))
 
 
-def _greatest(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _greatest(arguments: Sequence[Argument], run: RunValues) -> str:
     return greatest_of(arguments, _chosen_type([argument.node for argument in arguments]))
 
 

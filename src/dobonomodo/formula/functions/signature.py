@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import date, datetime
+from typing import Protocol
 
 from dobonomodo.formula.typed import Literal, Typed, Value
 from dobonomodo.formula.types import (
@@ -20,20 +21,17 @@ from dobonomodo.formula.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RunFacts:
-    """What a run fixes before it starts: its clock and its period. It is here because functions render all of it as SQL."""
+class RunValues(Protocol):
+    """What functions render of a run: its clock, in UTC, and its period."""
 
-    started_at: datetime
-    period: str
-    period_start: date
-    period_end: date
-
-    def __post_init__(self) -> None:
-        """The clock is in UTC, so that everything made from it is the same instant (C-89)."""
-        if self.started_at.tzinfo is None:
-            raise ValueError("the clock of a run needs a time zone")
-        object.__setattr__(self, "started_at", self.started_at.astimezone(UTC))
+    @property
+    def started_at(self) -> datetime: ...
+    @property
+    def period(self) -> str: ...
+    @property
+    def period_start(self) -> date: ...
+    @property
+    def period_end(self) -> date: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ class Parameter:
 Result = Type | str | Callable[[Sequence[Typed]], Type]
 """A type, the letter of a shared type, or a function of the arguments."""
 
-Render = str | Callable[[Sequence[Argument], RunFacts], str]
+Render = str | Callable[[Sequence[Argument], RunValues], str]
 """A template with ``{0}``, ``{1}`` or ``{all}``, or a function of the rendered arguments."""
 
 
@@ -134,7 +132,7 @@ class Function:
         """Every way to call it."""
         return tuple(dict.fromkeys(signature.usage(self.name) for signature, _ in self.ways))
 
-    def render(self, way: int, arguments: Sequence[Argument], run: RunFacts) -> str:
+    def render(self, way: int, arguments: Sequence[Argument], run: RunValues) -> str:
         """The call in Spark SQL."""
         template = self.ways[way][1]
         if not isinstance(template, str):
@@ -146,7 +144,7 @@ class Function:
 def fn(
     name: str,
     signature: Signature | Sequence[tuple[Signature, Render]],
-    *rest: str | Callable[[Sequence[Argument], RunFacts], str],
+    *rest: str | Callable[[Sequence[Argument], RunValues], str],
     aliases: tuple[str, ...] = (),
     aggregate: bool = False,
 ) -> Function:

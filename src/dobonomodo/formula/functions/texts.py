@@ -9,7 +9,7 @@ from dobonomodo.formula.functions import formats
 from dobonomodo.formula.functions.signature import (
     Argument,
     Function,
-    RunFacts,
+    RunValues,
     anything,
     clock,
     constant,
@@ -33,7 +33,7 @@ def as_text(argument: Argument) -> str:
     return argument.sql if argument.type == TEXT else cast(argument.sql, TEXT)
 
 
-def _concat(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _concat(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"concat({', '.join(as_text(argument) for argument in arguments)})"
 
 
@@ -56,8 +56,8 @@ def _width(argument: Argument) -> str:
     return f"CASE WHEN {argument.sql} < 0L THEN 0 ELSE CAST({argument.sql} AS INT) END"
 
 
-def _take(function: str) -> Callable[[Sequence[Argument], RunFacts], str]:
-    def render(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _take(function: str) -> Callable[[Sequence[Argument], RunValues], str]:
+    def render(arguments: Sequence[Argument], run: RunValues) -> str:
         return f"{function}({arguments[0].sql}, {_count(arguments[1])})"
 
     return render
@@ -68,11 +68,11 @@ def _pad(function: str, arguments: Sequence[Argument]) -> str:
     return f"{function}({arguments[0].sql}, {_width(arguments[1])}, {pad})"
 
 
-def _lpad(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _lpad(arguments: Sequence[Argument], run: RunValues) -> str:
     return _pad("lpad", arguments)
 
 
-def _rpad(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _rpad(arguments: Sequence[Argument], run: RunValues) -> str:
     return _pad("rpad", arguments)
 
 
@@ -80,14 +80,14 @@ def _positive(value: Value) -> str | None:
     return None if isinstance(value, int) and value >= 1 else "1 or more, counting from the first character"
 
 
-def _mid(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _mid(arguments: Sequence[Argument], run: RunValues) -> str:
     """Spark counts from the end for negative positions and takes 0 for 1; neither is what MID means."""
     source, start, count = arguments
     sql = f"substring({source.sql}, {_count(start)}, {_count(count)})"
     return sql if start.is_literal else f"CASE WHEN {start.sql} >= 1L THEN {sql} END"
 
 
-def _plain(arguments: Sequence[Argument], run: RunFacts) -> str:
+def _plain(arguments: Sequence[Argument], run: RunValues) -> str:
     (argument,) = arguments
     sql = as_text(argument)
     if isinstance(argument.type, DecimalType) and argument.type.scale:
