@@ -63,14 +63,14 @@ COST, SHARE = scan("costs", COSTS), scan("shares", SHARES, "join")
 
 
 def formula(text: str, rows: Rel, source: Rel | None = None) -> Typed:
-    joined = {} if source is None else {"s": Columns(source.schema.own)}
-    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.own, joined=joined))
+    joined = {} if source is None else {"s": Columns(source.schema.columns)}
+    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.columns, joined=joined))
     assert checked.tree is not None, checked.problems
     return checked.tree
 
 
 def formula_over(rows: Rel, text: str) -> Typed:
-    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.own, group_by=()))
+    checked = check_formula(Passage.alone(text), Scope(columns=rows.schema.columns, group_by=()))
     assert checked.tree is not None, checked.problems
     return checked.tree
 
@@ -125,7 +125,7 @@ def test_matched_rows_get_ids_of_their_own_whatever_the_partitions(spark: SparkS
     assert rows_of(spark, node, "id", "s.target", ROW_ID, partitions=1) == first
 
 
-TARGET, PART, NUMBER = (column(name, SHARE.schema.own) for name in ("target", "part", "number"))
+TARGET, PART, NUMBER = (column(name, SHARE.schema.columns) for name in ("target", "part", "number"))
 SHARED = Keep(SHARE, formula("target <> 'none'".replace("'", '"'), SHARE))
 
 
@@ -137,7 +137,7 @@ def test_values_over_a_whole_partition(spark: SparkSession) -> None:
     found = windowed(
         spark,
         total=Over(WindowFunction.SUM, PART, (TARGET,)),
-        rows=Over(WindowFunction.COUNT, column("cost", SHARE.schema.own), (TARGET,)),
+        rows=Over(WindowFunction.COUNT, column("cost", SHARE.schema.columns), (TARGET,)),
         least=Over(WindowFunction.SMALLEST, PART, (TARGET,)),
         most=Over(WindowFunction.LARGEST, NUMBER),
     )
@@ -156,7 +156,7 @@ def test_running_values_include_peers(spark: SparkSession) -> None:
 
 
 def test_rows_are_numbered_in_a_total_order(spark: SparkSession) -> None:
-    cost = column("cost", SHARE.schema.own)
+    cost = column("cost", SHARE.schema.columns)
     order = (Order(cost, descending=True), Order(TARGET))
     assert windowed(spark, n=Over(WindowFunction.ROW_NUMBER, order=order)) == [
         ("a", "x", "2"),
@@ -178,7 +178,7 @@ def test_the_largest_remainder_can_be_given_away(spark: SparkSession) -> None:
     rows = matched("id = s.cost")
     share = Derive(rows, {"share": formula("ROUND(amount * s.part, 2)", rows, SHARE)})
     mine = (ColumnRef("id", None, types(COSTS)["id"]),)
-    given = column("share", share.schema.own)
+    given = column("share", share.schema.columns)
     last = (Order(given, descending=True), Order(ColumnRef("target", "s", types(SHARES)["target"])))
     values = {"given": Over(WindowFunction.SUM, given, mine), "rank": Over(WindowFunction.ROW_NUMBER, None, mine, last)}
     node = Window(share, values)
@@ -192,7 +192,7 @@ def test_a_repeated_key_of_a_joined_dataset_is_named_below_groups_too(spark: Spa
     declared = Columns(types(SHARES))
     shares = Scan(DatasetUse("join", "shares", 1, "shares", None, declared, natural_key=("cost",)))
     joined = Match(COST, "s", shares, formula("id = s.cost", COST, shares), TRUE)
-    node = Group(joined, {"code": column("code", COST.schema.own)}, {"n": formula_over(joined, "COUNT(amount)")})
+    node = Group(joined, {"code": column("code", COST.schema.columns)}, {"n": formula_over(joined, "COUNT(amount)")})
     frames = frames_of(spark)
     with pytest.raises(Exception, match=REPEATED) as stopped:
         frames.make(node).collect()

@@ -42,14 +42,14 @@ class Spread(Operation):
         assert known is not None
         scan = ctx.scan(known, "join", alias="to")
         passage = ctx.arguments.passage("on")
-        scope = Scope(columns=rows.columns, table=rows.table, joined={"to": joined_columns(scan.schema.own)})
+        scope = Scope(columns=rows.columns, table=rows.table, joined={"to": joined_columns(scan.schema.columns)})
         on = ctx.check(passage, scope, wanted=BOOLEAN)
         matched = Match(rows.node, "to", Keep(scan, ACTIVE), on, selected)
         made = Window(
             matched, {"#n": Over(WindowFunction.COUNT, column(ROW_ID, rows.columns), (column(ROW_ID, rows.columns),))}
         )
         values = {name: column(name, rows.columns) for name in ("cost", "amount")}
-        values["n"] = column("#n", made.schema.own)
+        values["n"] = column("#n", made.schema.columns)
         by = (ROW_ID, f"to.{ROW_ID}")
         node, added = stack(
             rows, {"n": values["n"].type}, made, values, ctx, by=by, source=(rows.dataset_id, rows.table)

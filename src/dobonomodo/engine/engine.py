@@ -93,8 +93,8 @@ class Computed:
 class SparkEngine:
     """Computes plans in a Spark session, classic or Connect."""
 
-    def __init__(self, spark: SparkSession, *, little_data: bool = False, patience: Patience | None = None) -> None:
-        self.spark, self._little_data = spark, little_data
+    def __init__(self, spark: SparkSession, *, small_inputs: bool = False, patience: Patience | None = None) -> None:
+        self.spark, self._small_inputs = spark, small_inputs
         self._patience = patience or Patience()
 
     def require_arithmetic(self, *, of: object) -> None:
@@ -117,8 +117,8 @@ class SparkEngine:
         They come in order; with ``sharing``, an output comes first from whose written rows others can be taken.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        asked = _how_ids_are_asked_for(plan)
-        context = RunContext(facts, seed, as_of, **asked, cut=self._little_data)
+        needs = _find_id_needs(plan)
+        context = RunContext(facts, seed, as_of, **needs, cut=self._small_inputs)
         frames = Frames(reader, context)
         counting = Counting(plan)
         with self._explaining(plan, frames, until=None):
@@ -250,9 +250,9 @@ def _find_host(group: Sequence[Step]) -> Step | None:
     return None
 
 
-def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
+def _find_id_needs(plan: Plan) -> dict[str, bool]:
     """Who looks at row ids: outputs that write them, formulas over the working dataset, or over joined rows."""
-    looked_at = [
+    readers = [
         column.qualifier
         for step in plan.steps
         for node in walk_between(step.top, step.before.node)
@@ -260,12 +260,12 @@ def _how_ids_are_asked_for(plan: Plan) -> dict[str, bool]:
         for column in columns_of(each)
         if column.name == ROW_ID
     ]
-    looked_at += [alias for step in plan.steps for alias in _ids_of_matches(step)]
+    readers += [alias for step in plan.steps for alias in _ids_of_matches(step)]
     written = any(step.lowered.write is not None and ROW_ID in step.lowered.write.columns for step in plan.steps)
     return {
-        "ids": written or bool(looked_at),
-        "late_ids": written and not looked_at,
-        "joined_ids": any(qualifier is not None for qualifier in looked_at),
+        "ids": written or bool(readers),
+        "late_ids": written and not readers,
+        "joined_ids": any(qualifier is not None for qualifier in readers),
     }
 
 

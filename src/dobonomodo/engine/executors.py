@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.connect.shell.progress import ProgressHandler
 
-SAY_EVERY_SECONDS = 10
-LOOK_EVERY_SECONDS = 1.0
+REPORT_EVERY_SECONDS = 10
+POLL_EVERY_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Patience:
         self._since = at if self._since is None else self._since
         waited = at - self._since
         self.over = self.over or waited >= self.limit
-        if waited >= self._said + SAY_EVERY_SECONDS:
+        if waited >= self._said + REPORT_EVERY_SECONDS:
             self._said = int(waited)
             self.say(f"waiting for executors ({self._said} s)")
 
@@ -78,8 +78,8 @@ def waiting_for_executors(spark: SparkSession, patience: Patience) -> Iterator[N
 
 
 def _watch(spark: SparkSession, patience: Patience, observe: Callable[[], Tasks], ended: threading.Event) -> None:
-    while not ended.wait(LOOK_EVERY_SECONDS):
-        # Of a Spark that is lost the block itself hears.
+    while not ended.wait(POLL_EVERY_SECONDS):
+        # If Spark is lost, the block itself raises.
         with suppress(Exception):
             patience.observe(observe(), at=time.monotonic())
             if patience.over:

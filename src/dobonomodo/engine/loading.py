@@ -107,7 +107,7 @@ class Loader:
         for condition in self._conditions(use, present):
             frame = frame.where(condition)
         selected = []
-        for name, kind in node.schema.own.items():
+        for name, kind in node.schema.columns.items():
             sql = (
                 quote_name(present[name.casefold()])
                 if name in use.columns
@@ -176,7 +176,7 @@ class Loader:
 
     def _identify(self, frame: DataFrame, node: Scan) -> DataFrame:
         """Rows without positions with ids by their natural key, which must be unique, or by all their values (C-85)."""
-        others = [quote_name(name) for name in node.schema.own if name != ROW_ID]
+        others = [quote_name(name) for name in node.schema.columns if name != ROW_ID]
         keys = [quote_name(node.use.columns.spelling(name) or name) for name in node.use.natural_key]
         if keys:
             frame = self._unique.require(frame, node.use, keys)

@@ -232,7 +232,7 @@ class _Checker:
     def _unknown_column(self, node: tree.Column) -> Problem:
         scope, qualifier = self.scope, node.qualifier
         known: tuple[str, ...] = tuple(scope.columns)
-        if qualifier is not None and not scope.is_own(qualifier):
+        if qualifier is not None and not scope.is_main(qualifier):
             alias = scope.alias(qualifier)
             known = tuple(scope.joined[alias]) if alias is not None else ()
         upcoming = {name.casefold() for name in scope.upcoming}
@@ -245,7 +245,7 @@ class _Checker:
             known=known,
             known_qualifiers=tuple(filter(None, (scope.table, *scope.joined))),
             also_under=tuple(each for each in elsewhere if each and scope.resolve(node.name, each)),
-            made_by_this_update=(qualifier is None or scope.is_own(qualifier)) and node.name.casefold() in upcoming,
+            made_by_this_update=(qualifier is None or scope.is_main(qualifier)) and node.name.casefold() in upcoming,
         )
 
     def _selector(self, node: tree.SelectorRef) -> Typed:

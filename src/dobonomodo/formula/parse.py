@@ -39,7 +39,7 @@ _OPERATORS = frozenset({"COMPARE", "JOIN_TEXT", "ADD", "SUBTRACT", "STAR", "DIVI
 class Parsed:
     """What came of a text: a tree, or the problems that kept it from being one.
 
-    A text with a slip whose meaning is clear has both, so that the rest of it can still be checked.
+    A text with a mistake whose meaning is clear has both, so that the rest of it can still be checked.
     """
 
     tree: tree.Expression | None
@@ -238,10 +238,10 @@ class _Builder(Transformer[Token, Any]):
     def start(self, parts: list[Any]) -> Any:
         return parts[0]
 
-    def either(self, parts: list[Any]) -> Any:
+    def disjunction(self, parts: list[Any]) -> Any:
         return self._place(tree.Logic, parts, "OR", tuple(parts[::2]))
 
-    def both(self, parts: list[Any]) -> Any:
+    def conjunction(self, parts: list[Any]) -> Any:
         return self._place(tree.Logic, parts, "AND", tuple(parts[::2]))
 
     def negation(self, parts: list[Any]) -> Any:
@@ -386,7 +386,7 @@ _EXPECTED = {
 
 
 def _report_word(token: Token, accepted: set[str], tokens: list[Token], report: _Report) -> None:
-    """Say which word does not belong where it stands, and what was meant if it is one of the usual slips."""
+    """Say which word does not belong where it stands, and what was meant if it is one of the usual mistakes."""
     expected = tuple(words for kind, words in _EXPECTED.items() if kind in accepted)
     if _EXPECTED["NUMBER"] in expected:
         expected = (_EXPECTED["NUMBER"],)

@@ -52,7 +52,7 @@ class Scope:
 
     def resolve(self, name: str, qualifier: str | None = None) -> ColumnRef | None:
         """The column that a written name refers to."""
-        if qualifier is None or self.is_own(qualifier):
+        if qualifier is None or self.is_main(qualifier):
             columns, alias = self.columns, None
         else:
             alias = self.alias(qualifier)
@@ -60,7 +60,7 @@ class Scope:
         stored = columns.spelling(name)
         return None if stored is None else ColumnRef(stored, alias, columns[stored])
 
-    def is_own(self, qualifier: str) -> bool:
+    def is_main(self, qualifier: str) -> bool:
         """Whether a qualifier names the rows' own table."""
         return self.table is not None and qualifier.casefold() == self.table.casefold()
 

@@ -183,14 +183,14 @@ class Level(Entity):
 
 
 class Generate(Entity):
-    """The stretch of time that periods are generated for."""
+    """The interval of time that periods are generated for."""
 
     first: Day = Field(alias="from", description="A day of the first period of the coarsest level.")
     last: Day = Field(alias="to", description="A day of the last period of the coarsest level.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """A stretch that goes forward, in a time that makes sense."""
+        """An interval that goes forward, in a time that makes sense."""
         first, last = _day_or_none(places.get("from")), _day_or_none(places.get("to"))
         if first is not None and last is not None and last < first:
             found = f"`{last}`, which is before it"
@@ -331,7 +331,7 @@ def _make_schedule(calendar: Calendar) -> tuple[Schedule, tuple[Problem, ...]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _Interval:
     """A period in the making."""
 
     start: date
@@ -348,53 +348,53 @@ def _generate_periods(calendar: Calendar) -> tuple[dict[str, Period], tuple[Prob
     made: dict[str, Period] = {}
     if calendar.generate is None:
         return made, ()
-    stretches_by_level: dict[str, list[tuple[str, _Stretch]]] = {}
+    intervals_by_level: dict[str, list[tuple[str, _Interval]]] = {}
     for number, level in enumerate(calendar.levels):
-        above = stretches_by_level.get(level.parent_level or "", [])
+        above = intervals_by_level.get(level.parent_level or "", [])
         places = calendar.places
         try:
             cut = _cut_roots(level, calendar.generate) if number == 0 else _cut_level(level, above)
-            stretches = list(islice(cut, MAX_PERIODS + 1))
-        except _MisfitError as misfit:
+            intervals = list(islice(cut, MAX_PERIODS + 1))
+        except _UnevenError as uneven:
             span = places.span("levels", number, "date_rules")
             problem = InvalidPeriod(
-                reason=PeriodReason.DOES_NOT_FIT, identifier=misfit.identifier, other=level.name, span=span
+                reason=PeriodReason.DOES_NOT_FIT, identifier=uneven.identifier, other=level.name, span=span
             )
             return made, (problem,)
-        if len(made) + len(stretches) > MAX_PERIODS:
+        if len(made) + len(intervals) > MAX_PERIODS:
             span = places.span("generate")
             return made, (LimitExceeded(what="periods in a calendar", limit=MAX_PERIODS, span=span),)
-        named = stretches_by_level.setdefault(level.name, [])
-        for stretch in stretches:
-            identifier = _render_identifier(level, stretch)
+        named = intervals_by_level.setdefault(level.name, [])
+        for interval in intervals:
+            identifier = _render_identifier(level, interval)
             if identifier in made:
                 span = places.span("levels", number, "identifier_pattern")
                 return made, (DuplicateName(kind="period", name=identifier, span=span),)
-            named.append((identifier, stretch))
+            named.append((identifier, interval))
             made[identifier] = Period(
                 identifier=identifier,
                 level=level.name,
-                parent=stretch.parent,
-                start_date=stretch.start,
-                end_date=stretch.end,
+                parent=interval.parent,
+                start_date=interval.start,
+                end_date=interval.end,
             )
     return made, ()
 
 
-class _MisfitError(Exception):
+class _UnevenError(Exception):
     def __init__(self, identifier: str) -> None:
         super().__init__(identifier)
         self.identifier = identifier
 
 
-def _cut_roots(level: Level, wanted: Generate) -> Iterator[_Stretch]:
+def _cut_roots(level: Level, wanted: Generate) -> Iterator[_Interval]:
     """The coarsest periods; each one counts from the first that starts in the same calendar year."""
     year, sequence = 0, 0
     for start, end in _find_roots(level, wanted):
         sequence = sequence + 1 if start.year == year else 1
         year = start.year
         if end >= wanted.first:
-            yield _Stretch(start, end, start, end, sequence, sequence, None)
+            yield _Interval(start, end, start, end, sequence, sequence, None)
 
 
 def _find_roots(level: Level, wanted: Generate) -> Iterator[tuple[date, date]]:
@@ -414,17 +414,17 @@ def _find_roots(level: Level, wanted: Generate) -> Iterator[tuple[date, date]]:
         yield start, length.after(anchor, times) - day
 
 
-def _cut_level(level: Level, above: Iterable[tuple[str, _Stretch]]) -> Iterator[_Stretch]:
+def _cut_level(level: Level, above: Iterable[tuple[str, _Interval]]) -> Iterator[_Interval]:
     sequence, root = 0, None
     for parent, whole in above:
         if whole.root_start != root:
             sequence, root = 0, whole.root_start
         for position, (start, end) in enumerate(_cut(level, parent, whole), start=1):
             sequence += 1
-            yield _Stretch(start, end, whole.root_start, whole.root_end, sequence, position, parent)
+            yield _Interval(start, end, whole.root_start, whole.root_end, sequence, position, parent)
 
 
-def _cut(level: Level, parent: str, whole: _Stretch) -> Iterator[tuple[date, date]]:
+def _cut(level: Level, parent: str, whole: _Interval) -> Iterator[tuple[date, date]]:
     day = timedelta(days=1)
     split = level.date_rules.split if level.date_rules is not None else ()
     start = whole.start
@@ -434,7 +434,7 @@ def _cut(level: Level, parent: str, whole: _Stretch) -> Iterator[tuple[date, dat
             yield start, after - day
             start = after
         if start > whole.end:
-            raise _MisfitError(parent)
+            raise _UnevenError(parent)
         yield start, whole.end
         return
     length = _length_of(level)
@@ -457,21 +457,21 @@ def _natural_anchor(length: Length, day: date) -> date:
     return day if length.unit == "day" else date(day.year, 1, 1)
 
 
-def _render_identifier(level: Level, stretch: _Stretch) -> str:
+def _render_identifier(level: Level, interval: _Interval) -> str:
     pattern = level.identifier_pattern or _KNOWN_LEVELS[level.name].pattern
     numbers = {
-        "year": stretch.root_start.year,
-        "end_year": stretch.root_end.year,
-        "sequence": stretch.sequence,
-        "position": stretch.position,
+        "year": interval.root_start.year,
+        "end_year": interval.root_end.year,
+        "sequence": interval.sequence,
+        "position": interval.position,
     }
-    days = {"start": stretch.start, "end": stretch.end}
+    days = {"start": interval.start, "end": interval.end}
 
     def fill(found: re.Match[str]) -> str:
         token, wanted = found[1], found[2] or ""
         if token in numbers:
             return format(numbers[token], wanted)
-        return format(days[token], wanted) if token in days else stretch.parent or ""
+        return format(days[token], wanted) if token in days else interval.parent or ""
 
     return _TOKEN.sub(fill, pattern)
 

@@ -14,17 +14,17 @@ from typing import Any, NoReturn, cast
 
 import yaml
 
+from dobonomodo.model.mistake import describe_comma, find_mistake, is_open, quote_entry
 from dobonomodo.model.scalar import Scalar, UnusableNumberError, decode_scalar, locate_characters, resolve_plain
 from dobonomodo.model.secret import (
     address_holds_secret,
-    cover,
     holds_secret,
     is_masked_key,
     is_reference,
+    mask_ranges,
     mask_secrets,
     setting_holds_secret,
 )
-from dobonomodo.model.slip import describe_comma, find_slip, is_open, quote_entry
 from dobonomodo.problems import Passage, Problem, Source, Span, in_order
 from dobonomodo.problems.definition import DuplicateKey, LimitExceeded, YamlFeature, YamlSyntax, YamlUnsupported
 
@@ -246,7 +246,7 @@ def load_documents(source: Source) -> tuple[tuple[Document, ...], tuple[Problem,
     documents, problems = _compose_all(source.text, parsed, shown)
     hidden = [place for document in documents for place in _find_secret_places(document.places.node, shown.text)]
     if hidden:
-        shown = Source(source.name, cover(shown.text, hidden))
+        shown = Source(source.name, mask_ranges(shown.text, hidden))
         documents, problems = _compose_all(source.text, parsed, shown)
     return documents, problems
 
@@ -274,20 +274,20 @@ _HOLDS_SECRET_BY_KEY = {
 
 
 def _find_secret_places(
-    node: Node, shown: str, key: str = "", look: Callable[[str], bool] = holds_secret
+    node: Node, shown: str, key: str = "", holds: Callable[[str], bool] = holds_secret
 ) -> Iterator[tuple[int, int]]:
     """The values that hold a secret and still show it, such as those that are only seen when YAML is decoded."""
     match node.value:
         case dict():
             for name, entry in node.value.items():
-                yield from _find_secret_places(entry.value, shown, name, _HOLDS_SECRET_BY_KEY.get(name, look))
+                yield from _find_secret_places(entry.value, shown, name, _HOLDS_SECRET_BY_KEY.get(name, holds))
         case tuple():
             for element in node.value:
-                yield from _find_secret_places(element, shown, key, look)
+                yield from _find_secret_places(element, shown, key, holds)
         case str() | int() | Decimal() if node.start >= 0 and not is_reference(str(node.value)):
             written = shown[node.start : node.end].strip("'\"")
-            still_shows = is_masked_key(key) or "\\" in written or "\n" in written or look(written)
-            if still_shows and set(written) != {"*"} and (is_masked_key(key) or look(str(node.value))):
+            still_shows = is_masked_key(key) or "\\" in written or "\n" in written or holds(written)
+            if still_shows and set(written) != {"*"} and (is_masked_key(key) or holds(str(node.value))):
                 yield node.start, node.end
 
 
@@ -511,8 +511,10 @@ class _Composer:
         at = min(self._at(mark) if mark else self._base, max(0, len(self._text) - 1))
         if unclosed:
             fault = "a quoted text starts here and never ends"
-        elif (slip := find_slip(self._shown.text, at)) is not None:
-            return YamlSyntax(fault=slip.fault, advice=slip.advice, span=Span(self._shown, slip.start, slip.end))
+        elif (mistake := find_mistake(self._shown.text, at)) is not None:
+            return YamlSyntax(
+                fault=mistake.fault, advice=mistake.advice, span=Span(self._shown, mistake.start, mistake.end)
+            )
         return YamlSyntax(fault=fault, advice=_ADVICE_BY_FAULT.get(fault), span=Span(self._shown, at, at + 1))
 
     def _span(self, event: yaml.Event) -> Span:

@@ -101,10 +101,10 @@ def is_plain_address(address: str) -> bool:
 
 def mask_secrets(text: str) -> str:
     """The same text with asterisks in place of passwords; every character stays where it was."""
-    return cover(text, [*_find_behind_keys(text), *_find_ranges(text)])
+    return mask_ranges(text, [*_find_behind_keys(text), *_find_ranges(text)])
 
 
-def cover(text: str, ranges: list[tuple[int, int]]) -> str:
+def mask_ranges(text: str, ranges: list[tuple[int, int]]) -> str:
     """The same text with asterisks in some places; lines stay lines."""
     if not ranges:
         return text

@@ -82,7 +82,7 @@ def resolve_name(places: Places, scope: Scope) -> ColumnRef | Problem:
     if found is not None:
         return found
     known = scope.columns
-    if column.qualifier is not None and not scope.is_own(column.qualifier):
+    if column.qualifier is not None and not scope.is_main(column.qualifier):
         alias = scope.alias(column.qualifier)
         known = scope.joined[alias] if alias is not None else Columns({})
     return UnknownColumn(

@@ -148,13 +148,13 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:
     spec = step.spec
     lines = [f"  {spec.seq:>4}  {spec.type:<9}  {spec.name}"]
-    said = [*say_selector(step), *step.describe()]
+    said = [*describe_selector(step), *step.describe()]
     if run is not None:
         said += [f"| {line}" for line in render_step(step, run)]
     return lines + [f"{'':19}{line}" for line in said]
 
 
-def say_selector(step: Step) -> list[str]:
+def describe_selector(step: Step) -> list[str]:
     """Which rows, with named selectors spelled out."""
     selector = step.spec.selector
     if not selector:

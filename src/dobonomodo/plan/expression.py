@@ -62,6 +62,6 @@ def equal(left: Typed, right: Typed) -> Typed:
     return Operation("=", (left, right), BOOLEAN)
 
 
-def unless_null(value: Typed, otherwise: Typed) -> Typed:
+def coalesce(value: Typed, otherwise: Typed) -> Typed:
     """A value, or another where it is NULL."""
     return Apply(FUNCTION_BY_NAME["COALESCE"], 0, (value, otherwise), value.type)

@@ -224,7 +224,7 @@ def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: 
             ctx.check_as_of(places, scan.use)
     else:
         scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=places)
-    columns = joined_columns(scan.schema.own)
+    columns = joined_columns(scan.schema.columns)
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
     node = Lookup(rows.node, lookup.alias, Keep(scan, ACTIVE), all_of(*conditions), ACTIVE)
     table_of = target.dataset.id if target is not known else f"{known.dataset.id}.{lookup.alias}"

@@ -22,15 +22,15 @@ from dobonomodo.problems import InternalError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The columns of rows: their own, and those that joins have put beside them as ``alias.column``."""
+    """The columns of rows, and those that joins have put beside them as ``alias.column``."""
 
-    own: Columns
+    columns: Columns
     joined: Mapping[str, Columns] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
         """The names of all columns in a frame."""
-        return [*self.own, *(f"{alias}.{name}" for alias, columns in self.joined.items() for name in columns)]
+        return [*self.columns, *(f"{alias}.{name}" for alias, columns in self.joined.items() for name in columns)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,9 +43,9 @@ class Scan:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        own = working_columns(self.use.columns, self.use.temporal_mode)
-        more = {name: kind for name, kind in self.carried.items() if name not in own}
-        _set_schema(self, Schema(Columns({**own, **more}, synonyms=SYNONYMS) if more else own))
+        columns = working_columns(self.use.columns, self.use.temporal_mode)
+        more = {name: kind for name, kind in self.carried.items() if name not in columns}
+        _set_schema(self, Schema(Columns({**columns, **more}, synonyms=SYNONYMS) if more else columns))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,8 +77,8 @@ class Derive:
         before = self.rows.schema
         _check_columns(self.values.values(), before)
         joined = {alias: columns for alias, columns in before.joined.items() if alias not in self.forget}
-        own = columns_with(before.own, {name: value.type for name, value in self.values.items()})
-        _set_schema(self, Schema(own, joined))
+        columns = columns_with(before.columns, {name: value.type for name, value in self.values.items()})
+        _set_schema(self, Schema(columns, joined))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,12 +91,12 @@ class Reshape:
 
     def __post_init__(self) -> None:
         _check_columns(self.values.values(), self.rows.schema)
-        own = Columns({name: value.type for name, value in self.values.items()}, synonyms=SYNONYMS)
-        _set_schema(self, Schema(own))
+        columns = Columns({name: value.type for name, value in self.values.items()}, synonyms=SYNONYMS)
+        _set_schema(self, Schema(columns))
 
     def handed_on(self, name: str) -> ColumnRef | None:
         """A column of the rows below under its own name."""
-        kind = self.rows.schema.own.get(name)
+        kind = self.rows.schema.columns.get(name)
         return ColumnRef(name, None, kind) if kind is not None else None
 
 
@@ -152,7 +152,7 @@ class Window:
         if taken := [name for name in self.values if name in before.names]:
             raise InternalError(f"a window makes columns that are there: {', '.join(taken)}")
         added = {name: over.type for name, over in self.values.items()}
-        _set_schema(self, Schema(Columns({**before.own, **added}, synonyms=SYNONYMS), before.joined))
+        _set_schema(self, Schema(Columns({**before.columns, **added}, synonyms=SYNONYMS), before.joined))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -183,8 +183,8 @@ class AssignIds:
         before = self.rows.schema
         if missing := set(self.by) - set(before.names):
             raise InternalError(f"row ids by columns that are not there: {', '.join(sorted(missing))}")
-        own = before.own if ROW_ID in before.own else Columns({**before.own, ROW_ID: TEXT})
-        _set_schema(self, Schema(own, before.joined))
+        columns = before.columns if ROW_ID in before.columns else Columns({**before.columns, ROW_ID: TEXT})
+        _set_schema(self, Schema(columns, before.joined))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -196,7 +196,7 @@ class Stack:
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        first, second = self.rows.schema.own, self.more.schema.own
+        first, second = self.rows.schema.columns, self.more.schema.columns
         if set(first) != set(second):
             raise InternalError(f"stacked rows differ in {', '.join(sorted(set(first) ^ set(second)))}")
         for name, kind in first.items():
@@ -229,8 +229,8 @@ def _set_schema(node: Rel, schema: Schema) -> None:
 
 def _join(node: Lookup | Match, *, more: tuple[str, ...] = ()) -> Schema:
     before = node.rows.schema
-    columns = joined_columns(node.source.schema.own, more=more)
-    schema = Schema(before.own, {**before.joined, node.alias: columns})
+    columns = joined_columns(node.source.schema.columns, more=more)
+    schema = Schema(before.columns, {**before.joined, node.alias: columns})
     _check_condition(node.on, schema)
     _check_condition(node.only, before)
     return schema
@@ -258,7 +258,7 @@ def _check_columns(expressions: Iterable[Typed], schema: Schema) -> None:
 
 
 def _check_column(column: ColumnRef, schema: Schema) -> None:
-    columns = schema.own if column.qualifier is None else schema.joined.get(column.qualifier)
+    columns = schema.columns if column.qualifier is None else schema.joined.get(column.qualifier)
     if columns is None or column.name not in columns:
         raise InternalError(f"column `{column.qualifier or ''}.{column.name}` is not there")
     kind = columns[column.name]

@@ -55,7 +55,7 @@ class Rows:
 
     @property
     def columns(self) -> Columns:
-        return self.node.schema.own
+        return self.node.schema.columns
 
     @property
     def joined(self) -> Mapping[str, Columns]:

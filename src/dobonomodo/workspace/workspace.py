@@ -528,7 +528,7 @@ class Workspace:
         seconds = (options or SessionOptions()).wait_for_executors
         patience = Patience(limit=seconds, say=(listener or Quiet()).working)
         small = input_bytes is not None and input_bytes < SMALL_BYTES
-        engine = SparkEngine(session, little_data=small, patience=patience)
+        engine = SparkEngine(session, small_inputs=small, patience=patience)
         if spark is not None or is_remote(session):
             engine.require_arithmetic(of=session if spark is None else spark)
         return engine

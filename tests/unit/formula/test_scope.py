@@ -66,4 +66,4 @@ def test_case_beyond_ascii() -> None:
 def test_nothing_is_visible_in_an_empty_scope() -> None:
     assert Scope().resolve("a") is None
     assert Scope().resolve("a", "b") is None
-    assert not Scope().is_own("a")
+    assert not Scope().is_main("a")

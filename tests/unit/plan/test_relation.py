@@ -67,20 +67,20 @@ def scan(role: Role = "input", types: Mapping[str, Type] | None = None) -> Scan:
 
 
 def business(node: Rel) -> dict[str, str]:
-    return {name: str(kind) for name, kind in node.schema.own.items() if not name.startswith("_")}
+    return {name: str(kind) for name, kind in node.schema.columns.items() if not name.startswith("_")}
 
 
 def test_new_columns_come_behind_the_business_columns() -> None:
     # C-63
     node = Derive(scan(), {"n": integer(1), "amount": null(DATE)})
     assert business(node) == {"id": "string", "amount": "date", "n": "integer"}
-    assert list(node.schema.own)[:4] == ["id", "amount", "n", "_row_id"]
+    assert list(node.schema.columns)[:4] == ["id", "amount", "n", "_row_id"]
 
 
 def test_what_is_not_changed_is_shared() -> None:
     rows = scan()
     assert Keep(rows, ACTIVE).schema is rows.schema
-    assert Derive(rows, {"id": text("a")}).schema.own is rows.schema.own
+    assert Derive(rows, {"id": text("a")}).schema.columns is rows.schema.columns
 
 
 def test_joined_columns_are_beside_the_rows_until_they_are_forgotten() -> None:
@@ -98,25 +98,25 @@ def test_matched_rows_have_the_id_of_the_other_row() -> None:
 
 def test_rows_of_a_reshaped_node_have_exactly_its_columns() -> None:
     node = Reshape(scan(), {"amount": AMOUNT, "n": integer(1), "other": AMOUNT})
-    assert list(node.schema.own) == ["amount", "n", "other"]
+    assert list(node.schema.columns) == ["amount", "n", "other"]
     assert list(expressions_of(node)) == [integer(1), AMOUNT]
 
 
 def test_a_window_adds_columns() -> None:
     over = Over(WindowFunction.SUM, AMOUNT, partition=(ID,))
     node = Window(scan(), {"total": over})
-    assert str(node.schema.own["total"]) == "decimal(25,2)"
+    assert str(node.schema.columns["total"]) == "decimal(25,2)"
     assert list(expressions_of(node)) == [AMOUNT, ID]
 
 
 def test_carried_columns_of_a_scan() -> None:
     rows = Scan(scan().use, carried={"_period": TEXT, "_row_id": TEXT})
-    assert list(rows.schema.own)[-2:] == ["_labels", "_period"]
+    assert list(rows.schema.columns)[-2:] == ["_labels", "_period"]
 
 
 def test_of_an_unknown_dataset_every_column_is_there() -> None:
     rows = Scan(DatasetUse("input", "d", 0, "", None, AnyColumns({})))
-    assert Keep(rows, equal(ColumnRef("any", None, DATE), null(DATE))).schema.own["any"] == UNKNOWN
+    assert Keep(rows, equal(ColumnRef("any", None, DATE), null(DATE))).schema.columns["any"] == UNKNOWN
 
 
 MISSING = ColumnRef("missing", None, TEXT)

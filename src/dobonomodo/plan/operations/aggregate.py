@@ -96,12 +96,12 @@ class Aggregate(Grouping, Operation):
             changes[stored] = kind
         made = groups.node
         values: dict[str, Typed] = {
-            key.name: convert(column(name, made.schema.own), key.type)
+            key.name: convert(column(name, made.schema.columns), key.type)
             for name, key in groups.keys.items()
             if key.qualifier is None
         }
         values |= {
-            (rows.columns.spelling(name) or name): column(f"={name}", made.schema.own)
+            (rows.columns.spelling(name) or name): column(f"={name}", made.schema.columns)
             for name, value, _ in groups.values
             if not is_hole(value)
         }
@@ -141,8 +141,8 @@ class Aggregate(Grouping, Operation):
         return describe_groups(step, show=step.show_column)
 
     def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
-        looks = {column.name for column in columns_of(selected)}
-        if rows.summaries_of and OPERATION_SEQ not in looks:
+        used = {column.name for column in columns_of(selected)}
+        if rows.summaries_of and OPERATION_SEQ not in used:
             span = ctx.spec.places.key_span("type")
             ctx.report(SummariesAggregated(earlier=rows.summaries_of[-1], span=span))
 

@@ -92,7 +92,7 @@ class Append(Operation):
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).
         scan = replace(scan, carried=CARRIED)
-        scope = Scope(columns=scan.schema.own, table=scan.use.table, selectors=ctx.selectors)
+        scope = Scope(columns=scan.schema.columns, table=scan.use.table, selectors=ctx.selectors)
         selector = self._selector(places, scope, ctx)
         kept = Keep(scan, all_of(ACTIVE, selector))
         if self.aggregation is None:
@@ -149,7 +149,7 @@ class Append(Operation):
 
     def _append_rows(self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, ctx: Context) -> Lowered:
         """Each row with all its business columns."""
-        source = scan.schema.own
+        source = scan.schema.columns
         values: dict[str, Typed] = {name: column(name, source) for name in scan.use.columns}
         span_of = {name: ctx.arguments.span("source", "dataset_id") for name in values}
         values |= {name: column(name, source) for name in CARRIED if name in rows.columns}
@@ -180,14 +180,14 @@ class Append(Operation):
             report=lambda problem: ctx.report(recode(problem, AppendColumnNotFound)),
         )
         made = groups.node
-        values: dict[str, Typed] = {key.name: column(name, made.schema.own) for name, key in groups.keys.items()}
+        values: dict[str, Typed] = {key.name: column(name, made.schema.columns) for name, key in groups.keys.items()}
         key_places = places.at("group_by") or places
         span_of = {key.name: key_places.span() for key in groups.keys.values()}
         stored = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan))
         origins = {key.name: stored.origin_of(key) for key in groups.keys.values()}
         for name, value, at in groups.values:
             span_of[name] = at.span("column")
-            values[name] = column(f"={name}", made.schema.own) if not is_hole(value) else HOLE
+            values[name] = column(f"={name}", made.schema.columns) if not is_hole(value) else HOLE
             origins[name] = stored.origin_of(value)
         dropped = [name for name in CARRIED if name in values and name not in rows.columns]
         values = {name: value for name, value in values.items() if name not in dropped}

@@ -134,6 +134,6 @@ def stack(
     }
     given = {**system, **values}
     identified = AssignIds(made, seq, by)
-    given[ROW_ID] = column(ROW_ID, identified.schema.own)
+    given[ROW_ID] = column(ROW_ID, identified.schema.columns)
     added = Reshape(identified, {name: convert(given.get(name, null(kind)), kind) for name, kind in columns.items()})
     return Stack(kept, added), added

@@ -94,8 +94,8 @@ class Output(Operation):
         for name in columns:
             if name.startswith("_") and not is_system(name):
                 ctx.report(ReservedColumn(name=name, span=span))
-        looks = {column.name for column in columns_of(chosen)}
-        if PERIOD in columns and rows.periodless_of and not looks & {OPERATION_SEQ, PERIOD}:
+        used = {column.name for column in columns_of(chosen)}
+        if PERIOD in columns and rows.periodless_of and not used & {OPERATION_SEQ, PERIOD}:
             ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))
 
     def _columns(self, rows: Rows, ctx: Context) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from dobonomodo.model.value import Count, Id, Identifier, Setting
 from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, unknown_use
-from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, column, if_else, null, unless_null
+from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, coalesce, column, if_else, null
 from dobonomodo.plan.operations.lowered import Formula, Lowered, derive
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, walk_between, walk_relation
@@ -177,7 +177,7 @@ class Update(Operation):
             value = null(kind)
         old: Typed = column(name, rows.columns) if existing is not None else null(kind)
         if name == LABELS:
-            value = unless_null(value, old)
+            value = coalesce(value, old)
         return if_else(selected, convert(value, kind), old)
 
 
@@ -203,7 +203,7 @@ class _Joins:
         else:
             scan = ctx.scan(known, "join", alias=alias, as_of=join.as_of, at=places.at("dataset_id"))
             ctx.check_as_of(places, scan.use)
-        self.columns[alias] = joined_columns(scan.schema.own)
+        self.columns[alias] = joined_columns(scan.schema.columns)
         for name in self.columns[alias]:
             self.origins[f"{alias}.{name}"] = Origin(frozenset({f"{join.dataset_id}.{name}"}))
         scope = ctx.scope(self.rows, joined=self.columns)

@@ -10,7 +10,7 @@ from typing import Any
 
 from dobonomodo.plan import Plan
 from dobonomodo.plan.counts import OperationCounts
-from dobonomodo.plan.explain import say_selector
+from dobonomodo.plan.explain import describe_selector
 from dobonomodo.plan.operations import Effect, Facts, find_facts
 from dobonomodo.runs.record import RunView
 from dobonomodo.runs.report.html import render
@@ -106,7 +106,7 @@ def _steps(run: RunView, plan: Plan | None) -> Iterator[Step]:
     planned = {step.spec.seq: step for step in plan.steps} if plan is not None else {}
     for operation in run.operations:
         step, facts = planned.get(operation.seq), find_facts(operation.type)
-        words = (*say_selector(step), *step.describe()) if step is not None else ()
+        words = (*describe_selector(step), *step.describe()) if step is not None else ()
         yield Step(operation, facts, words, tuple(_counts(operation, facts)), tuple(_bar(operation, facts, most)))
 
 

@@ -281,7 +281,7 @@ def test_summary_rows_are_stacked_below_the_rows() -> None:
     assert isinstance(selected, Keep)
     assert selected.rows is plan.start.node
     assert selected.condition == step.lowered.selected
-    assert list(kept.schema.own.items()) == list(added.schema.own.items()) == list(node.schema.own.items())
+    assert list(kept.schema.columns.items()) == list(added.schema.columns.items()) == list(node.schema.columns.items())
 
 
 def test_the_columns_of_a_summary_row() -> None:

@@ -396,7 +396,7 @@ def test_rows_are_stacked_below_the_rows() -> None:
     assert isinstance(keep.condition, Operation)
     assert keep.condition.operands[0] == ACTIVE
     assert keep.rows.use.role == "append"
-    assert list(node.schema.own) == list(plan.start.columns)
+    assert list(node.schema.columns) == list(plan.start.columns)
 
 
 def test_the_system_columns_of_appended_rows() -> None:
@@ -416,7 +416,7 @@ def test_labels_of_summarised_rows_are_empty() -> None:
     # C-51
     added = step_of(plan_of(append("budget", grouping=GROUPED)), 1).lowered.added
     assert isinstance(added, Reshape)
-    assert added.values["_labels"] == Literal("", added.schema.own["_labels"])
+    assert added.values["_labels"] == Literal("", added.schema.columns["_labels"])
 
 
 @pytest.mark.parametrize("mode", [None, "snapshot", "period", "bitemporal"])
@@ -426,7 +426,7 @@ def test_the_period_is_carried_whatever_the_mode_of_the_source(mode: str | None)
     added = step_of(plan, 1).lowered.added
     assert isinstance(added, Reshape)
     assert added.values["_period"] == ColumnRef("_period", None, TEXT)
-    assert [name for name in added.schema.own if name.startswith("_period")] == ["_period"]
+    assert [name for name in added.schema.columns if name.startswith("_period")] == ["_period"]
 
 
 @pytest.mark.parametrize(("mode", "warned"), [(None, ["W-05"]), ("snapshot", ["W-05"]), ("period", [])])
@@ -475,7 +475,7 @@ def test_the_input_can_be_appended() -> None:
     with no_problem(text) as plan:
         added = step_of(plan, 2).lowered.added
         assert isinstance(added, Reshape)
-        assert added.values["net"] == Literal(None, added.schema.own["net"])
+        assert added.values["net"] == Literal(None, added.schema.columns["net"])
 
 
 def test_a_pin_reads_exactly_that_version() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dobonomodo.model import load_documents
-from dobonomodo.model.slip import find_slip, quote_entry
+from dobonomodo.model.mistake import find_mistake, quote_entry
 from dobonomodo.problems import Source
 from dobonomodo.problems.definition import YamlSyntax
 
@@ -61,7 +61,7 @@ def test_a_long_value_is_not_repeated() -> None:
 
 def test_other_faults_are_left_to_the_parser() -> None:
     for text in ("a: b: c\n", "a: [1, 2\n", "- a\nb: 1\n"):
-        assert find_slip(text, len(text) - 1) is None
+        assert find_mistake(text, len(text) - 1) is None
 
 
 def test_a_secret_is_not_repeated() -> None:

@@ -1,4 +1,4 @@
-"""Usual slips in YAML and what to write instead: tabs, and formulas that need quotes."""
+"""Common mistakes in YAML and what to write instead: tabs, and formulas that need quotes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMENT = re.compile(r"\s#.*$")
 
 
 @dataclass(frozen=True, slots=True)
-class Slip:
+class Mistake:
     """What is wrong, what to do about it, and the place."""
 
     fault: str
@@ -24,21 +24,21 @@ class Slip:
     end: int
 
 
-def find_slip(text: str, at: int) -> Slip | None:
-    """The slip that made the parser stop at a place; None if it is none of the usual ones."""
+def find_mistake(text: str, at: int) -> Mistake | None:
+    """The mistake that made the parser stop at a place; None if it is not a common one."""
     start = text.rfind("\n", 0, at) + 1
     line = text[start : end if (end := text.find("\n", at)) >= 0 else len(text)]
     return _find_tab(line, start) or _find_unquoted(line, start, at)
 
 
-def _find_tab(line: str, start: int) -> Slip | None:
+def _find_tab(line: str, start: int) -> Mistake | None:
     if (found := re.match(r" *(\t+)", line)) is None:
         return None
     fault, advice = "a tab is not allowed in the indentation", "indent with spaces: replace each tab with two spaces"
-    return Slip(fault, advice, start + found.start(1), start + found.end(1))
+    return Mistake(fault, advice, start + found.start(1), start + found.end(1))
 
 
-def _find_unquoted(line: str, start: int, at: int) -> Slip | None:
+def _find_unquoted(line: str, start: int, at: int) -> Mistake | None:
     """A value that YAML takes for something else because of the character it starts with."""
     entry = _entry_around(line, at - start)
     if entry is None:
@@ -54,14 +54,14 @@ def _find_unquoted(line: str, start: int, at: int) -> Slip | None:
         rest = begin + closing + 1
         rest += len(value[closing + 1 :]) - len(value[closing + 1 :].lstrip())
         fault = "the value goes on after its closing quote"
-        return Slip(fault, advice, rest, max(rest + 1, begin + len(value)))
+        return Mistake(fault, advice, rest, max(rest + 1, begin + len(value)))
     if value.startswith("{{") and "}}" in value and at > begin:
         rest = begin + value.index("}}") + 2
-        return Slip("the value goes on after `}}`", advice, rest, max(rest + 1, begin + len(value)))
+        return Mistake("the value goes on after `}}`", advice, rest, max(rest + 1, begin + len(value)))
     if "{" in line[: entry.start("value")] and is_open(value[: at - begin]) and not is_open(value):
-        return Slip(describe_comma(entry["key"]), advice, begin, begin + len(value))
+        return Mistake(describe_comma(entry["key"]), advice, begin, begin + len(value))
     if opening in _STARTERS and at == begin:
-        return Slip(f"a value cannot start with {_STARTERS[opening]} in YAML", advice, begin, begin + 1)
+        return Mistake(f"a value cannot start with {_STARTERS[opening]} in YAML", advice, begin, begin + 1)
     return None
 
 
