@@ -16,8 +16,12 @@ from benchmarks.measure import measure, peak_megabytes
 from dobonomodo.formula import Columns
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.plan import DatasetUse
-from dobonomodo.storage.database import Belongs, Database, TableTarget, extract_table
-from dobonomodo.storage.folder import Commit
+from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.postgresql import Database
+from dobonomodo.storage.storage import Belongs
+from dobonomodo.storage.table_rows import extract_table
+from dobonomodo.storage.table_target import TableTarget
+from dobonomodo.storage.target import Commit, Publication
 
 COLUMNS = {
     "o_orderkey": INTEGER,
@@ -80,9 +84,12 @@ def _folder() -> Iterator[Path]:
 def _write(base: Database, path: Path, rows: int) -> None:
     """As an output does: a staging table, then one transaction that replaces the period's rows."""
     number = next(_numbers)
-    target = TableTarget(base, "orders", None, "2026-01", f"run-{number}", 1, COLUMNS)
-    target.stage([path])
-    target.publish(Commit(f"run-{number}", 1, rows, "-"), mode="replace", keep_as=None)
+    fence = Fence("store", "project", "2026-01", number)
+    target = TableTarget(base, "orders", None, "2026-01", f"run-{number}", 1, COLUMNS, fence, number, "orders")
+    files = (str(path),)
+    target.convert(files)
+    commit = Commit(f"run-{number}", 1, rows, "-")
+    target.publish([Publication(target, commit, "replace", registers=False, files=files, since=0.0)])
 
 
 def _ingest(base: Database, path: Path) -> None:

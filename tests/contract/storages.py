@@ -32,8 +32,9 @@ from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
-from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged, key_of
+from dobonomodo.storage import Inputs, Outputs, Pin, StagedRows, Storages, WrittenOutput
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.manifest import HIDDEN
 
 if TYPE_CHECKING:
@@ -108,8 +109,7 @@ class Storage:
 
     def outputs(self, *, run: str = "run-1", period: str = PERIOD, fence: int = 1) -> Outputs:
         return Outputs(
-            root=self.root,
-            datasources={self.source.id: self.source},
+            Storages(self.root, {self.source.id: self.source}),
             folder=self.root / ".dobo" / "runs" / run,
             period=period,
             run=run,
@@ -126,7 +126,7 @@ class Storage:
         return write_to(Destination(self.kind, table, self.source.id), columns, **more)
 
     def target(self, columns: Mapping[str, Type], *, table: str = "out", run: str = "run-1", seq: int = SEQ) -> Target:
-        return self.outputs(run=run).target(seq, self.write(columns, table=table), columns)
+        return self.outputs(run=run).target(WrittenOutput(seq, self.write(columns, table=table), columns))
 
     def put(
         self,
@@ -142,22 +142,22 @@ class Storage:
         """Write rows as an output does; without Spark, its files are made here."""
         outputs, write = self.outputs(run=run, period=period), self.write(columns, **more)
         table = arrow_table(columns, rows)
-        if spark is not None:
-            staged = outputs.stage(spark.createDataFrame(table), write, seq=seq, columns=columns)
-        else:
-            staged = self.stage_by_hand(outputs, table, write, seq=seq, columns=columns)
-        return publish(outputs, staged, rows=len(rows), digest=f"{run}/{seq}")
+        output = WrittenOutput(seq, write, columns)
+        staged = (
+            self.stage_by_hand(outputs, table, output)
+            if spark is None
+            else outputs.stage(spark.createDataFrame(table), output)
+        )
+        return publish(outputs, output, staged, rows=len(rows), digest=f"{run}/{seq}")
 
-    def stage_by_hand(
-        self, outputs: Outputs, table: pa.Table, write: Write, *, seq: int, columns: Mapping[str, Type]
-    ) -> Staged:
+    def stage_by_hand(self, outputs: Outputs, table: pa.Table, output: WrittenOutput) -> StagedRows:
         """What ``stage`` leaves, made without Spark: rows in two Parquet files."""
-        folder = outputs.target(seq, write, columns).start() or self.root / ".dobo" / f"staged-{uuid4()}"
+        folder = Path(outputs.target(output).start() or self.root / ".dobo" / f"staged-{uuid4()}")
         folder.mkdir(parents=True, exist_ok=True)
         half = -(-table.num_rows // 2)
         for number, part in enumerate((table.slice(0, half), table.slice(half))):
             pq.write_table(part, folder / f"part-{number:05}-{uuid4()}.parquet")
-        return Staged(seq, write, columns, folder, outputs.fence.number)
+        return outputs.staged_in(folder)
 
     def location(self, name: str = "out", *, period: str | None = None) -> Location:
         if self.kind == "database":
@@ -168,10 +168,10 @@ class Storage:
         locations = tuple(self.location(name) for name in names or ("out",))
         return use_of(columns, required=required, **{"locations": locations, **more})
 
-    def extract(self, use: DatasetUse, *, inputs: Inputs | None = None) -> tuple[PinnedLocation, ...]:
+    def extract(self, use: DatasetUse, *, inputs: Inputs | None = None) -> tuple[Pin, ...]:
         """Find and check the rows, which needs no Spark."""
         inputs = inputs or self.inputs(f"reading-{uuid4()}")
-        return inputs.extract([use], inputs.pin([use]))[key_of(use)]
+        return inputs.extract([use], inputs.pin([use]))[use.key]
 
     def frames(self, spark: SparkSession, use: DatasetUse) -> list[DataFrame]:
         """The rows of every location, with their positions."""
@@ -190,7 +190,8 @@ class Storage:
         if self.kind == "database":
             return in_order(self._select(columns, name))
         inputs = self.inputs()
-        files = [Path(file.path) for each in inputs.pin([self.use(columns, name)]).values() for file in each[0].files]
+        (pin,) = inputs.pin([use := self.use(columns, name)])[use.key]
+        files = [Path(file.path) for file in file_pin(pin).files]
         read = _read_csv if self.kind == "csv" else _read_parquet
         return in_order(row for path in files for row in read(path, columns))
 
@@ -287,10 +288,12 @@ def in_order(rows: Any) -> list[Row]:
     return sorted(rows, key=key)
 
 
-def publish(outputs: Outputs, staged: Staged, *, rows: int, digest: str) -> Mapping[str, Any]:
+def publish(
+    outputs: Outputs, output: WrittenOutput, staged: StagedRows, *, rows: int, digest: str
+) -> Mapping[str, Any]:
     """Publish one output, as a run does; gives where it is."""
-    outputs.publish([(outputs.convert(staged, rows=rows), rows, digest)])
-    return outputs.location(staged.seq, staged.write, staged.columns)
+    outputs.publish([(output, outputs.convert(output, staged, rows=rows), rows, digest)])
+    return outputs.stored(output).document()
 
 
 def failure(call: Callable[[], object]) -> RunFailed:
@@ -356,7 +359,7 @@ def _look_at_table(storage: Storage, columns: Mapping[str, Type]) -> list[str]:
 def check_forbidden_destination(storage: Storage, columns: Mapping[str, Type]) -> Fault:
     with pytest.raises(PermissionError):
         (storage.folder / "probe").touch()
-    return fault_of(lambda: storage.outputs().check(SEQ, storage.write(columns), columns))
+    return fault_of(lambda: storage.outputs().check(WrittenOutput(SEQ, storage.write(columns), columns)))
 
 
 def publish_into_forbidden(storage: Storage, columns: Mapping[str, Type], old: Rows, new: Rows) -> list[Any]:

@@ -21,12 +21,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo import failpoint
-from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.runs import Runner, RunSpec, RunView
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.runner import Computed, Who
-from dobonomodo.storage.outputs import Staged
+from dobonomodo.storage import StagedRows, WrittenOutput
 from dobonomodo.store import Run, Store, open_store
 from dobonomodo.workspace import Workspace
 from dobonomodo.workspace.running import RunData
@@ -75,15 +74,14 @@ project:
 class ByHand(RunData):
     """The data of a run, whose rows say which run they are of."""
 
-    def stage(self, output: Computed) -> Mapping[str, Any]:
-        write, columns = output.step.lowered.write, {"id": INTEGER, "value": TEXT}
-        assert write is not None
-        folder = self._outputs.target(10, write, columns).start() or self._outputs._folder / "10"
+    def stage(self, output: Computed) -> StagedRows:
+        start = self._outputs.target(self._written[10]).start()
+        folder = Path(start or self._outputs._folder / "10")
         folder.mkdir(parents=True)
-        table = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "value": [self._run] * 3})
+        table = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "value": [self._folder.name] * 3})
         pq.write_table(table, folder / "part-0.parquet")
         failpoint.reach("output.staged")
-        return self._outputs.describe(Staged(10, write, columns, folder, self._outputs.fence.number))
+        return self._outputs.staged_in(folder)
 
 
 class ThreeRows:
@@ -209,12 +207,12 @@ def test_a_destination_refuses_a_lower_number_of_the_same_key_only(world: World)
 
     def put(value: str, *, fence: int, **more: Any) -> None:
         outputs = storage.outputs(run=f"run-{value}", fence=fence)
-        write = storage.write(SIMPLE)
+        output = WrittenOutput(10, storage.write(SIMPLE), SIMPLE)
         if more:
             outputs.fence = replace(outputs.fence, **more)
         table = pa.table({"id": pa.array([1], pa.int64()), "value": [value]})
-        staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
-        publish(outputs, staged, rows=1, digest=value)
+        staged = storage.stage_by_hand(outputs, table, output)
+        publish(outputs, output, staged, rows=1, digest=value)
 
     put("a", fence=5)
     lost = failure(lambda: put("b", fence=4))
@@ -231,22 +229,23 @@ def test_a_destination_refuses_a_lower_number_of_the_same_key_only(world: World)
 
 def test_an_earlier_attempt_at_the_same_run_does_not_touch_what_a_later_one_published(world: World) -> None:
     """Both attempts have the same run and the same operation, so they would write into the same place."""
-    storage, write = world.storage, world.storage.write(SIMPLE)
+    storage = world.storage
+    output = WrittenOutput(10, storage.write(SIMPLE), SIMPLE)
 
     def stage(value: str, fence: int) -> tuple[Any, Any]:
         outputs = storage.outputs(run="run-1", fence=fence)
         table = pa.table({"id": pa.array([1], pa.int64()), "value": [value]})
-        return outputs, storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
+        return outputs, storage.stage_by_hand(outputs, table, output)
 
     early, staged_early = stage("early", 1)
     late, staged_late = stage("late", 2)
-    publish(late, staged_late, rows=1, digest="late")
-    assert failure(lambda: publish(early, staged_early, rows=1, digest="early")).problem.code == "LEASE_LOST"
+    publish(late, output, staged_late, rows=1, digest="late")
+    assert failure(lambda: publish(early, output, staged_early, rows=1, digest="early")).problem.code == "LEASE_LOST"
     stage("early", 1)
     assert storage.see(SIMPLE) == rows("late")
-    location = storage.outputs(run="run-1", fence=3).location(10, write, SIMPLE)
+    location = storage.outputs(run="run-1", fence=3).stored(output).document()
     if storage.kind != "database":
-        assert location["data"].endswith("run-1-10-2/data")
+        assert str(location["data"]).endswith("run-1-10-2/data")
 
 
 @pytest.mark.postgresql
@@ -257,13 +256,14 @@ def test_one_table_under_two_spellings_is_one_table(tmp_path: Path, database: st
     full = open_source("database", url=database.replace(f":{PASSWORD}", ""), schema="public")
     storages = [Storage(tmp_path, source, database) for source in (bare, full)]
     for number, storage in enumerate([*storages, *storages], 1):
-        outputs, write = storage.outputs(run=f"run-{number}", fence=number), storage.write(SIMPLE, table="spelled")
+        outputs = storage.outputs(run=f"run-{number}", fence=number)
+        output = WrittenOutput(10, storage.write(SIMPLE, table="spelled"), SIMPLE)
         table = pa.table({"id": pa.array([1], pa.int64()), "value": [str(number)]})
-        staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
-        publish(outputs, staged, rows=1, digest=str(number))
+        staged = storage.stage_by_hand(outputs, table, output)
+        publish(outputs, output, staged, rows=1, digest=str(number))
         stale = storages[number % 2].outputs(run="stale", fence=number - 1)
-        staged = storage.stage_by_hand(stale, table, write, seq=10, columns=SIMPLE)
-        lost = failure(partial(publish, stale, staged, rows=1, digest="x"))
+        staged = storage.stage_by_hand(stale, table, output)
+        lost = failure(partial(publish, stale, output, staged, rows=1, digest="x"))
         assert lost.problem.code == "LEASE_LOST"
         assert storages[1].see(SIMPLE, "spelled") == rows(str(number))
     with storages[1].connect() as connection:
@@ -284,9 +284,9 @@ def test_publications_under_two_spellings_wait_for_each_other(tmp_path: Path, da
         for number, storage in enumerate(storages):
             outputs = storage.outputs(run=f"turn-{turn}-{number}")
             outputs.fence = replace(outputs.fence, store=f"store {number}")
-            write = storage.write(SIMPLE, table=f"twice_{turn}")
-            staged = storage.stage_by_hand(outputs, table, write, seq=10, columns=SIMPLE)
-            threads.append(threading.Thread(target=partial(publish, outputs, staged, rows=1, digest="x")))
+            output = WrittenOutput(10, storage.write(SIMPLE, table=f"twice_{turn}"), SIMPLE)
+            staged = storage.stage_by_hand(outputs, table, output)
+            threads.append(threading.Thread(target=partial(publish, outputs, output, staged, rows=1, digest="x")))
         for thread in threads:
             thread.start()
         for thread in threads:

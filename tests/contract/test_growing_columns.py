@@ -13,10 +13,10 @@ import pytest
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.problems.run import OutputWrite
-from dobonomodo.storage import PinnedLocation, key_of
-from dobonomodo.storage.database import TableTarget
+from dobonomodo.storage import Storages, WrittenOutput
+from dobonomodo.storage.database import TablePin
 from dobonomodo.storage.manifest import HIDDEN, read_parts
-from dobonomodo.storage.sample import sample_rows
+from dobonomodo.storage.table_target import TableTarget
 from tests.contract.storages import SEQ, Row, Storage, arrow_table, failure, in_order, publish, rows_of
 from tests.contract.test_storages import TABLE, make_storage
 
@@ -61,13 +61,13 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 def put(storage: Storage, rows: list[Row], columns: Mapping[str, Type], *, run: str, period: str, **more: Any) -> None:
     """Check and write, as a run does."""
     more = {"register_as": "made", **more}
-    storage.outputs(run=run, period=period).check(SEQ, storage.write(columns, **more), columns)
+    storage.outputs(run=run, period=period).check(WrittenOutput(SEQ, storage.write(columns, **more), columns))
     storage.put(rows, columns, run=run, period=period, **more)
 
 
 def register(storage: Storage, columns: Mapping[str, Type], *, run: str, period: str) -> tuple[Any, Any]:
     write = storage.write(columns, register_as="made")
-    return storage.outputs(run=run, period=period).registered(SEQ, write, columns)
+    return storage.outputs(run=run, period=period).registered(WrittenOutput(SEQ, write, columns))
 
 
 def read(storage: Storage, spark: SparkSession, columns: Mapping[str, Type], record: Any) -> list[Row]:
@@ -119,7 +119,7 @@ def test_a_look_at_what_is_registered_shows_all_columns(storage: Storage) -> Non
     put(storage, NARROW_ROWS, NARROW, run="run-1", period=FIRST)
     put(storage, WIDE_ROWS, WIDE, run="run-2", period=SECOND)
     united, record = register(storage, WIDE, run="run-2", period=SECOND)
-    found = sample_rows(record, united, 10, root=storage.root, datasources={storage.source.id: storage.source})
+    found = Storages(storage.root, {storage.source.id: storage.source}).of_record(record).sample(record, united, 10)
     assert in_order({name: row[name] for name in UNITED} for row in found) == ALL_ROWS
 
 
@@ -232,14 +232,12 @@ class TestTables:
         put(table, NARROW_ROWS, NARROW, run="run-1", period=FIRST)
         put(table, WIDE_ROWS, WIDE, run="run-2", period=SECOND)
         use, inputs = table.use(NARROW, locations=()), table.inputs()
-        where = PinnedLocation(
-            "database", "out", datasource_id="src", table="out", schema=table.schema, run_period=FIRST
-        )
-        (found,) = inputs.read(spark, use, inputs.extract([use], {key_of(use): (where,)})[key_of(use)])
+        where = TablePin("out", "src", "out", table.schema, run_period=FIRST)
+        (found,) = inputs.read(spark, use, inputs.extract([use], {use.key: (where,)})[use.key])
         assert in_order(rows_of(found.frame, NARROW)) == NARROW_ROWS
         table.execute("UPDATE {} SET amount = 0.5 WHERE id = 1", "out")
         again = table.inputs("again")
-        assert failure(lambda: again.extract([use], {key_of(use): (where,)})).problem.code == "DATA_LOAD"
+        assert failure(lambda: again.extract([use], {use.key: (where,)})).problem.code == "DATA_LOAD"
 
     def test_a_column_of_a_type_that_no_run_writes_is_refused(self, tmp_path: Path, database: str) -> None:
         table = make_storage("database", tmp_path, database)
@@ -252,11 +250,11 @@ class TestTables:
         """Columns are added and widened in the transaction that publishes the rows."""
         table = make_storage("database", tmp_path, database)
         put(table, NARROW_ROWS, NARROW, run="run-1", period=FIRST)
-        outputs, write = table.outputs(run="run-2", period=SECOND), table.write(WIDE)
-        target = outputs.target(SEQ, write, WIDE)
+        outputs, output = table.outputs(run="run-2", period=SECOND), WrittenOutput(SEQ, table.write(WIDE), WIDE)
+        target = outputs.target(output)
         assert isinstance(target, TableTarget)
         before = target.find_columns("out")
-        staged = table.stage_by_hand(outputs, arrow_table(WIDE, WIDE_ROWS), write, seq=SEQ, columns=WIDE)
+        staged = table.stage_by_hand(outputs, arrow_table(WIDE, WIDE_ROWS), output)
         table.execute("ALTER TABLE {} ADD CONSTRAINT small CHECK (id < 3)", "out")
-        assert failure(lambda: publish(outputs, staged, rows=1, digest="x")).problem.code == "OUTPUT_WRITE"
+        assert failure(lambda: publish(outputs, output, staged, rows=1, digest="x")).problem.code == "OUTPUT_WRITE"
         assert target.find_columns("out") == before

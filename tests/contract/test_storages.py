@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import re
@@ -33,8 +34,9 @@ from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIME
 from dobonomodo.model.schema import AsOf
 from dobonomodo.problems import OperationRef, Rejected
 from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
-from dobonomodo.storage import PinnedLocation, key_of
+from dobonomodo.storage import STORAGES, WrittenOutput, load_pin
 from dobonomodo.storage.csv import BLOCK
+from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
 from dobonomodo.storage.folder import GRACE_SECONDS
 from dobonomodo.storage.manifest import HIDDEN
@@ -65,7 +67,8 @@ if TYPE_CHECKING:
     from tests.postgresql import Server
 
 TABLE = pytest.param("database", marks=pytest.mark.postgresql)
-KINDS = ["parquet", "csv", TABLE]
+KINDS = [TABLE if each.kind == "database" else each.kind for each in STORAGES]
+"""Every storage there is: one that is new runs through this suite by itself."""
 SCHEMA = 'Sch"ä %s ma.'
 
 SIMPLE: dict[str, Type] = {"id": INTEGER, "value": TEXT}
@@ -285,9 +288,9 @@ def check_registered(storage: Storage, spark: SparkSession) -> None:
     write = storage.write(written, register_as="made")
     storage.put(rows("other"), written, run="run-0", period="2025-12")
     storage.put(rows("old", start=2), written, register_as="made")
-    _, record = storage.outputs().registered(SEQ, write, written)
+    _, record = storage.outputs().registered(WrittenOutput(SEQ, write, written))
     storage.put(rows("new", start=3), written, run="run-2")
-    assert storage.outputs(run="run-2").find_commit(SEQ, write, written) is not None
+    assert storage.outputs(run="run-2").find_commit(WrittenOutput(SEQ, write, written)) is not None
     use = storage.use(SIMPLE, locations=(), registered=record)
     found = in_order(row for frame in storage.frames(spark, use) for row in rows_of(frame, SIMPLE))
     assert found == [*rows("other"), *rows("old", start=2)]
@@ -933,7 +936,7 @@ class TestTables:
             table.execute("DROP TABLE IF EXISTS {}", "out")
             table.plant({"value": TEXT}, [{"value": value} for value in order])
             use = table.use({"value": TEXT})
-            fingerprints.append(table.extract(use)[0].fingerprint)
+            fingerprints.append(table.extract(use)[0].document()["fingerprint"])
             (frame,) = table.frames(spark, use)
             found = [row["value"] for row in frame.orderBy(ROW_NUMBER).select("value").collect()]
             assert found == ["A", "B", "a", "b", "ä", None]
@@ -947,7 +950,7 @@ class TestTables:
             table.execute("DROP TABLE IF EXISTS {}", "out")
             table.plant(SIMPLE, order)
             use = table.use(SIMPLE, natural_key=("id",))
-            fingerprints.append(table.extract(use)[0].fingerprint)
+            fingerprints.append(table.extract(use)[0].document()["fingerprint"])
         assert fingerprints[0] == fingerprints[1]
 
     def test_rows_of_other_periods_do_not_travel(self, table: Storage, spark: SparkSession) -> None:
@@ -1005,12 +1008,12 @@ class TestTables:
         use = table.use(SIMPLE)
         (pinned,) = table.extract(use)
         inputs = table.inputs("again")
-        assert inputs.extract([use], {key_of(use): (pinned,)})[key_of(use)] == (pinned,)
+        assert inputs.extract([use], {use.key: (pinned,)})[use.key] == (pinned,)
         table.execute("UPDATE {} SET value = 'b'", "out")
-        failed = failure(lambda: table.inputs("once-more").extract([use], {key_of(use): (pinned,)}))
+        failed = failure(lambda: table.inputs("once-more").extract([use], {use.key: (pinned,)}))
         assert (failed.problem.code, failed.retry_helps) == ("DATA_LOAD", False)
         # What is already extracted is what the run goes on with.
-        assert inputs.extract([use], {key_of(use): (pinned,)})[key_of(use)] == (pinned,)
+        assert inputs.extract([use], {use.key: (pinned,)})[use.key] == (pinned,)
 
     def test_the_password_is_shown_nowhere(self, table: Storage, tmp_path: Path) -> None:
         secret = "Wrong-pass'word%40\"@:/ 7"
@@ -1019,7 +1022,7 @@ class TestTables:
         shown = [repr(target), repr(table.source)]
         for call in (
             lambda: table.extract(table.use(SIMPLE)),
-            lambda: table.outputs().check(SEQ, table.write(SIMPLE), SIMPLE),
+            lambda: table.outputs().check(WrittenOutput(SEQ, table.write(SIMPLE), SIMPLE)),
             lambda: table.put(rows("a"), SIMPLE),
         ):
             failed = failure(call)
@@ -1083,7 +1086,7 @@ class TestPublishing:
             if storage.kind != "database":
                 assert len(location["files"]) == 2
         write = storage.write(SIMPLE)
-        found = [storage.outputs(run="run-2").find_commit(seq, write, SIMPLE) for seq in (10, 20, 30)]
+        found = [storage.outputs(run="run-2").find_commit(WrittenOutput(seq, write, SIMPLE)) for seq in (10, 20, 30)]
         assert [each and (each.run, each.seq, each.rows, each.digest) for each in found] == [
             ("run-2", 10, 1, "run-2/10"),
             ("run-2", 20, 1, "run-2/20"),
@@ -1094,44 +1097,45 @@ class TestPublishing:
     def test_the_same_again_changes_nothing(self, storage: Storage, spark: SparkSession, mode: str) -> None:
         storage.put(rows("old"), SIMPLE, run="run-0")
         outputs, write = storage.outputs(), storage.write(SIMPLE, mode=mode)
-        assert outputs.find_commit(SEQ, write, SIMPLE) is None
+        assert outputs.find_commit(WrittenOutput(SEQ, write, SIMPLE)) is None
         first = storage.put(rows("a", start=2), SIMPLE, mode=mode, spark=spark)
         before = storage.see(SIMPLE)
         for _ in range(2):
             assert storage.put(rows("b", start=3), SIMPLE, mode=mode, spark=spark) == first
         assert storage.see(SIMPLE) == before
-        commit = outputs.find_commit(SEQ, write, SIMPLE)
+        commit = outputs.find_commit(WrittenOutput(SEQ, write, SIMPLE))
         assert commit is not None
         assert (commit.run, commit.seq, commit.rows, commit.digest) == ("run-1", SEQ, 1, f"run-1/{SEQ}")
 
     def test_what_is_staged_once_can_be_published_twice(self, storage: Storage, spark: SparkSession) -> None:
         outputs, write = storage.outputs(), storage.write(SIMPLE, mode="append")
         frame = spark.createDataFrame(arrow_table(SIMPLE, rows("a", "b")))
-        staged = outputs.stage(frame, write, seq=SEQ, columns=SIMPLE)
-        locations = [publish(outputs, staged, rows=2, digest="d") for _ in range(2)]
+        output = WrittenOutput(SEQ, write, SIMPLE)
+        staged = outputs.stage(frame, output)
+        locations = [publish(outputs, output, staged, rows=2, digest="d") for _ in range(2)]
         assert locations[0] == locations[1]
         assert storage.see(SIMPLE) == rows("a", "b")
 
     def test_what_was_staged_and_never_published_is_forgotten(self, storage: Storage, spark: SparkSession) -> None:
         outputs, write = storage.outputs(), storage.write(SIMPLE)
-        outputs.stage(spark.createDataFrame(arrow_table(SIMPLE, rows("x", "y"))), write, seq=SEQ, columns=SIMPLE)
+        outputs.stage(spark.createDataFrame(arrow_table(SIMPLE, rows("x", "y"))), WrittenOutput(SEQ, write, SIMPLE))
         storage.put(rows("a"), SIMPLE, spark=spark)
         assert storage.see(SIMPLE) == rows("a")
 
     def test_rows_that_are_not_all_there_are_not_published(self, storage: Storage) -> None:
         storage.put(rows("old"), SIMPLE, run="run-0")
-        outputs, write = storage.outputs(), storage.write(SIMPLE)
-        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), write, seq=SEQ, columns=SIMPLE)
-        problem = unwritable(lambda: publish(outputs, staged, rows=3, digest="d"))
+        outputs, output = storage.outputs(), WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+        problem = unwritable(lambda: publish(outputs, output, staged, rows=3, digest="d"))
         assert problem.destination == "src:out"
         assert storage.see(SIMPLE) == rows("old")
-        assert outputs.find_commit(SEQ, write, SIMPLE) is None
+        assert outputs.find_commit(output) is None
 
     def test_a_later_run_may_have_other_columns(self, storage: Storage, spark: SparkSession) -> None:
         storage.put(rows("a"), SIMPLE, run="run-1")
         wider: dict[str, Type] = {"id": INTEGER, "new": DATE, "value": TEXT}
         row = {"id": 2, "value": "b", "new": date(2026, 2, 1)}
-        storage.outputs(run="run-2").check(SEQ, storage.write(wider), wider)
+        storage.outputs(run="run-2").check(WrittenOutput(SEQ, storage.write(wider), wider))
         storage.put([row], wider, run="run-2")
         assert storage.get(spark, wider) == [row]
         if storage.kind == "database":
@@ -1173,20 +1177,20 @@ class TestFolderDestinations:
         foreign = folder.folder / "out" / name
         foreign.parent.mkdir(parents=True)
         foreign.write_text("precious")
-        problem = unwritable(lambda: folder.outputs().check(SEQ, folder.write(SIMPLE), SIMPLE))
+        problem = unwritable(lambda: folder.outputs().check(WrittenOutput(SEQ, folder.write(SIMPLE), SIMPLE)))
         assert name in problem.detail
         assert foreign.read_text() == "precious"
 
     def test_a_file_in_the_place_of_the_folder(self, folder: Storage) -> None:
         folder.plant_text("precious", "out")
-        unwritable(lambda: folder.outputs().check(SEQ, folder.write(SIMPLE), SIMPLE))
+        unwritable(lambda: folder.outputs().check(WrittenOutput(SEQ, folder.write(SIMPLE), SIMPLE)))
         unwritable(lambda: folder.put(rows("a"), SIMPLE))
         assert (folder.folder / "out").read_text() == "precious"
 
     def test_our_own_folder_is_taken(self, folder: Storage) -> None:
-        folder.outputs().check(SEQ, folder.write(SIMPLE), SIMPLE)
+        folder.outputs().check(WrittenOutput(SEQ, folder.write(SIMPLE), SIMPLE))
         folder.put(rows("a"), SIMPLE)
-        folder.outputs(run="run-2").check(SEQ, folder.write(SIMPLE), SIMPLE)
+        folder.outputs(run="run-2").check(WrittenOutput(SEQ, folder.write(SIMPLE), SIMPLE))
         assert folder.see(SIMPLE) == rows("a")
 
     def test_a_folder_that_is_a_link(self, folder: Storage, tmp_path: Path, spark: SparkSession) -> None:
@@ -1202,7 +1206,7 @@ class TestFolderDestinations:
         outside.mkdir()
         folder.folder.mkdir()
         (folder.folder / "out").symlink_to(outside)
-        unwritable(lambda: folder.outputs().check(SEQ, folder.write(SIMPLE), SIMPLE))
+        unwritable(lambda: folder.outputs().check(WrittenOutput(SEQ, folder.write(SIMPLE), SIMPLE)))
         unwritable(lambda: folder.put(rows("a"), SIMPLE))
         assert list(outside.iterdir()) == []
 
@@ -1224,7 +1228,9 @@ class TestFolderDestinations:
     def test_a_column_that_would_hide_the_folders_of_periods_is_refused(self, folder: Storage) -> None:
         folder.put(rows("a"), SIMPLE, run="run-1")
         columns: dict[str, Type] = {**SIMPLE, "run_period": TEXT}
-        problem = unwritable(lambda: folder.outputs(run="run-2").check(SEQ, folder.write(columns), columns))
+        problem = unwritable(
+            lambda: folder.outputs(run="run-2").check(WrittenOutput(SEQ, folder.write(columns), columns))
+        )
         assert "`run_period`" in problem.detail
         unwritable(lambda: folder.put([], columns, run="run-2"))
         assert folder.see(SIMPLE) == rows("a")
@@ -1235,11 +1241,11 @@ class TestFolderDestinations:
         folder.put(rows("new"), SIMPLE, run="run-2")
         assert folder.inputs().find_changes(pinned, listing=True) == ()
         use = folder.use(SIMPLE)
-        assert folder.inputs("late").extract([use], pinned)[key_of(use)] == pinned[key_of(use)]
+        assert folder.inputs("late").extract([use], pinned)[use.key] == pinned[use.key]
 
     def test_replaced_data_go_in_the_end_unless_they_are_kept(self, folder: Storage) -> None:
         folder.put(rows("registered"), SIMPLE, run="run-1", register_as="made")
-        folder.outputs(run="run-1").registered(SEQ, folder.write(SIMPLE, register_as="made"), SIMPLE)
+        folder.outputs(run="run-1").registered(WrittenOutput(SEQ, folder.write(SIMPLE, register_as="made"), SIMPLE))
         folder.put(rows("replaced"), SIMPLE, run="run-2")
         folder.put(rows("latest"), SIMPLE, run="run-3")
         store = folder.folder / HIDDEN / "out"
@@ -1257,7 +1263,9 @@ class TestFolderDestinations:
         folder.put(rows("b", start=2), SIMPLE, run="run-2", mode="append")
         assert folder.inputs().find_changes(pinned, listing=False) == ()
         ((before,),) = pinned.values()
-        assert [Path(file.path).parent.parent.name for file in before.files] == [f"{PERIOD}~run-1-{SEQ}-1"] * 2
+        assert [Path(file.path).parent.parent.name for file in file_pin(before).files] == [
+            f"{PERIOD}~run-1-{SEQ}-1"
+        ] * 2
 
     def test_where_an_output_is_can_be_moved_with_the_workspace(self, folder: Storage) -> None:
         found = folder.put(rows("a"), SIMPLE)
@@ -1270,7 +1278,7 @@ class TestFolderDestinations:
 class TestTableDestinations:
     def test_a_table_of_somebody_else_is_refused(self, table: Storage) -> None:
         table.plant(SIMPLE, rows("precious"))
-        problem = unwritable(lambda: table.outputs().check(SEQ, table.write(SIMPLE), SIMPLE))
+        problem = unwritable(lambda: table.outputs().check(WrittenOutput(SEQ, table.write(SIMPLE), SIMPLE)))
         assert "`_run_period`" in problem.detail
         unwritable(lambda: table.put(rows("a"), SIMPLE))
         assert table.see(SIMPLE) == rows("precious")
@@ -1280,7 +1288,7 @@ class TestTableDestinations:
         columns: dict[str, Type] = {**SIMPLE, "n": DecimalType(10, 2), "day": DATE}
         table.put([], columns, run="run-1")
         other: dict[str, Type] = {"id": INTEGER, "value": INTEGER, "n": DecimalType(11, 2), "day": DecimalType(9, 3)}
-        problem = unwritable(lambda: table.outputs(run="run-2").check(SEQ, table.write(other), other))
+        problem = unwritable(lambda: table.outputs(run="run-2").check(WrittenOutput(SEQ, table.write(other), other)))
         assert [name for name in other if f"`{name}`" in problem.detail] == ["value", "day"]
         for kind in ("string", "integer", "date", "decimal(9,3)"):
             assert kind in problem.detail
@@ -1294,13 +1302,19 @@ class TestTableDestinations:
 
     def test_a_name_that_would_be_cut_off_is_refused(self, table: Storage) -> None:
         columns: dict[str, Type] = {"id": INTEGER, "ä" * 32: TEXT}
-        assert "ä" * 32 in unwritable(lambda: table.outputs().check(SEQ, table.write(columns), columns)).detail
+        assert (
+            "ä" * 32
+            in unwritable(lambda: table.outputs().check(WrittenOutput(SEQ, table.write(columns), columns))).detail
+        )
         long = table.write(SIMPLE, table="x" * 64)
-        assert "x" * 64 in unwritable(lambda: table.outputs().check(SEQ, long, SIMPLE)).detail
+        assert "x" * 64 in unwritable(lambda: table.outputs().check(WrittenOutput(SEQ, long, SIMPLE))).detail
 
     def test_a_schema_that_is_not_there_is_refused(self, table: Storage) -> None:
         other = table.with_options(schema="nowhere")
-        assert "nowhere" in unwritable(lambda: other.outputs().check(SEQ, other.write(SIMPLE), SIMPLE)).detail
+        assert (
+            "nowhere"
+            in unwritable(lambda: other.outputs().check(WrittenOutput(SEQ, other.write(SIMPLE), SIMPLE))).detail
+        )
 
     def test_text_that_a_database_cannot_hold(self, table: Storage) -> None:
         table.put(rows("old"), SIMPLE, run="run-1")
@@ -1310,9 +1324,9 @@ class TestTableDestinations:
     @pytest.mark.parametrize("change", ["TRUNCATE {}", "DROP TABLE {}"])
     def test_rows_that_are_not_staged_any_more_are_staged_again(self, table: Storage, change: LiteralString) -> None:
         """A crash of the server empties staging tables, which are not logged."""
-        outputs, write = table.outputs(), table.write(SIMPLE)
-        staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), write, seq=SEQ, columns=SIMPLE)
-        staged = outputs.convert(staged, rows=2)
+        outputs, output = table.outputs(), WrittenOutput(SEQ, table.write(SIMPLE), SIMPLE)
+        staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+        staged = outputs.convert(output, staged, rows=2)
         with table.connect() as connection:
             found = connection.execute(
                 "SELECT tablename FROM pg_tables WHERE schemaname = %s AND starts_with(tablename, 'dobo_stage_')",
@@ -1320,7 +1334,7 @@ class TestTableDestinations:
             ).fetchall()
         ((stage,),) = found
         table.execute(change, stage)
-        outputs.publish([(staged, 2, "d")])
+        outputs.publish([(output, staged, 2, "d")])
         assert table.see(SIMPLE) == rows("a", "b")
 
     def test_nothing_is_left_behind(self, table: Storage) -> None:
@@ -1518,8 +1532,8 @@ class TestOutage:
             storage.extract(storage.use(SIMPLE))
         calls: list[Callable[[], object]] = [
             lambda: storage.extract(storage.use(SIMPLE)),
-            lambda: storage.outputs(run="run-2").check(SEQ, storage.write(SIMPLE), SIMPLE),
-            lambda: storage.outputs(run="run-2").find_commit(SEQ, storage.write(SIMPLE), SIMPLE),
+            lambda: storage.outputs(run="run-2").check(WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)),
+            lambda: storage.outputs(run="run-2").find_commit(WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)),
             lambda: storage.put(rows("a"), SIMPLE, run="run-2"),
         ]
         faults = [fault_of(call) for call in calls]
@@ -1529,17 +1543,17 @@ class TestOutage:
 
     def test_a_connection_that_is_cut(self, table: Storage) -> None:
         table.put(rows("old"), SIMPLE, run="run-1")
-        outputs, write = table.outputs(run="run-2"), table.write(SIMPLE)
-        staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a")), write, seq=SEQ, columns=SIMPLE)
+        outputs, output = table.outputs(run="run-2"), WrittenOutput(SEQ, table.write(SIMPLE), SIMPLE)
+        staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a")), output)
         cutter = threading.Thread(target=cut_waiting_connections, args=(table,))
         with table.connect() as connection:
             connection.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(table.named("dobo_commit")))
             cutter.start()
-            fault = fault_of(lambda: publish(outputs, staged, rows=1, digest="d"))
+            fault = fault_of(lambda: publish(outputs, output, staged, rows=1, digest="d"))
         cutter.join()
         assert (fault.code, fault.retry_helps) == ("OUTPUT_WRITE", True)
         assert table.see(SIMPLE) == rows("old")
-        publish(outputs, staged, rows=1, digest="d")
+        publish(outputs, output, staged, rows=1, digest="d")
         assert table.see(SIMPLE) == rows("a")
 
 
@@ -1610,4 +1624,4 @@ class TestChanges:
     def test_pins_survive_being_written_down(self, storage: Storage) -> None:
         storage.put(rows("a"), SIMPLE)
         for location in storage.extract(storage.use(SIMPLE)):
-            assert PinnedLocation.load(location.document()) == location
+            assert load_pin(json.loads(json.dumps(location.document()))) == location

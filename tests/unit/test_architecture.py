@@ -18,7 +18,7 @@ OTHER_MEANINGS = {
         # what a dataset is read for
         "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py",
         # how an output treats what was written before
-        "plan/relation.py", "storage/database.py", "storage/folder.py",
+        "plan/relation.py", "storage/table_target.py", "storage/folder.py",
     },
     "aggregate": {"cli/functions.py"},  # a kind of function
 }  # fmt: skip

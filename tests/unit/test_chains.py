@@ -12,6 +12,7 @@ import pytest
 from dobonomodo.plan import KnownDataset
 from dobonomodo.plan.explain import describe_plan, render_plan
 from dobonomodo.problems import Problem, Rejected
+from dobonomodo.storage import load_stored
 from dobonomodo.store import Definition, Store, open_store
 from dobonomodo.workspace import Workspace
 
@@ -326,16 +327,16 @@ def test_a_declared_dataset_is_read_where_a_run_registered_it(folder: Folder) ->
     assert register(workspace.store, "balances", "region", "amount") == 2
     for opened in (folder.open(), workspace):
         plan = opened.plan("closing", period="2026-02", to_run=True).plan
-        assert (plan.input.version, plan.input.registered and plan.input.registered["folders"]) == (
+        assert (plan.input.version, plan.input.registered and plan.input.registered.place) == (
             2,
-            ["data/balances"],
+            ("folders", "data/balances"),
         )
     workspace.apply()  # the file is another version than what was registered
     workspace.activate("closing")
     live = workspace.plan("closing", period="2026-02", to_run=True)
-    assert (live.status, live.plan.input.registered and live.plan.input.registered["folders"]) == (
+    assert (live.status, live.plan.input.registered and live.plan.input.registered.place) == (
         "active",
-        ["data/balances"],
+        ("folders", "data/balances"),
     )
 
 
@@ -358,7 +359,7 @@ def test_a_version_is_found_again_by_its_number(folder: Folder) -> None:
     planned = folder.open().plan("closing", period="2026-02", to_run=True)
     known = planned.datasets.find("balances", planned.plan.input.version)
     assert isinstance(known, KnownDataset)
-    assert known.registered == location
+    assert known.registered == load_stored(location)
 
 
 # --- running and activating

@@ -12,6 +12,7 @@ import pytest
 
 from dobonomodo.problems import Problem, Rejected
 from dobonomodo.problems.operation import DestinationReason, InvalidDestination
+from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.store import Definition
 from dobonomodo.workspace import Workspace
 
@@ -712,7 +713,7 @@ def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -
     }
     workspace.store.register(
         Definition(kind="dataset", id="made", fingerprint="f", document=definition),
-        location={"datasource_id": "ds-warehouse", "table": "made"},
+        location={"kind": "database", "datasource_id": "ds-warehouse", "table": "made"},
         origin="run-1/5",
         at=CLOCK,
         by="me",
@@ -729,7 +730,7 @@ def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -
     )
     planned = folder.open().plan("monthly-sales", period="2026-01")
     assert (planned.plan.input.registered, planned.plan.input.locations) == (
-        {"datasource_id": "ds-warehouse", "table": "made"},
+        StoredTable("ds-warehouse", None, "made"),
         (),
     )
     assert folder.open().problems() == ()

@@ -237,10 +237,10 @@ def _check_secret(source: DataSource, root: Path) -> Finding:
 def _check_server(source: DataSource, root: Path) -> Finding:
     import psycopg
 
-    from dobonomodo.storage.inputs import open_database
+    from dobonomodo.storage.database import DatabaseStorage
 
     check = f"database {source.id}"
-    database = open_database(source, root=root)
+    database = DatabaseStorage.open(source, root=str(root)).connect()
     try:
         with database.connect() as connection:
             version = connection.info.server_version

@@ -179,7 +179,7 @@ def show_summary(run: RunView) -> None:
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
         show_counts(lines, right={0, 2, 3, 4, 5, 6})
     for output in run.outputs.values():
-        where = output.location.get("folder") or output.destination
+        where = output.location.shown or output.destination
         kept = (
             f", dataset {escape(output.dataset_id or '')} v{output.dataset_version}" if output.dataset_version else ""
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
@@ -19,13 +19,46 @@ from dobonomodo.problems import OperationRef, Span
 Role = Literal["input", "lookup", "join", "append"]
 
 
+class Stored(Protocol):
+    """Where rows are that outputs wrote: those of one output, or those of a registered version of a dataset."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of storage."""
+        ...
+
+    @property
+    def datasource_id(self) -> str | None:
+        """The datasource that is needed to read it; None where the address says it all."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """The stored columns in their order, where they are recorded: for a registered version."""
+        ...
+
+    @property
+    def shown(self) -> str | None:
+        """How people find it, where that says more than the name of the destination."""
+        ...
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """What two outputs have in common that write to the same destination."""
+        ...
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class KnownDataset:
     """A version of a dataset that can be planned with."""
 
     dataset: Dataset
     version: int
-    registered: Mapping[str, Any] | None = None
+    registered: Stored | None = None
     """Where its rows are, if an output registered it."""
     has_period: bool = False
     """Whether its stored rows carry ``_period`` although its temporal mode does not say so."""
@@ -93,7 +126,7 @@ class DatasetUse:
     rule: str | None = None
     """The rule of the resolver that made the locations."""
     locations: tuple[Location, ...] = ()
-    registered: Mapping[str, Any] | None = None
+    registered: Stored | None = None
     registered_by: tuple[str, ...] = ()
     """The projects that must run before there are rows to read, if they are not found otherwise."""
     planned: bool = False
@@ -101,6 +134,11 @@ class DatasetUse:
     """Where the project names it."""
     optional: frozenset[str] = frozenset()
     """Columns, in lower case, that stored rows may lack and that are then NULL, if they may be (C-86)."""
+
+    @property
+    def key(self) -> str:
+        """What tells one reading of a project from the others; snapshots know readings by it."""
+        return reading_key(self.role, self.dataset_id, self.version, self.table, self.seq, self.alias)
 
     @property
     def is_awaited(self) -> bool:
@@ -115,6 +153,11 @@ class DatasetUse:
     def seq(self) -> int | None:
         """The number of the operation that reads it."""
         return self.operation.seq if self.operation is not None else None
+
+
+def reading_key(role: str, dataset_id: str, version: int, table: str, seq: int | None, alias: str | None) -> str:
+    """The key of a reading, from what a plan or a record says of it."""
+    return f"{role}/{dataset_id}/v{version}/{table}/{seq or 0}/{alias or ''}"
 
 
 def column_types(columns: Sequence[Column]) -> dict[str, Type]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.storage import StagedRows, Stored, load_stored
 
 if TYPE_CHECKING:
     from dobonomodo.plan import Plan
-
-Document = Mapping[str, Any]
 
 _COUNTS = ("rows_in", "selected", "added", "deleted", "rows_out")
 
@@ -24,17 +24,17 @@ class StagedOutput:
     rows: int
     digest: str
     milliseconds: int
-    place: Document
-    """Where it is, in the words of its storage."""
+    place: StagedRows
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
-        return {**{name: getattr(self, name) for name in self.__slots__}, "place": dict(self.place)}
+        return {**{name: getattr(self, name) for name in self.__slots__}, "place": self.place.document()}
 
     @classmethod
     def load(cls, document: Document) -> StagedOutput:
         """From plain data."""
-        return cls(**{name: document[name] for name in cls.__slots__})
+        found = {name: document[name] for name in cls.__slots__}
+        return cls(**{**found, "place": StagedRows.load(document["place"])})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,19 +51,20 @@ class PublishedOutput:
     milliseconds: int
     columns: Mapping[str, str]
     """The types, by name."""
-    location: Document
+    location: Stored
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         found = {name: getattr(self, name) for name in self.__slots__}
         # A list, since databases keep no order of keys.
-        return {**found, "columns": [list(pair) for pair in self.columns.items()], "location": dict(self.location)}
+        columns = [list(pair) for pair in self.columns.items()]
+        return {**found, "columns": columns, "location": self.location.document()}
 
     @classmethod
     def load(cls, document: Document) -> PublishedOutput:
         """From plain data."""
         found = {name: document.get(name) for name in cls.__slots__}
-        found |= {"columns": dict(document.get("columns", ())), "location": document.get("location", {})}
+        found |= {"columns": dict(document.get("columns", ())), "location": load_stored(document["location"])}
         return cls(**{**found, "milliseconds": document.get("milliseconds", 0)})
 
 
@@ -124,7 +125,7 @@ class Progress:
             last_completed_operation=max(seqs, default=None),
         )
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {
             "operations": [each.document() for each in self.operations],

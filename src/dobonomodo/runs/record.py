@@ -11,6 +11,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.progress import Progress, PublishedOutput
+from dobonomodo.storage import Stored
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
@@ -29,7 +30,7 @@ class Output:
     dataset_version: int | None
     seconds: float
     columns: Mapping[str, str]
-    location: Mapping[str, Any]
+    location: Stored
     read: Callable[[Any], Any] | None = None
 
     def types(self) -> dict[str, Type]:
@@ -129,7 +130,7 @@ class RunView:
                     "digest": each.digest,
                     "dataset_id": each.dataset_id,
                     "dataset_version": each.dataset_version,
-                    "location": dict(each.location),
+                    "location": each.location.document(),
                 }
                 for each in self.outputs.values()
             ],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
+from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.facts import RunFacts
@@ -18,14 +19,18 @@ from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
-from dobonomodo.runs.progress import Document, Progress, PublishedOutput, StagedOutput
+from dobonomodo.runs.progress import Progress, PublishedOutput, StagedOutput
 from dobonomodo.runs.record import RunView, view_run
 from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.snapshot import RunSpec
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
+    from dobonomodo.storage import Pinned, StagedRows, Stored
     from dobonomodo.store import Lease, Run, Store
+
+DataFrame = Any
+"""A frame of the engine, which only the engine and the storages know."""
 
 
 RECORD_SECONDS = 60
@@ -51,7 +56,7 @@ class Computed(Protocol):
     @property
     def step(self) -> Step: ...
     @property
-    def frame(self) -> Any: ...
+    def frame(self) -> DataFrame: ...
     @property
     def columns(self) -> Mapping[str, Type]: ...
 
@@ -72,7 +77,7 @@ class Engine(Protocol):
         """The outputs of a plan, one after the other."""
         ...
 
-    def digest(self, frame: Any, columns: Sequence[str]) -> str:
+    def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of rows that are written."""
         ...
 
@@ -82,7 +87,7 @@ class Engine(Protocol):
 
 
 class Data(Protocol):
-    """The rows that a run reads and writes."""
+    """The rows that a run reads and writes. Outputs are known by the numbers of their operations."""
 
     def hold(self, fence: int) -> None:
         """Work under a fencing number from now on: destinations refuse lower ones than they have seen."""
@@ -92,27 +97,27 @@ class Data(Protocol):
         """Refuse destinations that cannot take the rows."""
         ...
 
-    def pin(self) -> Document:
-        """Find and check what there is to read now; gives it as plain data."""
+    def pin(self) -> Pinned:
+        """Find and check what there is to read now."""
         ...
 
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
-        """What happened to the pinned inputs."""
+        """Changes to the pinned inputs."""
         ...
 
     def prepare(self) -> None:
         """Make the pinned inputs ready for the engine again, where they are not."""
         ...
 
-    def stage(self, output: Computed) -> Document:
+    def stage(self, output: Computed) -> StagedRows:
         """Have the engine write the rows of an output where nobody reads them; gives the place."""
         ...
 
-    def reopen(self, step: Step, place: Document) -> Any | None:
+    def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
         """The rows that were staged, to be read again; None if they are not there any more."""
         ...
 
-    def convert(self, step: Step, staged: StagedOutput) -> Document:
+    def convert(self, output: StagedOutput) -> StagedRows:
         """Verify the number of rows, and bring them into the form of the destination; gives the place."""
         ...
 
@@ -124,15 +129,15 @@ class Data(Protocol):
         """Make outputs what readers find, each once: all of one place in one act."""
         ...
 
-    def find_commit(self, step: Step) -> tuple[int, str] | None:
+    def find_commit(self, seq: int) -> tuple[int, str] | None:
         """Rows and digest of what an output published, if it did."""
         ...
 
-    def location(self, step: Step) -> Document:
+    def stored(self, seq: int) -> Stored:
         """Where a published output is."""
         ...
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
+    def register(self, seq: int, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
         """Make a published output a dataset, once and only while the lease is held; gives its version."""
         ...
 
@@ -205,7 +210,7 @@ class Runner:
         engine: OpenEngine,
         *,
         version: int | None,
-        snapshot: Callable[[Document | None], Document],
+        snapshot: Callable[[Pinned | None], Document],
         warnings: Sequence[Problem] = (),
         wait: bool = False,
     ) -> RunView:
@@ -295,7 +300,7 @@ class Runner:
         return _Attempt(run, spec, data, heart, self._store, self._pace, self._who, self._listener, of_other=of_other)
 
 
-def _pin(data: Data) -> tuple[Document | None, BaseException | None]:
+def _pin(data: Data) -> tuple[Pinned | None, BaseException | None]:
     """The inputs, or why there are none: that is for the record of the run."""
     try:
         data.check()
@@ -389,10 +394,10 @@ class _Attempt:
         try:
             with output.explained():
                 place = self._data.stage(output)
-                counted = output.finish(lambda: self._data.reopen(step, place))
+                counted = output.finish(lambda: self._data.reopen(step.spec.seq, place))
                 milliseconds = int(counted.seconds * 1000)
                 staged = StagedOutput(step.spec.seq, counted.rows, counted.digest, milliseconds, place)
-                staged = replace(staged, place=self._data.convert(step, staged))
+                staged = replace(staged, place=self._data.convert(staged))
         except RunFailed:
             self._check_alive()
             raise
@@ -441,10 +446,10 @@ class _Attempt:
             rows=rows,
             digest=digest,
             dataset_id=write.register_as,
-            dataset_version=self._data.register(step, run=self._run.id, at=at, by=by, lease=lease),
+            dataset_version=self._data.register(seq, run=self._run.id, at=at, by=by, lease=lease),
             milliseconds=milliseconds,
             columns={name: str(step.before.columns[name]) for name in write.columns},
-            location=self._data.location(step),
+            location=self._data.stored(seq),
         )
 
     def complete_intent(self) -> None:
@@ -465,7 +470,7 @@ class _Attempt:
         staged = {output.seq for output in self._progress.staged}
         found = []
         for seq in sorted(self._missing() - staged):
-            if (commit := self._data.find_commit(self._steps[seq])) is not None:
+            if (commit := self._data.find_commit(seq)) is not None:
                 found.append(self._register(seq, *commit, 0))
         if found:
             self._advance(self._progress.with_published(found))
@@ -475,10 +480,10 @@ class _Attempt:
         kept = []
         for output in self._progress.staged:
             step = self._steps[output.seq]
-            frame = self._data.reopen(step, output.place)
+            frame = self._data.reopen(output.seq, output.place)
             columns = list(step.lowered.write.columns) if step.lowered.write is not None else []
             if frame is not None and engine.digest(frame, columns) == output.digest:
-                kept.append(replace(output, place=self._data.convert(step, output)))
+                kept.append(replace(output, place=self._data.convert(output)))
         if self._progress.staged:
             self._advance(replace(self._progress, staged=tuple(kept)))
 

@@ -6,16 +6,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
 from dobonomodo.model import Dataset, Definitions, Project, load_definitions
 from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
-from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.dataset import DatasetUse, Location, reading_key
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import InternalError, Rejected, Source
 from dobonomodo.problems.run import SnapshotTooNew
+from dobonomodo.storage import Pinned, load_pin, load_stored
 
 FORMAT = 1
 """Which keys a snapshot has and what they mean. Another number means that an older program would misread it."""
@@ -29,14 +30,14 @@ def take_snapshot(
     version: int | None,
     status: str,
     datasets: Sequence[KnownDataset],
-    resolvers: Sequence[Mapping[str, Any]],
+    resolvers: Sequence[Document],
     datasources: Mapping[str, DataSource],
-    inputs: Mapping[str, Any] | None,
+    inputs: Pinned | None,
     versions: Mapping[str, str],
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """All of it, without secrets: definitions only refer to those."""
     used = {location.datasource_id for use in plan.uses for location in use.locations}
-    used |= {str(use.registered.get("datasource_id")) for use in plan.uses if use.registered is not None}
+    used |= {use.registered.datasource_id or "" for use in plan.uses if use.registered is not None}
     used |= {step.lowered.write.destination.datasource_id or "" for step in plan.steps if step.lowered.write}
     return {
         "format": FORMAT,
@@ -59,7 +60,7 @@ def take_snapshot(
             {
                 "version": known.version,
                 "document": known.dataset.document(),
-                "registered": dict(known.registered) if known.registered is not None else None,
+                "registered": known.registered.document() if known.registered is not None else None,
                 "has_period": known.has_period,
             }
             for known in datasets
@@ -67,12 +68,12 @@ def take_snapshot(
         "resolvers": [dict(each) for each in resolvers],
         "datasources": [source.document() for name, source in datasources.items() if name in used],
         "readings": [_describe_reading(use, facts, as_of) for use in plan.uses],
-        "inputs": dict(inputs) if inputs is not None else None,
+        "inputs": None if inputs is None else {key: [pin.document() for pin in pins] for key, pins in inputs.items()},
         "versions": dict(versions),
     }
 
 
-def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> dict[str, Any]:
+def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> dict[str, object]:
     bitemporal = use.temporal_mode == "bitemporal"
     return {
         "role": use.role,
@@ -97,10 +98,10 @@ class RunSpec:
     """The day that the run itself named; snapshots of older programs always have one."""
     datasources: Mapping[str, DataSource]
     status: str
-    inputs: Mapping[str, Any] | None
+    inputs: Pinned | None
 
 
-def restore_snapshot(snapshot: Mapping[str, Any]) -> RunSpec:
+def restore_snapshot(snapshot: Document) -> RunSpec:
     """The plan of a run from its snapshot alone: what the files or the store say today does not matter."""
     _require_known_format(snapshot)
     own = _load(snapshot)
@@ -123,17 +124,21 @@ def restore_snapshot(snapshot: Mapping[str, Any]) -> RunSpec:
         date.fromisoformat(snapshot["as_of"]) if snapshot["as_of"] is not None else None,
         own.datasources,
         snapshot["project"]["status"],
-        snapshot["inputs"],
+        _load_inputs(snapshot["inputs"]),
     )
 
 
-def _require_known_format(snapshot: Mapping[str, Any]) -> None:
+def _load_inputs(inputs: Document | None) -> Pinned | None:
+    return None if inputs is None else {key: tuple(map(load_pin, pins)) for key, pins in inputs.items()}
+
+
+def _require_known_format(snapshot: Document) -> None:
     found = snapshot.get("format")
     if not isinstance(found, int) or not 1 <= found <= FORMAT:
         raise Rejected([SnapshotTooNew(found=str(found), known=FORMAT)])
 
 
-def _load(snapshot: Mapping[str, Any]) -> Definitions:
+def _load(snapshot: Document) -> Definitions:
     documents = [
         {"project": snapshot["project"]["document"]},
         *({"datasource": each} for each in snapshot["datasources"]),
@@ -145,13 +150,14 @@ def _load(snapshot: Mapping[str, Any]) -> Definitions:
 class _SnapshotDatasets:
     """The datasets of a snapshot, each in the version that was used."""
 
-    def __init__(self, snapshot: Mapping[str, Any]) -> None:
+    def __init__(self, snapshot: Document) -> None:
         self._known: dict[tuple[str, int], KnownDataset] = {}
         for each in snapshot["datasets"]:
             text = json.dumps({"dataset": each["document"]})
             found, _ = load_definitions([Source("snapshot", text)])
             (dataset,) = found.datasets.values()
-            known = KnownDataset(dataset, each["version"], each["registered"], each["has_period"])
+            registered = load_stored(each["registered"]) if each["registered"] is not None else None
+            known = KnownDataset(dataset, each["version"], registered, each["has_period"])
             self._known[dataset.id, known.version] = known
 
     def ids(self) -> Sequence[str]:
@@ -174,14 +180,17 @@ class _SnapshotDatasets:
 class _Located:
     """Locations as they were resolved."""
 
-    def __init__(self, snapshot: Mapping[str, Any]) -> None:
-        self._readings = snapshot["readings"]
+    def __init__(self, snapshot: Document) -> None:
+        self._reading_by_key: dict[str, Document] = {
+            reading_key(
+                *(each[name] for name in ("role", "dataset", "version", "table", "operation_seq", "alias"))
+            ): each
+            for each in snapshot["readings"]
+        }
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
-        del project
-        for reading in self._readings:
-            same = (reading["role"], reading["dataset"], reading["table"], reading["operation_seq"], reading["alias"])
-            if same == (use.role, dataset.id, use.table, use.seq, use.alias):
-                locations = tuple(Location(**each) for each in reading["locations"])
-                return Resolved(reading["resolver"], locations)
-        return Resolved(None)
+        del project, dataset
+        reading = self._reading_by_key.get(use.key)
+        if reading is None:
+            return Resolved(None)
+        return Resolved(reading["resolver"], tuple(Location(**each) for each in reading["locations"]))

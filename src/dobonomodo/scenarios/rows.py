@@ -20,7 +20,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, TEMPORAL
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.scenarios.values import is_plain, make_frame, write_text
-from dobonomodo.storage import Inputs, key_of
+from dobonomodo.storage import Inputs
 from dobonomodo.storage.faults import loading_failed, refuse
 from dobonomodo.storage.findings import Findings, check_batch
 from dobonomodo.storage.schema import SYSTEM, find_differences, stored_type
@@ -112,7 +112,7 @@ class RowsOfFile:
         )
         placed = replace(use, locations=(Location(_SOURCE, self._kind, path=self.name),))
         pinned = inputs.extract([placed], inputs.pin([placed]))
-        (rows,) = inputs.read(reading.spark, placed, pinned[key_of(placed)])
+        (rows,) = inputs.read(reading.spark, placed, pinned[placed.key])
         return rows
 
 

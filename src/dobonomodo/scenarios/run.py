@@ -374,7 +374,7 @@ class _Capture:
         columns = place.columns()
         dataset = registered_dataset(name, columns)
         version = max(self._datasets.versions(name), default=0) + 1
-        known = KnownDataset(dataset, version, registered={"columns": list(columns)})
+        known = KnownDataset(dataset, version, registered=_KeptRows(tuple(columns)))
         self._datasets.add(known, WrittenRows(place.rows(), columns))
         self._registered[name] = known
 
@@ -414,6 +414,20 @@ def _compare_outputs(expect: Expectation, outputs: Mapping[str, _Captured]) -> I
             continue
         for line in compare_output(expected, captured.rows, captured.columns):
             yield f"output `{name}`: {line}"
+
+
+@dataclass(frozen=True, slots=True)
+class _KeptRows:
+    """A registered version whose rows the scenario keeps itself."""
+
+    columns: tuple[str, ...]
+    kind: str = "scenario"
+    datasource_id: None = None
+    shown: None = None
+    place: tuple[str | None, ...] = ()
+
+    def document(self) -> dict[str, object]:
+        return {"kind": self.kind, "columns": list(self.columns)}
 
 
 def _compare_registered(expect: Expectation, registered: Mapping[str, KnownDataset]) -> Iterator[str]:

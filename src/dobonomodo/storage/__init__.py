@@ -1,7 +1,24 @@
 """Bytes in, bytes out: how the rows of a location become a frame, and a frame becomes files or a table."""
 
-from dobonomodo.storage.inputs import Inputs, Pinned, PinnedLocation, key_of
-from dobonomodo.storage.outputs import Outputs, Staged
+from dobonomodo.storage.catalogue import STORAGES, Storages, find_storage, load_pin, load_stored
+from dobonomodo.storage.inputs import Inputs, Pinned
+from dobonomodo.storage.outputs import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.parquet import read_parquet
+from dobonomodo.storage.storage import Pin, Storage, Stored
 
-__all__ = ["Inputs", "Outputs", "Pinned", "PinnedLocation", "Staged", "key_of", "read_parquet"]
+__all__ = [
+    "STORAGES",
+    "Inputs",
+    "Outputs",
+    "Pin",
+    "Pinned",
+    "StagedRows",
+    "Storage",
+    "Storages",
+    "Stored",
+    "WrittenOutput",
+    "find_storage",
+    "load_pin",
+    "load_stored",
+    "read_parquet",
+]

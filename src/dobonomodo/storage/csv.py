@@ -1,4 +1,4 @@
-"""CSV files: read strictly and exactly into Parquet, and written so that reading gives the same rows.
+"""CSV files as a storage: read strictly and exactly into Parquet, and written so that reading gives the same rows.
 
 A value without quotes that is empty is NULL; ``""`` is the empty text. Blank lines are no records, except in a file with one
 column, where each is a NULL.
@@ -10,23 +10,28 @@ import csv
 from array import array
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
+from dobonomodo.storage.file_storage import FileStorage
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
+from dobonomodo.storage.folder import Format
+from dobonomodo.storage.manifest import columns_of_file
 from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
+from dobonomodo.storage.storage import Row
 from dobonomodo.storage.values import parse_values
 
 if TYPE_CHECKING:
@@ -237,9 +242,7 @@ def _number_rows(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
     return numbers
 
 
-def sample_csv(
-    source: Path, columns: Mapping[str, Type], rows: int, *, delimiter: str, has_header: bool
-) -> list[dict[str, Any]]:
+def sample_csv(source: Path, columns: Mapping[str, Type], rows: int, *, delimiter: str, has_header: bool) -> list[Row]:
     """The first rows of a file that a run wrote, in the types that it recorded; what is no value of its type stays text."""
     import pyarrow as pa
 
@@ -255,7 +258,7 @@ def sample_csv(
 
 def _read_rows(
     source: Path, columns: Mapping[str, Type], delimiter: str, *, has_header: bool, block: int
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     names = _read_names(source, delimiter=delimiter) if has_header else list(columns)
     for first, batch in _read_texts(source, len(names), delimiter, _OtherWidths(), block=block):
         texts = batch.slice(1 if has_header and first == 1 else 0).columns
@@ -309,7 +312,7 @@ class CsvFormat:
     in_place: ClassVar[bool] = False
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Mapping[str, object]:
         """What a reader has to know."""
         return {"delimiter": self.delimiter, "has_header": self.has_header}
 
@@ -369,3 +372,37 @@ def _render_plainly(text: pyarrow.Array) -> pyarrow.Array:
     encoded = text.dictionary_encode()
     plain = [f"{Decimal(value):f}" if "E" in value else value for value in encoded.dictionary.to_pylist()]
     return pa.array(plain, pa.large_string()).take(encoded.indices)
+
+
+@dataclass(frozen=True, slots=True)
+class CsvStorage(FileStorage):
+    """A folder of CSV files. They pass through Parquet files in the folder of the run."""
+
+    kind: ClassVar[str] = "csv"
+
+    @classmethod
+    def load_format(cls, document: Document) -> Format:
+        """What is said, and the defaults."""
+        return CsvFormat(document.get("delimiter", ","), document.get("has_header", True))
+
+    def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
+        """Turn a file into Parquet, unless that was done."""
+        if target.exists():
+            return Findings()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        form = self._form
+        columns = columns_of_file(source)
+        return extract_csv(source, target, use, delimiter=form.delimiter, has_header=form.has_header, columns=columns)
+
+    def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
+        """The first rows of a file that a run wrote."""
+        known = {name.casefold(): kind for name, kind in columns.items()}
+        own = {name: known.get(name.casefold(), TEXT) for name in columns_of_file(path) or columns}
+        form = self._form
+        return sample_csv(path, own, rows, delimiter=form.delimiter, has_header=form.has_header)
+
+    @property
+    def _form(self) -> CsvFormat:
+        if not isinstance(self.format, CsvFormat):
+            raise AssertionError("a storage of CSV files")
+        return self.format

@@ -16,9 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from dobonomodo.formula import Type
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.registration import United, unite_columns
 from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
@@ -45,7 +46,7 @@ class Format(Protocol):
         ...
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Mapping[str, object]:
         """What a reader has to know."""
         ...
 
@@ -57,6 +58,93 @@ class Format(Protocol):
     def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
         """Make files of Parquet files; ``to`` is how messages name the destination."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFiles:
+    """The files that one output wrote."""
+
+    format: Format
+    folder: str
+    """What readers read; relative to the workspace where it is inside, so that the workspace can be moved."""
+    data: str
+    """The folder of the files."""
+    files: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of storage."""
+        return self.format.kind
+
+    @property
+    def datasource_id(self) -> None:
+        """Files have addresses of their own."""
+
+    @property
+    def columns(self) -> None:
+        """The record of the output has them."""
+
+    @property
+    def shown(self) -> str:
+        """The folder."""
+        return self.folder
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """The folder."""
+        return ("folder", self.folder)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where the files are."""
+        return (self.data,)
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        own = {"kind": self.kind, "folder": self.folder, "data": self.data, "files": list(self.files)}
+        return {**own, **self.format.options}
+
+    @classmethod
+    def load(cls, document: Document, form: Format) -> StoredFiles:
+        """From plain data."""
+        return cls(form, document["folder"], document["data"], tuple(document["files"]))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFolders:
+    """A registered version: the folders of all periods as they were when it was registered (C-64)."""
+
+    format: Format
+    folders: tuple[str, ...]
+    columns: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of storage."""
+        return self.format.kind
+
+    @property
+    def datasource_id(self) -> None:
+        """Files have addresses of their own."""
+
+    @property
+    def shown(self) -> None:
+        """The name of the dataset says more."""
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """The folders."""
+        return ("folders", *self.folders)
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        own = {"kind": self.kind, "folders": list(self.folders), "columns": list(self.columns)}
+        return {**own, **self.format.options}
+
+    @classmethod
+    def load(cls, document: Document, form: Format) -> StoredFolders:
+        """From plain data."""
+        return cls(form, tuple(document["folders"]), tuple(document.get("columns", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +253,9 @@ class FolderTarget:
             raise writing_failed(str(self.folder), united.explain())
         return unite_columns(there)
 
-    def start(self) -> Path | None:
+    def start(self) -> str | None:
         """An empty folder to put data into; what a killed attempt left there is removed, what is published stays."""
-        return self._start() if self.format.in_place and self.find_commit() is None else None
+        return str(self._start()) if self.format.in_place and self.find_commit() is None else None
 
     def _start(self) -> Path:
         with self._explaining():
@@ -176,14 +264,14 @@ class FolderTarget:
             self._version.mkdir(parents=True, exist_ok=True)
         return self.data
 
-    def convert(self, files: Sequence[Path]) -> bool:
+    def convert(self, files: Sequence[str]) -> bool:
         """Make the files of the destination, where Spark did not write them as they are."""
         if self.format.in_place or self.find_commit() is not None:
             return False
         data = self._start()
         with self._explaining(), removing_on_failure(data):
             data.mkdir()
-            self.format.convert(files, data, columns=self.columns, to=str(self.folder))
+            self.format.convert([Path(each) for each in files], data, columns=self.columns, to=str(self.folder))
         return True
 
     def find_commit(self) -> Commit | None:
@@ -284,7 +372,7 @@ class FolderTarget:
 
     def own_files(self) -> list[str]:
         """The files that this output wrote, without those that it was appended to."""
-        manifest: dict[str, Any] = json.loads((self._published_version() / MANIFEST).read_text())
+        manifest: Document = json.loads((self._published_version() / MANIFEST).read_text())
         # Manifests of earlier versions list these alone.
         return list(manifest.get("own_files", manifest["files"]))
 
@@ -322,22 +410,17 @@ class FolderTarget:
             return []
         return [Commit.load(each) for each in manifest["commits"]]
 
-    def location(self) -> dict[str, Any]:
+    def stored(self) -> StoredFiles:
         """Where the output is, once it is published."""
-        return {
-            "kind": self.format.kind,
-            "folder": self._portable(self.folder),
-            "data": self._portable(self.published_data()),
-            "files": self.own_files(),
-            **self.format.options,
-        }
+        data = self._portable(self.published_data())
+        return StoredFiles(self.format, self._portable(self.folder), data, tuple(self.own_files()))
 
-    def registered(self) -> tuple[Mapping[str, Type], dict[str, Any]]:
+    def registered(self) -> tuple[Mapping[str, Type], StoredFolders]:
         """The columns of all periods, and the folders of their data (C-64, C-86)."""
         folders = self.all_data()
         united = unite_columns(part.columns for each in folders for part in read_parts(each.parent)).columns
-        listed = [self._portable(folder) for folder in folders]
-        return united, {"kind": self.format.kind, "folders": listed, **self.format.options, "columns": list(united)}
+        listed = tuple(self._portable(folder) for folder in folders)
+        return united, StoredFolders(self.format, listed, tuple(united))
 
     def _portable(self, path: Path) -> str:
         """Relative to the workspace where it is inside, so that the workspace can be moved."""

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Leftover:
         """A file or a folder."""
         return cls(kind, str(path), run, _size_of(path), lambda: _remove(path))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"kind": self.kind, "place": self.place, "run_id": self.run, "bytes": self.bytes}
 

@@ -6,10 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
+from dobonomodo.model.plain import Document
 from dobonomodo.storage.schema import type_of_arrow
 
 HIDDEN = ".dobo-data"
@@ -25,13 +25,13 @@ class Part:
     columns: Mapping[str, Type | None]
     """A type that nobody recorded is None."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         types = {name: None if kind is None else str(kind) for name, kind in self.columns.items()}
         return {"files": list(self.files), "columns": types}
 
     @classmethod
-    def load(cls, document: Mapping[str, Any]) -> Part:
+    def load(cls, document: Document) -> Part:
         """From plain data."""
         columns = {name: parse_type(kind) if kind else None for name, kind in document["columns"].items()}
         return cls(tuple(document["files"]), columns)
@@ -40,7 +40,7 @@ class Part:
 def read_parts(version: Path) -> list[Part]:
     """What is in a version; nothing if it has no manifest, as it was not published."""
     try:
-        manifest: dict[str, Any] = json.loads((version / MANIFEST).read_text())
+        manifest: Document = json.loads((version / MANIFEST).read_text())
     except FileNotFoundError:
         return []
     if "parts" in manifest:

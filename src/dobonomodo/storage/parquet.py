@@ -1,24 +1,32 @@
-"""Parquet files: read strictly, with the stable position of every row."""
+"""Parquet files as a storage: read strictly, with the stable position of every row, and written by Spark in place.
+
+Every other storage turns its rows into Parquet files, and reads them here.
+"""
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.formula.types import DecimalType
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage.faults import is_passing, loading_failed
+from dobonomodo.storage.file_storage import FilePin, FileStorage
 from dobonomodo.storage.findings import Findings, check_batch, is_required
-from dobonomodo.storage.rows import ROW_NUMBER
+from dobonomodo.storage.folder import Format
+from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
 from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
+from dobonomodo.storage.storage import Row, Scratch
 
 if TYPE_CHECKING:
     import pyarrow.parquet
@@ -128,6 +136,20 @@ def _may_exceed(chunk: pyarrow.parquet.ColumnChunkMetaData, kind: DecimalType) -
 def _unreadable(path: Path, use: DatasetUse, fault: BaseException) -> RunFailed:
     detail = f"`{path}` cannot be read as Parquet: {_first_line(fault)}"
     return loading_failed(use, detail, retry_helps=is_passing(fault))
+
+
+def read_stored(
+    spark: SparkSession,
+    files: Sequence[Path],
+    use: DatasetUse,
+    *,
+    links: str,
+    period: str | None,
+    before: Callable[[], int],
+) -> StoredRows:
+    """The rows of one location. Positions cost something, so they are read only where they are asked for."""
+    read = partial(read_parquet, spark, files, use, links=Path(links))
+    return StoredRows(read(positions=False), period, lambda: read(before=before()))
 
 
 def read_parquet(
@@ -248,9 +270,41 @@ class ParquetFormat:
     in_place: ClassVar[bool] = True
 
     @property
-    def options(self) -> Mapping[str, Any]:
+    def options(self) -> Mapping[str, object]:
         """Parquet files say themselves what they are; these are for readers of older versions."""
         return {"delimiter": ",", "has_header": True}
 
     def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
         """Nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetStorage(FileStorage):
+    """A folder of Parquet files."""
+
+    kind: ClassVar[str] = "parquet"
+
+    @classmethod
+    def load_format(cls, document: Document) -> Format:
+        """Parquet files say themselves what they are."""
+        del document
+        return ParquetFormat()
+
+    def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
+        """The files themselves."""
+        del scratch
+        return [Path(file.path) for file in pin.files]
+
+    def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
+        """Check a file; Spark reads it where it is."""
+        del target
+        return check_parquet(source, use)
+
+    def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
+        """The first rows of a file."""
+        import pyarrow.parquet as pq
+
+        del columns, rows
+        with pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                yield from batch.to_pylist()

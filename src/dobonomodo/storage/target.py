@@ -1,19 +1,38 @@
-"""The port of destinations: one output of one run at one destination, and what every kind of destination can do with it.
+"""The writing half of the port of storages: one output of one run at its destination.
 
-Outputs that have the same ``place`` are published in one act.
+Outputs that have the same ``place`` are published in one act. Addresses are text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from dobonomodo.model.plain import Document
 
 if TYPE_CHECKING:
     from dobonomodo.formula import Type
+    from dobonomodo.plan.dataset import Stored
     from dobonomodo.plan.registration import United
+    from dobonomodo.storage.fence import Fence
     from dobonomodo.storage.leftover import Leftover
+
+
+@dataclass(frozen=True, slots=True)
+class OutputPlace:
+    """One output of one run, and where it goes, as storages see it."""
+
+    seq: int
+    table: str
+    schema: str | None
+    columns: Mapping[str, Type]
+    period: str
+    run: str
+    fence: Fence
+    """Of the attempt that is at work."""
+    attempt: int
+    """The number of the attempt that wrote the rows, which may be an earlier one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +46,12 @@ class Commit:
     fence: int | None = None
     """The number of the attempt that wrote the rows; None in records of versions without numbers."""
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
 
     @classmethod
-    def load(cls, document: Mapping[str, Any]) -> Commit:
+    def load(cls, document: Document) -> Commit:
         """From plain data."""
         rows, fence = int(document["rows"]), document.get("fence")
         return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
@@ -50,11 +69,11 @@ class Target(Protocol):
         """Refuse a destination that cannot take the rows, before anything is computed; gives the columns that stay there."""
         ...
 
-    def start(self) -> Path | None:
-        """The folder into which Spark writes the rows as they are published; None if they are converted."""
+    def start(self) -> str | None:
+        """The address at which Spark writes the rows as they are published; None if they are converted."""
         ...
 
-    def convert(self, files: Sequence[Path]) -> bool:
+    def convert(self, files: Sequence[str]) -> bool:
         """Bring Parquet files into the form of the destination, where nobody reads them; False if they have it."""
         ...
 
@@ -70,7 +89,7 @@ class Target(Protocol):
         """Publish all outputs of this place in one act; those that are published already stay as they are."""
         ...
 
-    def location(self) -> dict[str, Any]:
+    def stored(self) -> Stored:
         """Where the output is, once it is published."""
         ...
 
@@ -78,7 +97,7 @@ class Target(Protocol):
         """What attempts at this output wrote up to this fencing number, and never published."""
         ...
 
-    def registered(self) -> tuple[Mapping[str, Type], dict[str, Any]]:
+    def registered(self) -> tuple[Mapping[str, Type], Stored]:
         """The columns of the dataset that the output registers, and where its rows are: the destination as it is now."""
         ...
 
@@ -92,7 +111,7 @@ class Publication:
     mode: str
     registers: bool
     """Whether the destination as it is then stays readable, as a version of a dataset."""
-    files: tuple[Path, ...]
+    files: tuple[str, ...]
     """The Parquet files, where what was converted has to be made again."""
     since: float
     """When the run started, whose inputs are left alone."""

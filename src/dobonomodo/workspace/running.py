@@ -10,21 +10,18 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dobonomodo.formula import Type
-from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.plan import DatasetUse, Plan
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import registered_dataset
-from dobonomodo.plan.relation import Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.runner import Computed
 from dobonomodo.runs.snapshot import RunSpec
-from dobonomodo.storage import Inputs, Outputs, PinnedLocation, Staged
+from dobonomodo.storage import Inputs, Outputs, Pinned, StagedRows, Storages, Stored, WrittenOutput
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
 
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
 
     from dobonomodo.engine.engine import Computed as ComputedOutput
     from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.engine.reading import Reader
     from dobonomodo.model import DataSource
     from dobonomodo.store import Lease, Store
 
@@ -63,7 +61,7 @@ class RunData:
     ) -> None:
         self._planned, self._registry = planned, registry
         self._folder = root / RUNS / run
-        self.inputs = Inputs(
+        self._inputs = Inputs(
             root=root,
             datasources=planned.datasources,
             folder=self._folder,
@@ -71,116 +69,107 @@ class RunData:
             as_of=planned.as_of,
         )
         self._outputs = Outputs(
-            root=root,
-            datasources=planned.datasources,
+            Storages(root, planned.datasources, sandbox if planned.status == "draft" else None),
             folder=self._folder,
             period=planned.facts.period,
             run=run,
             fence=Fence(store_id, planned.plan.project.id, planned.facts.period, 0),
             started=planned.facts.started_at.timestamp(),
-            sandbox=sandbox if planned.status == "draft" else None,
-            # Little data come out as one file, as people expect.
+            # Small inputs come out as one file, as people expect.
             in_one_file=lambda: self.size() < SMALL_BYTES,
         )
-        self._spark: SparkSession | None = None
-        self._run = run
-        self._pinned: dict[str, tuple[PinnedLocation, ...]] = {
-            key: tuple(PinnedLocation.load(each) for each in locations)
-            for key, locations in (planned.inputs or {}).items()
+        self._written = {
+            step.spec.seq: WrittenOutput(
+                step.spec.seq, write, {name: step.before.columns[name] for name in write.columns}
+            )
+            for step in planned.plan.steps
+            if (write := step.lowered.write) is not None
         }
+        self._spark: SparkSession | None = None
+        self._pinned: Pinned = planned.inputs or {}
 
     def hold(self, fence: int) -> None:
         """Write under a fencing number from now on."""
         self._outputs.fence = replace(self._outputs.fence, number=fence)
 
-    def pin(self) -> Mapping[str, Any]:
+    def pin(self) -> Pinned:
         """Find, check and fingerprint the inputs."""
         self._mark()
         uses = self._planned.plan.uses
-        self._pinned = self.inputs.extract(uses, self.inputs.pin(uses))
-        return {key: [each.document() for each in locations] for key, locations in self._pinned.items()}
+        self._pinned = self._inputs.extract(uses, self._inputs.pin(uses))
+        return self._pinned
 
     def check(self) -> None:
         """Refuse destinations that cannot take the rows."""
-        for step, write, columns in self._writes():
+        for step in self._planned.plan.steps:
+            if (output := self._written.get(step.spec.seq)) is None:
+                continue
             try:
-                self._outputs.check(step.spec.seq, write, columns)
+                self._outputs.check(output)
             except RunFailed as failed:
                 failed.problem = replace(failed.problem, operation=step.spec.ref)
                 raise
 
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
-        """What became of the pinned inputs."""
-        return self.inputs.find_changes(self._pinned, listing=listing)
+        """Changes to the pinned inputs."""
+        return self._inputs.find_changes(self._pinned, listing=listing)
 
     def prepare(self) -> None:
         """Extract again what is not there any more."""
         self._mark()
-        self._pinned = self.inputs.extract(self._planned.plan.uses, self._pinned)
+        self._pinned = self._inputs.extract(self._planned.plan.uses, self._pinned)
 
-    def find_commit(self, step: Step) -> tuple[int, str] | None:
+    def find_commit(self, seq: int) -> tuple[int, str] | None:
         """Rows and digest of what an output published, if it did."""
-        write, columns = _written(step)
-        commit = self._outputs.find_commit(step.spec.seq, write, columns)
+        commit = self._outputs.find_commit(self._written[seq])
         return (commit.rows, commit.digest) if commit is not None else None
 
-    def stage(self, output: Computed) -> Mapping[str, Any]:
+    def stage(self, output: Computed) -> StagedRows:
         """Have Spark write rows where nobody reads them."""
-        write, columns = _written(output.step)
-        staged = self._outputs.stage(output.frame, write, seq=output.step.spec.seq, columns=columns)
-        return self._outputs.describe(staged)
+        return self._outputs.stage(output.frame, self._written[output.step.spec.seq])
 
-    def reopen(self, step: Step, place: Mapping[str, Any]) -> Any | None:
+    def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
         """The rows that were staged, as a frame; None if they are not there any more."""
         if self._spark is None:
             raise AssertionError("nothing is read before there is a session")
-        return self._outputs.reopen(self._staged(step, place), self._spark)
+        return self._outputs.reopen(self._written[seq], staged, self._spark)
 
-    def convert(self, step: Step, staged: StagedOutput) -> Mapping[str, Any]:
+    def convert(self, output: StagedOutput) -> StagedRows:
         """Verify the number of rows, and bring them into the form of the destination."""
-        return self._outputs.describe(self._outputs.convert(self._staged(step, staged.place), rows=staged.rows))
+        return self._outputs.convert(self._written[output.seq], output.place, rows=output.rows)
 
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
         """Refuse to go on if a destination has seen a later run."""
-        self._outputs.claim([self._staged(self._steps[output.seq], output.place) for output in outputs])
+        self._outputs.claim([self._written[output.seq] for output in outputs])
 
     def publish(self, outputs: Sequence[StagedOutput]) -> None:
         """Make outputs what readers find, all of one place in one act."""
-        self._outputs.publish(
-            [(self._staged(self._steps[output.seq], output.place), output.rows, output.digest) for output in outputs]
-        )
+        self._outputs.publish([(self._written[each.seq], each.place, each.rows, each.digest) for each in outputs])
 
-    def _staged(self, step: Step, place: Mapping[str, Any]) -> Staged:
-        write, columns = _written(step)
-        return self._outputs.load(step.spec.seq, write, columns, place)
-
-    @property
-    def _steps(self) -> dict[int, Step]:
-        return {step.spec.seq: step for step in self._planned.plan.steps}
-
-    def location(self, step: Step) -> Mapping[str, Any]:
+    def stored(self, seq: int) -> Stored:
         """Where a published output is."""
-        write, columns = _written(step)
-        return self._outputs.location(step.spec.seq, write, columns)
+        return self._outputs.stored(self._written[seq])
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
+    def register(self, seq: int, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
         """Make a published output the next version of its dataset; asked again, it is the version it already was."""
-        write, columns = _written(step)
-        if write.register_as is None:
+        output = self._written[seq]
+        if output.write.register_as is None:
             return None
-        united, location = self._outputs.registered(step.spec.seq, write, columns)
-        dataset = registered_dataset(write.register_as, united)
+        united, stored = self._outputs.registered(output)
+        dataset = registered_dataset(output.write.register_as, united)
         definition = Definition(
             kind="dataset", id=dataset.id, fingerprint=dataset.fingerprint(), document=dataset.document()
         )
-        origin = f"{run}/{step.spec.seq}"
         # The store of drafts knows no leases.
         held = None if self._planned.status == "draft" else lease
-        registry = self._registry()
-        return registry.register(definition, location=location, origin=origin, at=at, by=by, lease=held).version
+        return (
+            self._registry()
+            .register(definition, location=stored.document(), origin=f"{run}/{seq}", at=at, by=by, lease=held)
+            .version
+        )
 
     def clear(self) -> None:
-        """Take away what only an unfinished run needs."""
+        """Delete what only an unfinished run needs."""
         shutil.rmtree(self._folder / "inputs", ignore_errors=True)
         shutil.rmtree(self._folder / "outputs", ignore_errors=True)
         with suppress(OSError):
@@ -197,35 +186,25 @@ class RunData:
 
     def leftover_findings(self) -> Iterator[Callable[[], list[Leftover]]]:
         """For each output, how to find what attempts at it left at its destination."""
-        for step, write, columns in self._writes():
-            yield partial(self._outputs.find_leftovers, step.spec.seq, write, columns)
+        for output in self._written.values():
+            yield partial(self._outputs.find_leftovers, output)
 
-    def reader(self, spark: SparkSession) -> Any:
+    def reader(self, spark: SparkSession) -> Reader:
         """Gives the inputs to Spark."""
         self._spark = spark
-        return self.inputs.reader(spark, self._pinned)
+        return self._inputs.reader(spark, self._pinned)
 
     def size(self) -> int:
         """How many bytes the inputs have, with those that were extracted."""
-        files = sum(file.size for each in self._pinned.values() for location in each for file in location.files)
+        pinned = sum(pin.size for pins in self._pinned.values() for pin in pins)
         extracted = (self._folder / "inputs").glob("*.parquet")
-        return files + sum(path.stat().st_size for path in extracted)
-
-    def _writes(self) -> list[tuple[Step, Write, Mapping[str, Type]]]:
-        return [(step, *_written(step)) for step in self._planned.plan.steps if step.lowered.write is not None]
-
-
-def _written(step: Step) -> tuple[Write, dict[str, Type]]:
-    write = step.lowered.write
-    if write is None:
-        raise AssertionError("only outputs write")
-    return write, {name: step.before.columns[name] for name in write.columns}
+        return pinned + sum(path.stat().st_size for path in extracted)
 
 
 class Computing:
     """The engine of a run: Spark, reading what the run has pinned."""
 
-    def __init__(self, engine: SparkEngine, reader: Any) -> None:
+    def __init__(self, engine: SparkEngine, reader: Reader) -> None:
         self._engine, self._reader = engine, reader
 
     def outputs(
@@ -252,7 +231,6 @@ def output_frame(
     from dobonomodo.formula import Columns
 
     columns = output.types()
-
     use = DatasetUse(
         role="input",
         dataset_id=output.table,
@@ -266,30 +244,7 @@ def output_frame(
     shutil.rmtree(folder, ignore_errors=True)
     facts = RunFacts(run.started_at, run.period, date.min, date.max)
     inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None)
-    (rows,) = inputs.read(spark, use, _extracted(inputs, use, output, run, root))
+    storage = Storages(root, datasources).of_record(output.location)
+    pin = storage.pin_output(output.location, name=output.destination, period=run.period)
+    (rows,) = inputs.read(spark, use, inputs.extract([use], {use.key: (pin,)})[use.key])
     return rows.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))
-
-
-def _extracted(inputs: Inputs, use: DatasetUse, output: Output, run: RunView, root: Path) -> tuple[PinnedLocation, ...]:
-    from dobonomodo.storage import key_of
-
-    where = output.location
-    if where["kind"] == "database":
-        location = PinnedLocation(
-            "database",
-            output.destination,
-            datasource_id=where["datasource_id"],
-            table=where["table"],
-            schema=where["schema"],
-            run_period=run.period,
-        )
-    else:
-        data = root / where["data"]
-        location = PinnedLocation(
-            where["kind"],
-            output.destination,
-            files=tuple(PinnedFile.of(data / name) for name in where["files"]),
-            delimiter=where["delimiter"],
-            has_header=where["has_header"],
-        )
-    return inputs.extract([use], {key_of(use): (location,)})[key_of(use)]

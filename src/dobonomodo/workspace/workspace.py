@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT
 from dobonomodo.model import Calendar, Dataset, Definitions, Entity, Period, Project, Schedule, load_definitions
-from dobonomodo.model.datasource import DatabaseOptions
 from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.model.workspace import DEFAULT_SANDBOX
 from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, plan_project
@@ -38,7 +37,7 @@ from dobonomodo.problems.operation import (
     ProjectNotRunnable,
     ResolverNotFound,
 )
-from dobonomodo.problems.package import POSTGRESQL, SPARK, require_modules
+from dobonomodo.problems.package import SPARK, require_modules
 from dobonomodo.problems.run import DigestDiffers, InputChanged, RunNotFound, SparkLost
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotApplied, NotDefined, UnreadableFile, WorkspaceNotFound
 from dobonomodo.workspace.arguments import (
@@ -57,6 +56,7 @@ if TYPE_CHECKING:
 
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Listener, Output, Runner, RunSpec, RunView
+    from dobonomodo.storage import Pinned
     from dobonomodo.store import Change, Run, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
     from dobonomodo.workspace.reports import Reports
@@ -192,7 +192,7 @@ class Workspace:
         restored = RunSpec(plan, facts, day, own.datasources, planned.status, None)
         run_id = new_run_id(now())
 
-        def snapshot(inputs: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        def snapshot(inputs: Pinned | None) -> Mapping[str, Any]:
             known = {(use.dataset_id, use.version): None for use in plan.uses}
             used = {use.resolver_id for use in plan.uses}
             return take_snapshot(
@@ -343,6 +343,7 @@ class Workspace:
     def _replaced_by(self, view: RunView, output: Output) -> str | None:
         """The later run whose rows are now where an output wrote."""
         from dobonomodo.runs.resume import came_after
+        from dobonomodo.storage import load_stored
 
         own = self._find_run(view.id)
         for other in self.store.list_runs(period=view.period):
@@ -350,8 +351,7 @@ class Workspace:
             if not later:
                 continue
             for each in other.progress.get("outputs", ()):
-                same = [each["location"].get(key) for key in ("folder", "table", "datasource_id")]
-                if same == [output.location.get(key) for key in ("folder", "table", "datasource_id")]:
+                if load_stored(each["location"]).place == output.location.place:
                     return other.id
         return None
 
@@ -416,21 +416,21 @@ class Workspace:
 
     def sample(self, name: str, rows: int) -> dict[str, list[dict[str, Any]]]:
         """The first rows of a run's outputs, or of a registered dataset, by table; read without Spark."""
-        from dobonomodo.storage.sample import sample_rows
+        from dobonomodo.storage import Storages, find_storage, load_stored
 
         store = self._existing_store()
         version = store.get_active_version("dataset", name) if store is not None else None
         if version is not None and version.location is not None:
-            found = {name: (version.location, _registered_types(version))}
+            found = {name: (load_stored(version.location), _registered_types(version))}
         else:
             outputs = self.find_run(name).outputs
             found = {table: (output.location, output.types()) for table, output in outputs.items()}
-        kinds = {location["kind"] for location, _ in found.values()}
-        require_modules(POSTGRESQL if "database" in kinds else ["pyarrow"])
-        sources = self._definitions.datasources
+        for stored, _ in found.values():
+            require_modules(find_storage(stored.kind).modules)
+        storages = Storages(self.root, self._definitions.datasources)
         return {
-            table: sample_rows(location, columns, rows, root=self.root, datasources=sources)
-            for table, (location, columns) in found.items()
+            table: storages.of_record(stored).sample(stored, columns, rows)
+            for table, (stored, columns) in found.items()
         }
 
     def _find_run(self, run_id: str) -> Run:
@@ -479,13 +479,14 @@ class Workspace:
         return spec, self._data(run.id, spec)
 
     def _data(self, run_id: str, restored: RunSpec) -> RunData:
+        from dobonomodo.storage import find_storage
         from dobonomodo.workspace.running import RunData
 
         sandbox = self._definitions.datasources.get(self.settings.sandbox) or self._sandbox_folder
         draft = restored.status == "draft"
-        into = sandbox.type if draft and not isinstance(sandbox, Path) else "folder" if draft else None
-        if "database" in _kinds_of_storage(restored.plan, into=into):
-            require_modules(POSTGRESQL)
+        into = sandbox.type if draft and not isinstance(sandbox, Path) else "parquet" if draft else None
+        for kind in _kinds_of_storage(restored.plan, into=into):
+            require_modules(find_storage(kind).modules)
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / restored.plan.project.id
         return RunData(
@@ -691,25 +692,18 @@ class Workspace:
         return Planned(None, (*planned.problems, *links)) if links else planned
 
     def _find_links(self, plan: Plan, own: Definitions) -> Iterator[Problem]:
-        """Where a symbolic link leads out of a datasource, as far as there are links now; a run looks again."""
-        from dobonomodo.storage.files import leads_out, leaves_datasource
+        """Where a symbolic link leads out of a datasource, as far as there are links now; a run checks again."""
+        from dobonomodo.storage import Storages
 
-        prefixes = {
-            name: self.root / source.options.path_prefix
-            for name, source in own.datasources.items()
-            if not isinstance(source.options, DatabaseOptions)
-        }
+        storages = Storages(self.root, own.datasources)
         for use in plan.uses:
             for location in use.locations:
-                prefix, path = prefixes.get(location.datasource_id), location.path
-                if prefix is not None and path is not None and leaves_datasource(prefix, prefix / path):
+                source = own.datasources.get(location.datasource_id)
+                if source is not None and storages.open(source).leaves(location):
                     yield UnsafePath(path=str(location), operation=use.operation)
         for step in plan.steps:
             destination = step.lowered.write.destination if step.lowered.write is not None else None
-            if destination is None or destination.kind == "database":
-                continue
-            folder = prefixes.get(destination.datasource_id or "", self.root)
-            if leads_out(folder, folder / destination.table):
+            if destination is not None and storages.of_destination(destination).escapes(destination.table):
                 span = step.spec.places.span("arguments", "destination")
                 name, operation = str(destination), OperationRef(step.spec.seq, step.spec.name)
                 yield InvalidDestination(reason=DestinationReason.LINK, name=name, span=span, operation=operation)
@@ -1167,12 +1161,13 @@ def _newest_registered(store: Store, dataset_id: str, own: Dataset | None) -> Ve
 
 
 def _known(version: Version, makers: tuple[str, ...] = ()) -> KnownDataset:
-    location = version.location
+    from dobonomodo.storage import load_stored
+
+    stored = load_stored(version.location) if version.location is not None else None
+    has_period = stored is not None and "_period" in (stored.columns or ())
+    waiting = makers if stored is None else ()
     dataset = load_recorded(version, Dataset)
-    waiting = makers if location is None else ()
-    return KnownDataset(
-        dataset, version.version, registered=location, has_period=_has_period(location), registered_by=waiting
-    )
+    return KnownDataset(dataset, version.version, stored, has_period, registered_by=waiting)
 
 
 def _registered_types(version: Version) -> dict[str, Type]:
@@ -1200,10 +1195,6 @@ def _describe_version(version: Version) -> dict[str, Any]:
     if version.location is not None:
         described["location"] = dict(version.location)
     return described
-
-
-def _has_period(location: Mapping[str, Any] | None) -> bool:
-    return bool(location) and "_period" in (location or {}).get("columns", ())
 
 
 def load_recorded(version: Version, kind: type[Any]) -> Any:
@@ -1239,7 +1230,7 @@ def find_root(folder: Path) -> Path:
 def _kinds_of_storage(plan: Plan, *, into: str | None) -> set[str]:
     """What a run reads and writes; ``into`` is what the sandbox of a draft is."""
     read = {location.kind for use in plan.uses for location in use.locations}
-    registered = {use.registered["kind"] for use in plan.uses if use.registered is not None and not use.locations}
+    registered = {use.registered.kind for use in plan.uses if use.registered is not None and not use.locations}
     written = {step.lowered.write.destination.kind for step in plan.steps if step.lowered.write is not None}
     return read | registered | ({into} if into is not None else written)
 

@@ -17,6 +17,8 @@ from dobonomodo.cli.progress import LiveProgress, show_end
 from dobonomodo.cli.table import show_rows
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.record import Output, RunView
+from dobonomodo.storage.folder import StoredFiles
+from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.workspace import now
 from tests.unit.cli.conftest import Dobo, change
 
@@ -57,7 +59,7 @@ def test_rows_are_harmless(capsys: pytest.CaptureFixture[str]) -> None:
 def hostile_run() -> RunView:
     problem = {"code": "DATA_LOAD", "message": HOSTILE, "hint": HOSTILE, "operation_seq": 10, "operation_name": HOSTILE}
     name = f"[/]{HOSTILE}[bold]"
-    output = Output(20, name, name, 1, "-", name, 1, 0.1, {}, {"folder": name})
+    output = Output(20, name, name, 1, "-", name, 1, 0.1, {}, StoredFiles(ParquetFormat(), name, name, ()))
     return RunView(
         id="20260101-000000-abcdef",
         project=name,

@@ -24,7 +24,7 @@ OUTPUT = {
     "digest": "3-0",
     "dataset_id": None,
     "dataset_version": None,
-    "location": {"kind": "parquet", "folder": "out", "data": "out/x"},
+    "location": {"kind": "parquet", "folder": "out", "data": "out/x", "files": []},
 }
 
 Record = Callable[..., Run]

@@ -9,6 +9,7 @@ from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation
 from dobonomodo.problems.operation import InputDatasetNotFound
+from dobonomodo.storage.table_target import StoredTable
 from tests.unit.plan.building import (
     SYSTEM,
     WORLD,
@@ -302,15 +303,17 @@ def test_a_lookup_of_a_broken_dataset_is_not_reported_again() -> None:
 
 # --- registered datasets
 
+MADE = StoredTable("lake", None, "made")
+
 
 def test_the_rows_of_a_registered_dataset_are_found_without_a_resolver() -> None:
     # C-83
     world = WORLD_BUILT.with_dataset(
         "dataset: {id: made, main_table: {name: made, columns: [{name: region, type: string}]}}",
-        registered={"datasource_id": "lake", "table": "made"},
+        registered=MADE,
     ).resolving(default_resolver=None)
     plan = plan_of(append("made"), world=world, head="resolver_overrides: {sales: files}")
-    assert (plan.uses[1].resolver_id, plan.uses[1].registered) == (None, {"datasource_id": "lake", "table": "made"})
+    assert (plan.uses[1].resolver_id, plan.uses[1].registered) == (None, MADE)
 
 
 # --- everything at once

@@ -13,6 +13,7 @@ from dobonomodo.plan import Location
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Source
 from dobonomodo.problems.operation import NoRuleMatches
+from dobonomodo.storage.table_target import StoredTable
 from tests.unit.plan.building import (
     MONTHS,
     World,
@@ -145,7 +146,7 @@ def with_sales(extra: str, **facts: Any) -> World:
     return base.with_dataset(text, version=2, **facts)
 
 
-REGISTERED = {"datasource_id": "lake", "table": "made"}
+REGISTERED = StoredTable("lake", None, "made")
 
 
 def test_an_override_of_the_project_comes_first() -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs import Output, RunView
+from dobonomodo.storage.folder import StoredFiles
+from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Run
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -36,7 +38,7 @@ def make_output(table: str = "out", **changes: Any) -> Output:
         dataset_version=None,
         seconds=1.0,
         columns={"id": "integer"},
-        location={"kind": "parquet", "folder": table},
+        location=StoredFiles(ParquetFormat(), table, f"{table}/data", ()),
     )
     return replace(made, **changes)
 

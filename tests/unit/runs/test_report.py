@@ -10,6 +10,7 @@ import pytest
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.report import Link, Links, render_index, render_report
+from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.workspace import Workspace
 from tests.unit.runs.reporting import CLOCK, SNAPSHOT, Page, make_output, make_view
 
@@ -55,7 +56,7 @@ def test_whatever_was_typed_is_text(where: str) -> None:
         "by": {"by": NASTY},
         "operation": {"operations": (OperationCounts(1, NASTY, "update", 1, 1, 0, 0, 1),)},
         "table": {"outputs": {NASTY: make_output(NASTY, columns={NASTY: NASTY}, digest=NASTY)}},
-        "destination": {"outputs": {"t": make_output(destination=NASTY, location={})}},
+        "destination": {"outputs": {"t": make_output(destination=NASTY, location=StoredTable("lake", None, "t"))}},
         "problem": {"problems": (problem,), "warnings": (problem,)},
         "period": {"period": NASTY, "snapshot": {**SNAPSHOT, "readings": [reading]}},
         "version": {"snapshot": {**SNAPSHOT, "versions": {NASTY: NASTY}}},

@@ -23,6 +23,9 @@ from dobonomodo.runs import Runner, RunSpec, RunView, restore_snapshot, take_sna
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Who, cancel_run
+from dobonomodo.storage import Pinned, StagedRows
+from dobonomodo.storage.folder import StoredFiles
+from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Held, Lease, Run, Store, open_store
 
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -86,9 +89,9 @@ class Diary:
     def check(self) -> None:
         self._note("check")
 
-    def pin(self) -> Mapping[str, Any]:
+    def pin(self) -> Pinned:
         self._note("pin")
-        return {"input/lines/v1/lines/0/": []}
+        return {"input/lines/v1/lines/0/": ()}
 
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
         return self.changes
@@ -96,16 +99,16 @@ class Diary:
     def prepare(self) -> None:
         self._note("prepare")
 
-    def stage(self, output: Computed) -> Mapping[str, Any]:
+    def stage(self, output: Computed) -> StagedRows:
         self._note(f"stage {output.step.spec.seq}")
-        return {"folder": f"staged/{output.step.spec.seq}"}
+        return StagedRows(f"staged/{output.step.spec.seq}", 0)
 
-    def reopen(self, step: Step, place: Mapping[str, Any]) -> Any:
-        return None if self.gone else place["folder"]
+    def reopen(self, seq: int, staged: StagedRows) -> Any:
+        return None if self.gone else staged.folder
 
-    def convert(self, step: Step, staged: StagedOutput) -> Mapping[str, Any]:
-        self._note(f"convert {staged.seq}")
-        return {**staged.place, "fence": self.fence}
+    def convert(self, output: StagedOutput) -> StagedRows:
+        self._note(f"convert {output.seq}")
+        return replace(output.place, attempt=self.fence)
 
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
         self._note(f"claim {[output.seq for output in outputs]}")
@@ -115,15 +118,15 @@ class Diary:
             self._note(f"publish {output.seq}")
             self.published[output.seq] = (output.rows, output.digest)
 
-    def find_commit(self, step: Step) -> tuple[int, str] | None:
-        return self.published.get(step.spec.seq)
+    def find_commit(self, seq: int) -> tuple[int, str] | None:
+        return self.published.get(seq)
 
-    def location(self, step: Step) -> Mapping[str, Any]:
-        return {"kind": "parquet", "folder": f"out/{step.spec.seq}"}
+    def stored(self, seq: int) -> StoredFiles:
+        return StoredFiles(ParquetFormat(), f"out/{seq}", f"out/{seq}/data", ())
 
-    def register(self, step: Step, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
-        self._note(f"register {step.spec.seq}")
-        return 1 if step.lowered.write and step.lowered.write.register_as else None
+    def register(self, seq: int, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
+        self._note(f"register {seq}")
+        return 1 if seq == 3 else None
 
     def clear(self) -> None:
         self._note("clear")
@@ -192,7 +195,7 @@ def planned() -> RunSpec:
     return RunSpec(found.plan, facts, date(2026, 1, 1), definitions.datasources, "active", None)
 
 
-def snapshot_of(planned: RunSpec, inputs: Mapping[str, Any] | None) -> dict[str, Any]:
+def snapshot_of(planned: RunSpec, inputs: Pinned | None) -> dict[str, Any]:
     return take_snapshot(
         planned.plan,
         planned.facts,

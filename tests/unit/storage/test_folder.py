@@ -37,7 +37,7 @@ class AsItIs(CsvFormat):
 def start(output: FolderTarget) -> Path:
     data = output.start()
     assert data is not None
-    return data
+    return Path(data)
 
 
 def publish_to(output: FolderTarget, commit: Commit, *, mode: str, since: float) -> None:

@@ -13,9 +13,8 @@ import pytest
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
-from dobonomodo.storage import csv
+from dobonomodo.storage import Storages, csv, load_stored
 from dobonomodo.storage.csv import write_csv
-from dobonomodo.storage.sample import sample_rows
 from dobonomodo.storage.schema import arrow_type
 
 COLUMNS: dict[str, Type] = {
@@ -44,11 +43,13 @@ def written(root: Path, *, delimiter: str = ",", has_header: bool = True) -> dic
     write_csv(
         [root / "part.parquet"], root / "data", columns=COLUMNS, delimiter=delimiter, has_header=has_header, to="out"
     )
-    return {"kind": "csv", "data": "data", "delimiter": delimiter, "has_header": has_header}
+    files = {"kind": "csv", "folder": "out", "data": "data", "files": []}
+    return {**files, "delimiter": delimiter, "has_header": has_header}
 
 
 def sample(location: dict[str, Any], rows: int, root: Path) -> list[dict[str, Any]]:
-    return sample_rows(location, COLUMNS, rows, root=root, datasources={})
+    stored = load_stored(location)
+    return Storages(root, {}).of_record(stored).sample(stored, COLUMNS, rows)
 
 
 @pytest.mark.parametrize("has_header", [True, False])

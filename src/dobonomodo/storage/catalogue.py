@@ -1,0 +1,80 @@
+"""The kinds of storage, and which of them a datasource, a destination or a record belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.plain import Document
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.destination import Destination
+from dobonomodo.problems import InternalError
+from dobonomodo.storage.csv import CsvStorage
+from dobonomodo.storage.database import DatabaseStorage
+from dobonomodo.storage.faults import loading_failed
+from dobonomodo.storage.parquet import ParquetStorage
+from dobonomodo.storage.storage import Pin, Storage, Stored
+
+STORAGES: tuple[type[Storage], ...] = (ParquetStorage, CsvStorage, DatabaseStorage)
+
+
+def find_storage(kind: str) -> type[Storage]:
+    """The storage of a kind."""
+    found = next((each for each in STORAGES if each.kind == kind), None)
+    if found is None:
+        raise InternalError(f"there is no storage of kind `{kind}`")
+    return found
+
+
+def load_pin(document: Document) -> Pin:
+    """A pin from plain data."""
+    return find_storage(document["kind"]).load_pin(document)
+
+
+def load_stored(document: Document) -> Stored:
+    """The place of written rows from plain data."""
+    return find_storage(document["kind"]).load_stored(document)
+
+
+@dataclass(frozen=True, slots=True)
+class Storages:
+    """The storages of a workspace."""
+
+    root: Path
+    datasources: Mapping[str, DataSource]
+    sandbox: Path | DataSource | None = None
+    """Where drafts write, whatever their destinations are: a folder, or a datasource."""
+
+    def open(self, source: DataSource) -> Storage:
+        """The storage of a datasource."""
+        return find_storage(source.type).open(source, root=str(self.root))
+
+    def of_source(self, name: str, *, use: DatasetUse) -> Storage:
+        """The storage of a datasource that a reading names."""
+        source = self.datasources.get(name)
+        if source is None:
+            raise loading_failed(use, f"there is no datasource `{name}`")
+        if source.status != "active":
+            raise loading_failed(use, f"datasource `{name}` is disabled")
+        return self.open(source)
+
+    def of_record(self, record: Pin | Stored, *, use: DatasetUse | None = None) -> Storage:
+        """The storage that can read what a record is about. Files need no datasource: they have addresses of their own."""
+        name = record.datasource_id
+        if name is not None and use is not None:
+            return self.of_source(name, use=use)
+        source = self.datasources[name] if name is not None else None
+        return find_storage(record.kind).open(source, root=str(self.root), record=record)
+
+    def of_destination(self, destination: Destination) -> Storage:
+        """The storage that an output writes to."""
+        source = self.datasources.get(destination.datasource_id or "")
+        if isinstance(self.sandbox, DataSource):
+            return self.open(self.sandbox)
+        named = find_storage(destination.kind).open(source, root=str(self.root))
+        if self.sandbox is None:
+            return named
+        folder = self.sandbox / (destination.datasource_id or "files")
+        return named.in_folder(str(folder), within=str(self.sandbox))

@@ -1,0 +1,171 @@
+"""The port of storages: what every kind of place for rows can do.
+
+One file per kind implements it, and ``STORAGES`` in ``catalogue.py`` lists the kinds. Addresses cross the port as text: a place
+need not be a folder of this machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
+
+from dobonomodo.formula import Type
+from dobonomodo.model.plain import Document
+from dobonomodo.plan.dataset import DatasetUse, Location, Stored
+from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.target import OutputPlace, Target
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.model.datasource import DataSource
+    from dobonomodo.storage.rows import StoredRows
+
+__all__ = ["Belongs", "Pin", "Row", "Scratch", "Storage", "Stored"]
+
+Row = dict[str, object]
+
+
+class Pin(Protocol):
+    """What there was to read in one location when a run took its snapshot. The snapshot keeps it as plain data."""
+
+    @property
+    def kind(self) -> str:
+        """The kind of storage."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """How people name the location."""
+        ...
+
+    @property
+    def period(self) -> str | None:
+        """The period that all rows belong to, where the location says it."""
+        ...
+
+    @property
+    def datasource_id(self) -> str | None:
+        """The datasource that is needed to read it; None for files, which have addresses of their own."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes, as far as they are known without reading."""
+        ...
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Scratch:
+    """Where a reading puts what it extracts: addresses that the driver and the workers of Spark can reach."""
+
+    folder: str
+    stem: str
+    """How the names of its files begin."""
+
+    def file(self, number: int) -> str:
+        """The Parquet file with a number."""
+        return f"{self.folder}/{self.stem}-{number}.parquet"
+
+    @property
+    def links(self) -> str:
+        """A folder for links to files whose names Spark would not take literally."""
+        return f"{self.folder}/links/{self.stem}"
+
+
+@dataclass(frozen=True, slots=True)
+class Belongs:
+    """Which rows belong to a run: those of these periods, or those that are valid on this day."""
+
+    periods: tuple[str, ...]
+    as_of: date
+
+
+class Storage(Protocol):
+    """One datasource, or the locations that outputs give themselves, of one kind."""
+
+    kind: ClassVar[str]
+    modules: ClassVar[Sequence[str]]
+    """The Python modules that it needs."""
+    together: ClassVar[str]
+    """What publishing several outputs together means here, for ``dobo plan`` and the record of a run."""
+
+    @classmethod
+    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+        """The storage of a datasource; without one, that of locations that outputs give themselves, or of a record.
+
+        ``root`` is the workspace, at which relative addresses start.
+        """
+        ...
+
+    @classmethod
+    def load_pin(cls, document: Document) -> Pin:
+        """A pin from plain data."""
+        ...
+
+    @classmethod
+    def load_stored(cls, document: Document) -> Stored:
+        """The place of written rows from plain data."""
+        ...
+
+    def in_folder(self, folder: str, *, within: str) -> Storage:
+        """The same for drafts, which write into a folder of the sandbox whatever their destination is."""
+        ...
+
+    # --- checking, before anything is read
+
+    def leaves(self, location: Location) -> bool:
+        """Whether a location to read leads out of the datasource, as far as can be seen now."""
+        ...
+
+    def escapes(self, table: str) -> bool:
+        """Whether a destination leads out of the datasource, as far as can be seen now."""
+        ...
+
+    # --- reading
+
+    def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
+        """What there is to read now in the locations of a reading; what is missing fails."""
+        ...
+
+    def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
+        """What there is to read of a registered version (C-83)."""
+        ...
+
+    def pin_output(self, stored: Stored, *, name: str, period: str) -> Pin:
+        """The rows of one published output of a run for a period."""
+        ...
+
+    def find_changes(self, pin: Pin, *, listing: bool) -> Iterable[str]:
+        """Changes since the pin was made; with ``listing``, also what was added beside it."""
+        ...
+
+    def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
+        """Check all values, and make the rows readable for Spark, unless an earlier attempt did. The pin gets a fingerprint."""
+        ...
+
+    def count(self, pin: Pin, scratch: Scratch) -> int:
+        """The number of rows, once they are extracted."""
+        ...
+
+    def read(
+        self, spark: SparkSession, use: DatasetUse, pin: Pin, scratch: Scratch, *, before: Callable[[], int]
+    ) -> StoredRows:
+        """The rows as a frame, once they are extracted; ``before`` counts the rows of the locations before this one."""
+        ...
+
+    def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
+        """The first rows that are stored, in no particular order, without Spark. ``columns`` have the recorded types."""
+        ...
+
+    # --- writing
+
+    def target(self, output: OutputPlace) -> Target:
+        """One output of one run at its destination."""
+        ...
