@@ -183,23 +183,39 @@ def suspended(place: str, path: Path, work: Callable[[], RunView]) -> Iterator[l
         del os.environ[failpoint.VARIABLE]
 
 
+WAITING = [
+    "output.staged",
+    "output.converting",
+    "output.ready",
+    "publish.claimed",
+    "publish.intended",
+    "publish.before",
+]
+INTENDED = {"publish.intended", "publish.before"}
+"""What a run was publishing, its successor completes before it publishes itself."""
+
+
 @pytest.mark.search
-@pytest.mark.parametrize("place", ["output.staged", "output.converting", "publish.claimed", "publish.before"])
-def test_a_suspended_run_does_not_publish_over_its_successor(world: World, place: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", WAITING)
+def test_a_suspended_run_does_not_publish_over_its_successor(
+    world: World, place: str, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     if place == "output.converting" and world.storage.kind == "parquet":
         place = "output.converted"
-    for number in range(tries(sample=2, full=100)):
+    ended_as = ("completed", []) if place in INTENDED else ("failed", ["LEASE_LOST"])
+    count = tries(sample=2, full=100)
+    for number in range(count):
         late, next_one = f"late-{number}", f"next-{number}"
         with suspended(place, tmp_path / f"go-{number}", partial(world.run, late, SUSPENDED)) as ended:
             assert world.run(next_one, AWAKE).status == "completed"
+            assert world.see() == {next_one}
         (view,) = ended
-        # What a run was publishing, its successor completes before it publishes itself.
-        status, codes = ("completed", []) if place == "publish.before" else ("failed", ["LEASE_LOST"])
-        assert (view.status, [problem["code"] for problem in view.problems]) == (status, codes)
+        assert (view.status, [problem["code"] for problem in view.problems]) == ended_as
         record = world.store.get_run(late)
         assert record is not None
-        assert (record.status, [problem["code"] for problem in record.progress["problems"]]) == (status, codes)
+        assert (record.status, [problem["code"] for problem in record.progress["problems"]]) == ended_as
         assert world.see() == {next_one}
+    record_property("suspensions", count)
 
 
 def test_a_destination_refuses_a_lower_number_of_the_same_key_only(world: World) -> None:
