@@ -429,7 +429,10 @@ class _Attempt:
         self._store.check_lease(self._heart.lease)
         published = [self._register(output.seq, output.rows, output.digest, output.milliseconds) for output in outputs]
         reach("output.registered")
-        self._advance(self._progress.with_published(published))
+        progress = self._progress.with_published(published)
+        # The intent stays until the record says that the run is complete: what has published everything is not cancelled.
+        is_last = progress.published >= set(self._steps)
+        self._advance(replace(progress, intent=()) if is_last else progress)
         reach("output.recorded")
         self._listener.advanced(view_run(self._run))
 
@@ -456,7 +459,7 @@ class _Attempt:
         """Carry out the intent of a run that was killed, for the run that comes next."""
         self._carry_out()
         if not self._missing():
-            self._change(RunEvent.COMPLETE, self._progress)
+            self._change(RunEvent.COMPLETE, replace(self._progress, intent=None))
             self._data.clear()
 
     # --- what earlier attempts did
@@ -492,7 +495,7 @@ class _Attempt:
     def _complete(self) -> RunView:
         reach("run.finishing")
         seqs = [step.spec.seq for step in self._spec.plan.steps]
-        progress = replace(self._progress, last_completed_operation=seqs[-1] if seqs else None)
+        progress = replace(self._progress, intent=None, last_completed_operation=seqs[-1] if seqs else None)
         self._insist(RunEvent.COMPLETE, progress)
         self._data.clear()
         reach("run.finished")
@@ -532,7 +535,12 @@ class _Attempt:
         insist(partial(self._change, event, progress), pace=self._pace, report=self._listener.working)
 
     def _advance(self, progress: Progress) -> None:
-        self._change(RunEvent.ADVANCE, progress)
+        try:
+            self._change(RunEvent.ADVANCE, progress)
+        except Rejected:
+            # Somebody cancelled the run, or took it up again.
+            self._check_alive()
+            raise
 
     def _change(self, event: RunEvent, progress: Progress) -> None:
         """Record a change. Whoever lost the lease may still say that the run failed, unless it was taken up again."""

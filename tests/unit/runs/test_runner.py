@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,7 +23,7 @@ from dobonomodo.problems.run import OutputWrite
 from dobonomodo.runs import Runner, RunSpec, RunView, restore_snapshot, take_snapshot, view_run
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
-from dobonomodo.runs.runner import Computed, Who, cancel_run
+from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
 from dobonomodo.storage import Pinned, StagedRows
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
@@ -518,6 +519,102 @@ def test_cancelled_while_at_work(store: Store, planned: RunSpec) -> None:
     with pytest.raises(Rejected) as refused:
         resume(store, data)
     assert [problem.code for problem in refused.value.problems] == ["INVALID_TRANSITION"]
+
+
+@dataclass
+class Disturbed(Diary):
+    """Data during whose work something happens."""
+
+    at: str = ""
+    meanwhile: Callable[[], object] = lambda: None
+
+    def _note(self, what: str) -> None:
+        super()._note(what)
+        if what == self.at:
+            self.meanwhile()
+
+    def find_changes(self, *, listing: bool) -> tuple[str, ...]:
+        self._note("find changes")
+        return super().find_changes(listing=listing)
+
+
+UNPUBLISHED = ("find changes", *PLACES[:INTENDED])
+
+
+@pytest.mark.parametrize("place", UNPUBLISHED)
+def test_cancelled_at_any_place_before_it_publishes(store: Store, planned: RunSpec, place: str) -> None:
+    def cancel() -> None:
+        record = store.get_run("r1")
+        assert record is not None
+        cancel_run(store, record, at=datetime.now(UTC))
+
+    data = Disturbed(at=place, meanwhile=cancel)
+    run = start(store, planned, data, pace=NEVER)
+    assert (run.status, run.problems) == ("cancelled", ())
+    after = data.log[data.log.index(place) + 1 :]
+    assert [each for each in after if not each.startswith("convert")] == []
+
+
+class Listening(Quiet):
+    """Has something happen as soon as outputs are published and recorded."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        self._meanwhile = meanwhile
+
+    def advanced(self, run: RunView) -> None:
+        if run.outputs:
+            self._meanwhile()
+
+
+def start_listening(store: Store, planned: RunSpec, meanwhile: Callable[[], object]) -> RunView:
+    listening = Runner(store, who=Who("ann", "me"), open_data=no_data, pace=NEVER, listener=Listening(meanwhile))
+    return listening.start(
+        "r1", planned, Diary(), Hand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
+    )
+
+
+def test_a_run_that_has_published_everything_is_not_cancelled(store: Store, planned: RunSpec) -> None:
+    def cancel() -> None:
+        record = store.get_run("r1")
+        assert record is not None
+        with pytest.raises(Rejected) as refused:
+            cancel_run(store, record, at=datetime.now(UTC))
+        assert [problem.code for problem in refused.value.problems] == ["CANCEL_REFUSED"]
+
+    run = start_listening(store, planned, cancel)
+    assert (run.status, len(run.outputs), run.is_publishing) == ("completed", 2, False)
+
+
+def test_a_run_that_stopped_when_it_had_published_everything_is_completed_by_the_next(
+    store: Store, planned: RunSpec
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        start_listening(store, planned, partial(_raising(KeyboardInterrupt), 3))
+    opened: list[str] = []
+    first = Diary()
+
+    def open_data(run: Run) -> Any:
+        opened.append(run.id)
+        return restore_snapshot(run.snapshot), first
+
+    for run_id in ("r2", "r3"):
+        assert start(store, planned, Diary(), run_id=run_id, open_data=open_data).status == "completed"
+    record = store.get_run("r1")
+    assert record is not None
+    assert (record.status, len(view_run(record).outputs), opened, first.log) == ("completed", 2, ["r1"], ["clear"])
+
+
+@pytest.mark.parametrize("place", UNPUBLISHED)
+def test_the_lease_is_lost_at_any_place_before_it_publishes(store: Store, planned: RunSpec, place: str) -> None:
+    def take_over() -> None:
+        (lease,) = store.list_leases()
+        assert isinstance(store.take_over(lease, token="new", holder="you", at=datetime.now(UTC)), Lease)
+
+    data = Disturbed(at=place, meanwhile=take_over)
+    run = start(store, planned, data, pace=NEVER)
+    assert (run.status, [problem["code"] for problem in run.problems]) == ("failed", ["LEASE_LOST"])
+    after = data.log[data.log.index(place) + 1 :]
+    assert [each for each in after if not each.startswith("convert")] == []
 
 
 def test_a_later_run_makes_an_earlier_one_unresumable(store: Store, planned: RunSpec) -> None:
