@@ -43,6 +43,7 @@ _OTHER_BREAKS = {ord(char): "\ufffd" for char in "\x85\u2028\u2029"}
 
 _ADVICE_BY_FAULT = {
     "found character that cannot start any token": "a text that starts with a special character needs quotes",
+    "did not find expected alphabetic or numeric character": "a text that starts with `*` or `&` needs quotes",
     "did not find expected ',' or '}'": "close the `{`, and put a formula with a comma or a quote in quotes",
     "did not find expected ',' or ']'": "close the `[`, and put a text with a comma or a quote in quotes",
     "mapping values are not allowed in this context": "a text that contains `: ` needs quotes around it; "

@@ -10,8 +10,10 @@ QUOTED_AT_MOST = 60
 
 _ENTRY = re.compile(r"(?:^|[\s{,\[])(?P<key>[A-Za-z_][\w.-]*):[ \t]+(?P<value>\S.*)$")
 _NEXT_ENTRY = re.compile(r",\s*[A-Za-z_][\w.-]*:(?:\s|$)")
-_STARTERS = {"`": "a backtick", "%": "`%`", "@": "`@`"}
+_STARTERS = {"`": "a backtick"} | {each: f"`{each}`" for each in "%@*&!>|"}
 _COMMENT = re.compile(r"\s#.*$")
+_MASK = "**"
+"""How a secret starts that is masked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,8 @@ def _find_unquoted(line: str, start: int, at: int) -> Mistake | None:
     if entry is None:
         return None
     value = _cut(entry["value"])
+    if value.startswith(_MASK):
+        return None
     begin = start + entry.start("value")
     advice = f"put the whole value in quotes{quote_entry(entry['key'], value)}"
     opening = value[0]
@@ -60,7 +64,7 @@ def _find_unquoted(line: str, start: int, at: int) -> Mistake | None:
         return Mistake("the value goes on after `}}`", advice, rest, max(rest + 1, begin + len(value)))
     if "{" in line[: entry.start("value")] and is_open(value[: at - begin]) and not is_open(value):
         return Mistake(describe_comma(entry["key"]), advice, begin, begin + len(value))
-    if opening in _STARTERS and at == begin:
+    if opening in _STARTERS:
         return Mistake(f"a value cannot start with {_STARTERS[opening]} in YAML", advice, begin, begin + 1)
     return None
 

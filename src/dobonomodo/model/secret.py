@@ -37,11 +37,14 @@ _PROPERTY = re.compile(r"-D([\w.%+-]+)=('[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]+)")
 _DSN = re.compile(r"\b(?:host|hostaddr|dbname|service)[ \t]*=[^\n]*", re.IGNORECASE)
 _DSN_PAIR = re.compile(r"([\w.%+-]+)[ \t]*=[ \t]*('(?:\\.|[^'\\\n])*'|[^\s'\"]+)")
 _PAIR = re.compile(r"(?:^|(?<=[\s?&;,]))([\w.%+-]+)\s*=\s*('(?:\\.|[^'\\])*'|[^\s&;]+)")
-_SHOWN_KEY = re.compile(
-    r"(?:^|[{,])[ \t]*(?:-[ \t]+)?[\"']?([\w.%+-]+)[\"']?[ \t]*:[ \t]+"
-    r"(\"(?:\\.|[^\"\\\n])*\"|'(?:''|[^'\n])*'|[^\s,}'\"#][^\n,}]*)",
+_KEY = r"[\"']?([\w.%+-]+)[\"']?[ \t]*:[ \t]+"
+_SHOWN_KEY = re.compile(rf"(?:^|[{{,\[])[ \t]*(?:-[ \t]+)?{_KEY}(?=\S)", re.MULTILINE)
+_SHOWN_VALUE = re.compile(
+    r"(?:\"(?:\\.|[^\"\\\n])*\"|'(?:''|[^'\n])*')?[^\n]*?"
+    + rf"(?=[ \t]{{0,9}}(?:[}}\]]{{0,9}}[ \t]{{0,9}}$|,[ \t]{{0,9}}{_KEY}))",
     re.MULTILINE,
 )
+"""What stands behind a key, up to the next key or the end of the line: in a broken text nobody knows where it ends."""
 _REFERENCES = ("env://", "file://")
 
 _HOST = r"(?:[\w.~%-]*|\[[0-9A-Fa-f:.]*\])(?::[0-9]+)?"
@@ -154,9 +157,11 @@ def _find_ranges(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find_behind_keys(text: str) -> Iterator[tuple[int, int]]:
-    for found in _SHOWN_KEY.finditer(text):
-        if is_masked_key(found[1]) and not is_reference(found[2]):
-            yield found.span(2)
+    for key in _SHOWN_KEY.finditer(text):
+        if is_masked_key(key[1]):
+            value = _SHOWN_VALUE.match(text, key.end())
+            if value is not None and not is_reference(value[0]):
+                yield value.span()
 
 
 def _is_hidden(pair: re.Match[str]) -> bool:

@@ -26,6 +26,9 @@ def fault_in(text: str) -> YamlSyntax:
         ("selector: 'Y' = x\n", "= x", "selector: \"'Y' = x\""),
         ('a: {b: "Y" & c, d: 1}\n', "& c", "b: '\"Y\" & c'"),
         ("selector: `net amount` > 1\n", "`", 'selector: "`net amount` > 1"'),
+        ("a: {b: !c}\n", "!", 'b: "!c"'),
+        ("columns: *\n", "*", 'columns: "*"'),
+        ("a: {b: * 2}\n", "*", 'b: "* 2"'),
     ],
 )
 def test_a_formula_that_needs_quotes(text: str, marked: str, quoted: str) -> None:
@@ -33,6 +36,12 @@ def test_a_formula_that_needs_quotes(text: str, marked: str, quoted: str) -> Non
     assert problem.span is not None
     assert text[problem.span.start : problem.span.end] == marked
     assert f"`{quoted}`" in (problem.hint() or "")
+
+
+def test_a_star_in_a_list_is_no_column() -> None:
+    problem = fault_in("a:\n  columns: [*]\n")
+    assert problem.span is not None
+    assert "*" in (problem.hint() or "")
 
 
 def test_what_was_meant_is_read_on() -> None:

@@ -5,7 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
+from dobonomodo.model import load_documents
 from dobonomodo.model.secret import address_holds_secret, holds_secret, is_plain_address, is_secret_key, mask_secrets
+from dobonomodo.problems import Source
 from dobonomodo.problems.render import render_full
 from tests.unit.model.loading import load, sound
 
@@ -224,6 +226,28 @@ def test_masking_moves_nothing() -> None:
     assert masked.splitlines()[2] == "{token: *********, a: 1}"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        'password: "x" hunter2',
+        'password: "my"hunter2"',
+        "password: 'my'hunter2",
+        "password: my,hunter2",
+        "options: {password: my,hunter2}",
+        "options: {password: my}hunter2, id: 1}",
+        'options: {password: "my"hunter2, id: 1}',
+        "options: [password: my hunter2]",
+        'password: "my # hunter2"',
+        'password: "my, key: hunter2"',
+        "password: @hunter2",
+    ],
+)
+def test_a_secret_is_masked_to_its_end_where_the_text_is_broken(text: str) -> None:
+    assert "hunter2" not in mask_secrets(text)
+    _, problems = load_documents(Source("x.yaml", f"datasource:\n  {text}\n"))
+    assert "hunter2" not in render_full(problems)
+
+
 def test_references_to_secrets_are_shown() -> None:
     text = "credential_ref: env://PASSWORD\npassword: file:///run/secret\n"
     assert mask_secrets(text) == text
@@ -237,3 +261,5 @@ def test_formulas_are_shown() -> None:
 def test_masking_takes_linear_time() -> None:
     text = "?" + "a_" * 50_000 + "," + "-." * 50_000
     assert mask_secrets(text) == text
+    for broken in ("}" * 100_000 + "x", "a" + " " * 100_000 + "x", ", a" * 30_000):
+        assert set(mask_secrets(f"password: {broken}").removeprefix("password: ")) == {"*"}
