@@ -48,7 +48,7 @@ class Lookup(Entity):
     """Columns from elsewhere, visible as ``alias.column`` to every operation; rows without a match have none."""
 
     alias: Identifier = Field(description="The name that formulas use: `alias.column`.")
-    target: TableTarget | DatasetTarget = Field(description="What is looked up.")
+    target: TableTarget | DatasetTarget = Field(discriminator="type", description="What is looked up.")
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
     join_conditions: tuple[JoinCondition, ...] = Field(description="Columns that must be equal, all of them.")
 

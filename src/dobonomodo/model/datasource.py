@@ -1,10 +1,10 @@
 """A datasource: how to reach a store of data, without the secret that opens it."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, SerializeAsAny, model_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -78,14 +78,11 @@ class DataSource(Entity):
         default=None, description="Where the password is found: `env://NAME` or `file://path`. Never the password."
     )
 
-    @model_validator(mode="before")
+    @field_validator("options", mode="wrap")
     @classmethod
-    def _choose_options(cls, data: Any) -> Any:
-        if isinstance(data, dict) and isinstance(data.get("options"), dict):
-            options = OPTIONS_BY_TYPE.get(data.get("type", ""))
-            if options is not None:
-                return {**data, "options": options.model_validate(data["options"])}
-        return data
+    def _choose_options(cls, value: object, check: Callable[[object], Options], info: ValidationInfo) -> object:
+        chosen = OPTIONS_BY_TYPE.get(info.data.get("type", ""))
+        return chosen.model_validate(value) if chosen is not None else check(value)
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from dobonomodo.model.document import Entry, Node, Places
-from dobonomodo.model.shape import Part, key_of, walk_shape
+from dobonomodo.model.shape import explain_errors, key_of, keys_of, walk_parts
 from dobonomodo.problems import InternalError, Problem, Rejected, in_order
 from dobonomodo.problems.definition import DuplicateName
 
@@ -59,7 +59,8 @@ class Entity(BaseModel):
         """A key without a value is a key left out, and an unnamed thing goes by its id."""
         if not isinstance(data, dict):
             return data
-        given = {key: value for key, value in data.items() if value is not None}
+        known = keys_of(cls)
+        given = {key: value for key, value in data.items() if value is not None or key not in known}
         if "name" in cls.model_fields and "id" in given:
             given.setdefault("name", given["id"])
         return given
@@ -68,19 +69,23 @@ class Entity(BaseModel):
     def load(cls, places: Places, *, seed: str = "") -> Loaded[Self]:
         """The definition at a place of a document; ``seed`` makes the id where none is given."""
         prepared, contradictions = cls.prepare(places, seed=seed)
+        owner = cls.kind or cls.__name__.lower()
+        parts = tuple(walk_parts(prepared, cls, owner=owner))
         problems = list(contradictions)
-        for found in walk_shape(prepared, cls, owner=cls.kind or cls.__name__.lower()):
-            if not isinstance(found, Part):
-                problems.append(found)
-            elif issubclass(found.model, Entity):
-                problems.extend(found.model.check(found.places))
-        ordered = in_order(problems)
-        if any(problem.severity == "error" for problem in ordered):
-            return Loaded(None, ordered)
+        for part in parts:
+            if issubclass(part.model, Entity):
+                problems.extend(part.model.check(part.places))
+        entity: Self | None = None
         try:
             entity = cls.model_validate(prepared.data)
         except ValidationError as error:
-            raise InternalError(f"a {cls.__name__} passed its checks and is none: {error}") from error
+            shape = explain_errors(error.errors(include_url=False), prepared, parts, owner=owner)
+            if not shape and not problems:
+                raise InternalError(f"nothing explains why a {cls.__name__} is refused: {error}") from error
+            problems.extend(shape)
+        ordered = in_order(problems)
+        if entity is None or any(problem.severity == "error" for problem in ordered):
+            return Loaded(None, ordered)
         entity.attach(prepared)
         return Loaded(entity, ordered)
 

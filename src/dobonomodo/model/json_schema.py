@@ -75,10 +75,10 @@ def _to_draft_07(part: Any) -> Any:
 
 
 def _is_noise(key: str, value: object, owner: Schema) -> bool:
-    """Titles that only repeat a key, and defaults that only say that a key may be left out."""
+    """Titles that only repeat a key, defaults that only say that a key may be left out, words that Draft-07 does not know."""
     if key == "title":
         return isinstance(value, str) and "properties" not in owner
-    return key == "default" and value is None
+    return key == "discriminator" or (key == "default" and value is None)
 
 
 def _open_operation(schema: Schema, arguments_by_type: Mapping[str, Schema]) -> Schema:

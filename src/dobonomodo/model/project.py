@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError
 from dobonomodo.model.document import Entry, Node, Places
 from dobonomodo.model.entity import Entity, Loaded, Prepared
 from dobonomodo.model.operation import OperationSpec, operation_ref, prepare_operations
-from dobonomodo.model.shape import key_of
+from dobonomodo.model.shape import keys_of
 from dobonomodo.model.value import Count, Filled, Id, Text, is_identifier
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue
@@ -126,7 +126,7 @@ class Salvaged(NamedTuple):
 
 
 def _without_unknown_keys(places: Places) -> Places:
-    known = {key_of(OperationSpec, name) for name in OperationSpec.model_fields}
+    known = keys_of(OperationSpec)
     value = places.node.value
     if not isinstance(value, dict):
         return places

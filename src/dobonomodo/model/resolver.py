@@ -64,7 +64,7 @@ class Rule(Entity):
         default=ANY_LEVEL,
         description="The calendar level that the data is stored by, or any; a coarser period is read as its parts.",
     )
-    strategy: PathStrategy | TableStrategy = Field(description="Where the rows are.")
+    strategy: PathStrategy | TableStrategy = Field(discriminator="type", description="Where the rows are.")
 
 
 class Resolver(Entity):

@@ -1,6 +1,6 @@
-"""Whether plain data has the shape of a model: the keys it knows, the keys it needs, values of the right kind.
+"""The shape of a document, which pydantic decides: its errors as problems at their places, in the words of the models.
 
-Walks the fields of the model over the places of the data, so that every fault is found at once and where it stands.
+It also finds the parts of a document that stand for a model, so that each can check the rules beyond its shape.
 """
 
 from __future__ import annotations
@@ -9,19 +9,35 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel
 
 from dobonomodo.model.secret import holds_secret, is_secret_key
 from dobonomodo.model.value import Expected, describe
 from dobonomodo.problems.definition import InvalidValue, MissingKey, UnknownKey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from pydantic_core import ErrorDetails
 
     from dobonomodo.model.document import Places
     from dobonomodo.problems import Problem
+
+Path = tuple[str | int, ...]
+"""Where pydantic found something: keys, positions, and the type of a variant behind the key that holds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,27 @@ class Part:
 
     places: Places
     model: type[BaseModel]
+    path: Path
+    owner: str
+    """What it is called in messages."""
+
+
+_Mark = TypeVar("_Mark")
+
+
+class _Field(NamedTuple):
+    annotation: Any
+    missing: str | None
+    """What is expected where the field is missing; None if its absence is reported elsewhere."""
+
+
+class _Value(NamedTuple):
+    """A value of a document with what it must be."""
+
+    places: Places
+    annotation: Any
+    key: str
+    path: Path
 
 
 def key_of(model: type[BaseModel], name: str) -> str:
@@ -55,107 +92,138 @@ def key_of(model: type[BaseModel], name: str) -> str:
     return model.model_fields[name].alias or name
 
 
-def walk_shape(places: Places, model: type[BaseModel], *, owner: str) -> Iterator[Problem | Part]:
-    """Every problem of shape, and every mapping in it that stands for a model, outer ones first."""
-    if not places.is_mapping:
-        yield _wrong(places, (), "a mapping", key=owner)
-        return
-    yield Part(places, model)
-    fields = _fields_of(model)
-    advice_by_key: Mapping[str, str] = getattr(model, "advice_by_key", {})
-    refuses_secrets: bool = getattr(model, "refuses_secrets", False)
-    for key in places.keys:
-        if key not in fields and not (refuses_secrets and is_secret_key(key)):
-            advice, span = advice_by_key.get(key), places.key_span(key)
-            yield UnknownKey(key=key, known=tuple(fields), owner=_article(owner), advice=advice, span=span)
-    for key, shape in fields.items():
-        part = places.at(key)
-        if part is None or part.node.value is None:
-            if shape.required:
-                span = places.key_span()
-                yield MissingKey(key=key, owner=_article(owner), expected=shape.expected, span=span)
-            continue
-        yield from _walk_value(part, shape.annotation, key=key, beside=places)
-
-
-@dataclass(frozen=True, slots=True)
-class _Field:
-    annotation: Any
-    required: bool
-    expected: str
-
-
 @cache
-def _fields_of(model: type[BaseModel]) -> dict[str, _Field]:
-    hints = get_type_hints(model, include_extras=True)
-    return {
-        key_of(model, name): _Field(
-            hints[name],
-            info.is_required() and CheckedApart(missing=True) not in _unwrap(hints[name])[1],
-            _expected(hints[name]) or "",
-        )
-        for name, info in model.model_fields.items()
-    }
+def keys_of(model: type[BaseModel]) -> frozenset[str]:
+    """The keys that a model knows."""
+    return frozenset(key_of(model, name) for name in model.model_fields)
 
 
-def _walk_value(places: Places, annotation: Any, *, key: str, beside: Places) -> Iterator[Problem | Part]:
-    inner, marks = _unwrap(annotation)
+# --- parts
+
+
+def walk_parts(places: Places, model: type[BaseModel], *, owner: str, path: Path = ()) -> Iterator[Part]:
+    """Every mapping of a document that stands for a model, outer ones first, whatever else is wrong with it."""
+    if not places.is_mapping:
+        return
+    yield Part(places, model, path, owner)
+    for key, field in _fields_of(model).items():
+        part = places.at(key)
+        if part is not None:
+            yield from _walk_value(_Value(part, field.annotation, key, (*path, key)), beside=places)
+
+
+def _walk_value(value: _Value, *, beside: Places) -> Iterator[Part]:
+    places, key, path = value.places, value.key, value.path
+    inner, marks = _unwrap(value.annotation)
     if any(isinstance(mark, CheckedApart) for mark in marks):
         return
-    chosen = next((mark for mark in marks if isinstance(mark, ChosenBy)), None)
-    if chosen is not None:
-        model = chosen.models.get(beside.text(chosen.key) or "")
-        if model is not None:
-            yield from walk_shape(places, model, owner=f"{key} of {beside.text(chosen.key)}")
-        return
-    origin = get_origin(inner)
-    if isinstance(inner, type) and origin is None and issubclass(inner, BaseModel):
-        yield from walk_shape(places, inner, owner=key)
-    elif origin in (Union, UnionType) and all(issubclass(option, BaseModel) for option in get_args(inner)):
-        yield from _walk_variant(places, get_args(inner), key=key)
-    elif origin is tuple and not any(isinstance(mark, Expected) for mark in marks):
-        if not places.is_list:
-            yield _wrong(places, (), "a list", key=key)
-        for element in places.elements():
-            yield from _walk_value(element, get_args(inner)[0], key=_singular(key), beside=beside)
-    elif origin is dict:
-        if not places.is_mapping:
-            yield _wrong(places, (), "a mapping", key=key)
-        for name in places.keys:
-            part = places.at(name)
-            value_type = get_args(inner)[1]
-            if part is not None and value_type is not Any:
-                yield from _walk_value(part, value_type, key=name, beside=beside)
-    else:
-        yield from _check_leaf(places, annotation, key=key)
+    if (chosen := _find_mark(marks, ChosenBy)) is not None:
+        name = beside.text(chosen.key) or ""
+        if name in chosen.models:
+            yield from walk_parts(places, chosen.models[name], owner=_chosen_owner(key, name), path=path)
+    elif _is_model(inner):
+        yield from walk_parts(places, inner, owner=key, path=path)
+    elif models := _variants(inner):
+        name = places.text("type") or ""
+        if name in models:
+            yield from walk_parts(places, models[name], owner=f"{key} of type {name}", path=(*path, name))
+    elif get_origin(inner) in (tuple, dict):
+        for element in _elements(value):
+            yield from _walk_value(element, beside=beside)
 
 
-def _walk_variant(places: Places, models: tuple[type[BaseModel], ...], *, key: str) -> Iterator[Problem | Part]:
-    """One of several models, told apart by their key `type`."""
-    model_by_type = {
-        name: model for model in models for name in get_args(_unwrap(model.model_fields["type"].annotation)[0])
-    }
-    if not places.is_mapping:
-        yield _wrong(places, (), "a mapping", key=key)
-        return
-    wanted = places.get("type")
-    expected = " or ".join(f"`{name}`" for name in model_by_type)
-    if wanted is None:
-        yield MissingKey(key="type", owner=_article(key), expected=expected, span=places.key_span())
-    elif not isinstance(wanted, str) or wanted not in model_by_type:
-        yield _wrong(places, ("type",), expected, key="type", known=tuple(model_by_type))
-    else:
-        yield from walk_shape(places, model_by_type[wanted], owner=f"{key} of type {wanted}")
+def _elements(value: _Value) -> Iterator[_Value]:
+    steps: Iterable[str | int] = value.places.keys
+    if value.places.is_list:
+        steps = range(len(tuple(value.places.elements())))
+    for step in steps:
+        if (element := _step_into(value, step)) is not None:
+            yield element
 
 
-def _check_leaf(places: Places, annotation: Any, *, key: str) -> Iterator[Problem]:
-    data = places.data
-    try:
-        _adapter(annotation).validate_python(data)
-    except ValidationError:
-        expected = _expected(annotation) or "another value"
-        needs_text = _unwrap(annotation)[0] is str
-        yield _wrong(places, (), expected, key=key, known=_literals(annotation), needs_text=needs_text)
+def _step_into(value: _Value, step: str | int) -> _Value | None:
+    """An element of a list or a value of a mapping; None where the type has no such parts."""
+    inner, marks = _unwrap(value.annotation)
+    origin, part = get_origin(inner), value.places.at(step)
+    if part is None or _find_mark(marks, Expected) is not None:
+        return None
+    if origin is tuple and isinstance(step, int):
+        return _Value(part, get_args(inner)[0], value.key.removesuffix("s"), (*value.path, step))
+    if origin is dict and isinstance(step, str):
+        return _Value(part, get_args(inner)[1], step, (*value.path, step))
+    return None
+
+
+# --- errors
+
+
+def explain_errors(errors: Iterable[ErrorDetails], root: Places, parts: Iterable[Part], *, owner: str) -> list[Problem]:
+    """The problems behind the errors of pydantic, one per place. Those of fields that are checked apart are left out."""
+    part_by_path = {part.path: part for part in parts}
+    problem_by_path: dict[Path, Problem | None] = {}
+    for error in errors:
+        path = tuple(error["loc"])
+        if not part_by_path:
+            problem_by_path.setdefault(path, _wrong(root, (), "a mapping", key=owner))
+            continue
+        part = next(part_by_path[path[:end]] for end in range(len(path), -1, -1) if path[:end] in part_by_path)
+        found, problem = _explain(error["type"], part, path[len(part.path) :])
+        problem_by_path.setdefault(found, problem)
+    return [problem for problem in problem_by_path.values() if problem is not None]
+
+
+def _explain(error: str, part: Part, steps: Path) -> tuple[Path, Problem | None]:
+    """The problem behind an error at some steps below a part, and the path of the value that it is about."""
+    key = str(steps[0])
+    path = (*part.path, key)
+    field = _fields_of(part.model).get(key)
+    if field is None:
+        return path, _unknown_key(part, key)
+    if error == "missing" and len(steps) == 1:
+        return path, _missing_key(part, key, field.missing)
+    places = part.places.at(key)
+    if places is None or places.node.value is None:
+        # A value that was filled in from another one, whose error is reported there.
+        return path, None
+    value = _Value(places, field.annotation, key, path)
+    for step in steps[1:]:
+        following = _step_into(value, step)
+        if following is None:
+            break
+        value = following
+    return value.path, _explain_value(value, beside=part.places)
+
+
+def _unknown_key(part: Part, key: str) -> Problem | None:
+    if getattr(part.model, "refuses_secrets", False) and is_secret_key(key):
+        return None
+    advice: Mapping[str, str] = getattr(part.model, "advice_by_key", {})
+    known = tuple(_fields_of(part.model))
+    span = part.places.key_span(key)
+    return UnknownKey(key=key, known=known, owner=_article(part.owner), advice=advice.get(key), span=span)
+
+
+def _missing_key(part: Part, key: str, expected: str | None) -> Problem | None:
+    if expected is None:
+        return None
+    return MissingKey(key=key, owner=_article(part.owner), expected=expected, span=part.places.key_span())
+
+
+def _explain_value(value: _Value, *, beside: Places) -> Problem | None:
+    places, key = value.places, value.key
+    inner, marks = _unwrap(value.annotation)
+    if any(isinstance(mark, CheckedApart) for mark in marks):
+        return None
+    if (chosen := _find_mark(marks, ChosenBy)) is not None:
+        name = beside.text(chosen.key) or ""
+        return _wrong(places, (), "a mapping", key=_chosen_owner(key, name)) if name in chosen.models else None
+    if (models := _variants(inner)) and places.is_mapping:
+        expected = " or ".join(f"`{name}`" for name in models)
+        if places.get("type") is None:
+            return MissingKey(key="type", owner=_article(key), expected=expected, span=places.key_span())
+        return _wrong(places, ("type",), expected, key="type", known=tuple(models))
+    expected = _expected(value.annotation) or "another value"
+    return _wrong(places, (), expected, key=key, known=_literals(inner), needs_text=inner is str)
 
 
 def _wrong(
@@ -180,9 +248,31 @@ def _wrong(
     )
 
 
+# --- what models say of their fields
+
+
 @cache
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)
+def _fields_of(model: type[BaseModel]) -> dict[str, _Field]:
+    hints = get_type_hints(model, include_extras=True)
+    fields = {}
+    for name in model.model_fields:
+        annotation = hints[name]
+        apart = CheckedApart(missing=True) in _unwrap(annotation)[1]
+        missing = None if apart else _expected(annotation) or ""
+        fields[key_of(model, name)] = _Field(annotation, missing)
+    return fields
+
+
+def _is_model(inner: Any) -> bool:
+    return isinstance(inner, type) and get_origin(inner) is None and issubclass(inner, BaseModel)
+
+
+def _variants(inner: Any) -> dict[str, type[BaseModel]]:
+    """The models of a union that are told apart by their key `type`; none for any other type."""
+    options = get_args(inner) if get_origin(inner) in (Union, UnionType) else ()
+    if not all(_is_model(option) and "type" in option.model_fields for option in options):
+        return {}
+    return {name: option for option in options for name in _literals(option.model_fields["type"].annotation)}
 
 
 def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -201,25 +291,27 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             return annotation, marks
 
 
+def _find_mark(marks: tuple[Any, ...], kind: type[_Mark]) -> _Mark | None:
+    return next((mark for mark in marks if isinstance(mark, kind)), None)
+
+
 def _expected(annotation: Any) -> str | None:
     inner, marks = _unwrap(annotation)
-    said = next((mark.what for mark in marks if isinstance(mark, Expected)), None)
-    if said is not None:
-        return said
-    if values := _literals(annotation):
+    if (said := _find_mark(marks, Expected)) is not None:
+        return said.what
+    if values := _literals(inner):
         return " or ".join(f"`{value}`" for value in values)
     if get_origin(inner) is tuple:
         return "a list"
-    return "a mapping" if get_origin(inner) is dict or isinstance(inner, type) else None
+    return "a mapping" if get_origin(inner) is dict or isinstance(inner, type) or _variants(inner) else None
 
 
-def _literals(annotation: Any) -> tuple[str, ...]:
-    inner, _ = _unwrap(annotation)
+def _literals(inner: Any) -> tuple[str, ...]:
     return get_args(inner) if get_origin(inner) is Literal else ()
 
 
-def _singular(key: str) -> str:
-    return key.removesuffix("s")
+def _chosen_owner(key: str, name: str) -> str:
+    return f"{key} of {name}"
 
 
 def _article(owner: str) -> str:

@@ -14,6 +14,21 @@ def test_an_unknown_key_is_reported_at_the_key_with_what_is_known() -> None:
     assert problem.hint() == "did you mean `status`?"
 
 
+def test_an_unknown_key_without_a_value_is_unknown_all_the_same() -> None:
+    problem = problem_in("resolver: {id: a, rules: [], statsu: }")
+    assert isinstance(problem, UnknownKey)
+    assert problem.key == "statsu"
+
+
+def test_a_value_that_is_filled_in_from_a_wrong_one_is_no_second_problem() -> None:
+    assert found("resolver: {id: [5], name: null, rules: []}") == [("INVALID_VALUE", "[5]")]
+
+
+def test_each_place_has_one_problem() -> None:
+    text = "calendar: {id: c, levels: [{name: year, date_rules: {starts: [x, y]}}]}"
+    assert [code for code, _ in found(text)].count("INVALID_VALUE") == 1
+
+
 def test_a_missing_key_is_reported_at_the_key_around_it() -> None:
     problem = problem_in("resolver:\n  id: a\n")
     assert isinstance(problem, MissingKey)
