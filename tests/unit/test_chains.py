@@ -97,8 +97,7 @@ class Folder:
 
     def close(self) -> None:
         for workspace in self._opened:
-            if workspace._store is not None:
-                workspace._store.close()
+            workspace.close()
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
-from dobonomodo.runs import restore_snapshot
+from dobonomodo.runs import RunSpec, restore_snapshot
 from dobonomodo.runs.holder import is_dead
 from dobonomodo.runs.leftovers import are_all_recorded, find_alive, is_over
 from dobonomodo.runs.state import RunStatus
@@ -22,14 +22,17 @@ from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.workspace.running import OWNER, RUNS, RunData
 
 if TYPE_CHECKING:
-    from dobonomodo.runs import RunSpec
     from dobonomodo.store import Run, Store
+    from dobonomodo.workspace.stores import Stores
 
 DAY = 24 * 3600
 SWEPT = "swept"
 """The file in a run's folder that says up to which attempt nothing is left at its destinations."""
 AT_MOST = 1_000
 """So many runs of a status, or of a project and period, are looked at: the latest."""
+
+OpenData = Callable[[str, RunSpec], RunData]
+"""Gives the rows that a run reads and writes, by its id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,19 @@ class Cleaned:
         return {"bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
 
 
+def clean_workspace(root: Path, stores: Stores, *, data: OpenData, dry_run: bool) -> Cleaned:
+    """Remove what killed runs left anywhere; with ``dry_run``, only find it."""
+    unfinished = find_unfinished_stores(stores.path) if stores.path is not None else []
+    if not dry_run:
+        for each in unfinished:
+            each.remove()
+    store = stores.find_main()
+    if store is None:
+        return Cleaned(tuple(unfinished))
+    cleaned = Cleaning(root, store, data=data).clean(everywhere=True, dry_run=dry_run)
+    return replace(cleaned, leftovers=(*unfinished, *cleaned.leftovers))
+
+
 class Cleaning:
     """One look at all that runs left in a workspace. The folders are listed first, then the leases, then the records are read.
 
@@ -56,7 +72,7 @@ class Cleaning:
     looked at.
     """
 
-    def __init__(self, root: Path, store: Store, *, data: Callable[[str, RunSpec], RunData]) -> None:
+    def __init__(self, root: Path, store: Store, *, data: OpenData) -> None:
         self._store, self._data = store, data
         self._folders = {path.name: path for path in sorted(_entries(root / RUNS)) if path.is_dir()}
         self._alive = find_alive(store.list_leases(), is_dead=is_dead)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +11,13 @@ from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.runs import restore_snapshot, view_run
 from dobonomodo.runs.neighbours import Neighbours, find_neighbours
 from dobonomodo.runs.report import Link, Links, render_index, render_report
+from dobonomodo.workspace.stamp import now
 
 if TYPE_CHECKING:
     from dobonomodo.plan import Plan
     from dobonomodo.store import Run, Store
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.periods import Periods
 
 FOLDER = ".dobo/reports"
 INDEX = "index.html"
@@ -26,17 +28,19 @@ AT_MOST = 10_000
 class Reports:
     """Writes reports."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        title: str,
-        period_before: Callable[[str], str | None],
-        can_resume: Callable[[str], bool],
-        now: Callable[[], datetime],
-    ) -> None:
-        self._store, self._title, self._now = store, title, now
-        self._period_before, self._can_resume = period_before, can_resume
+    def __init__(self, files: Files, store: Store, periods: Periods, *, can_resume: Callable[[str], bool]) -> None:
+        self._root, self._store = files.root, store
+        self._title = f"Runs of {files.settings.name or files.root.resolve().name}"
+        self._period_before, self._can_resume = periods.find_before, can_resume
+
+    @property
+    def folder(self) -> Path:
+        """Where reports are, if not told otherwise."""
+        return self._root / FOLDER
+
+    def default_path(self, run: Run) -> Path:
+        """Where the report of a run is, if not told otherwise."""
+        return self.folder / file_of(run.id)
 
     def write(self, run: Run, to: Path) -> None:
         """The report of a run; reports of its neighbours that are beside it are made anew, since they may link to it now."""
@@ -56,7 +60,7 @@ class Reports:
         index = folder / INDEX
         links = {run.id: file_of(run.id) for run in runs}
         views = [view_run(run) for run in runs]
-        index.write_text(render_index(views, title=self._title, links=links, made_at=self._now()), encoding="utf-8")
+        index.write_text(render_index(views, title=self._title, links=links, made_at=now()), encoding="utf-8")
         return index
 
     def neighbours(self, run: Run) -> Neighbours:
@@ -73,7 +77,7 @@ class Reports:
             view_run(run),
             plan=_plan_of(run),
             resumable=self._can_resume(run.id),
-            made_at=self._now(),
+            made_at=now(),
             links=Links(
                 previous=_link(around.previous, known),
                 next=_link(around.next, known),

@@ -1,16 +1,93 @@
-"""The Spark session of a command. A Spark that cannot start is a problem with a remedy."""
+"""The Spark session of a command, and the engine on it. A Spark that cannot start is a problem with a remedy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.package import SPARK, require_modules
 from dobonomodo.problems.run import SparkUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.runs import Listener
+    from dobonomodo.workspace.files import Files
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOptions:
+    """How Spark is to be reached for one command, where that differs from the workspace."""
+
+    master: str | None = None
+    remote: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    wait_for_executors: float = 300
+    """Seconds that Spark may have tasks and no executor that runs them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparkChoice:
+    """The Spark that one call computes on: a session of the caller's, or one of our own by the settings of the workspace."""
+
+    files: Files
+    given: SparkSession | None = None
+    options: SessionOptions = field(default_factory=SessionOptions)
+
+    def require(self) -> None:
+        """Refuse to begin where Spark is not installed, or a secret that it needs is not there."""
+        require_modules(SPARK)
+        if self.given is None:
+            self._conf()
+
+    def engine(self, *, input_bytes: int | None = None, listener: Listener | None = None) -> SparkEngine:
+        """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does."""
+        from dobonomodo.engine import is_remote
+        from dobonomodo.engine.engine import SparkEngine
+        from dobonomodo.engine.executors import Patience
+        from dobonomodo.engine.faults import noticing_loss
+        from dobonomodo.runs import Quiet
+        from dobonomodo.workspace.running import SMALL_BYTES
+
+        with noticing_loss():
+            session = self._session(input_bytes)
+        patience = Patience(limit=self.options.wait_for_executors, say=(listener or Quiet()).working)
+        small = input_bytes is not None and input_bytes < SMALL_BYTES
+        engine = SparkEngine(session, small_inputs=small, patience=patience)
+        if self.given is not None or is_remote(session):
+            engine.require_arithmetic(of=session if self.given is None else self.given)
+        return engine
+
+    def _session(self, input_bytes: int | None) -> SparkSession:
+        from dobonomodo.engine import adapt_session
+
+        if self.given is not None:
+            return adapt_session(self.given)
+        settings, chosen = self.files.settings.spark, self.options
+        own = chosen.master is not None or chosen.remote is not None
+        return open_spark(
+            master=chosen.master if own else settings.master,
+            remote=chosen.remote if own else settings.remote,
+            conf=self._conf(),
+            input_bytes=input_bytes,
+        )
+
+    def _conf(self) -> dict[str, str]:
+        """The settings of Spark. A secret is only referred to, and looked up now."""
+        from dobonomodo.storage.secret import find_secret
+
+        settings = {**self.files.settings.spark.conf, **self.options.conf}
+        hidden = {name for name, value in settings.items() if is_secret_key(name) and is_reference(value)}
+        return {
+            name: (find_secret(value, root=self.files.root, owner=f"setting `{name}`") or "")
+            if name in hidden
+            else str(value)
+            for name, value in settings.items()
+        }
 
 
 def open_spark(

@@ -103,5 +103,5 @@ def test_a_sandbox_that_cannot_be_made(sales: Path) -> None:
     (sales / ".dobo").mkdir()
     (sales / ".dobo" / "sandbox").write_text("in the way")
     with pytest.raises(RunFailed) as failure:
-        _ = Workspace.open(sales)._sandbox_store
+        _ = Workspace.open(sales)._stores.sandbox
     assert failure.value.problem.code == "STORE_UNAVAILABLE"

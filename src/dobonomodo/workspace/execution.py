@@ -1,0 +1,171 @@
+"""Execution: a planned run is given its data, its Spark and its store, and handed to the runner, which owns the life of a run."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.engine.faults import noticing_loss
+from dobonomodo.problems import Rejected, RunFailed
+from dobonomodo.problems.package import require_modules
+from dobonomodo.runs import Runner, RunSpec, restore_snapshot, take_snapshot
+from dobonomodo.runs.holder import describe_holder
+from dobonomodo.runs.lease import Pace
+from dobonomodo.runs.resume import require_resumable
+from dobonomodo.runs.runner import Who
+from dobonomodo.storage import find_storage
+from dobonomodo.workspace.cleaning import Cleaning, has_leftovers
+from dobonomodo.workspace.running import Computing, RunData, new_run_id
+from dobonomodo.workspace.stamp import now, who
+
+if TYPE_CHECKING:
+    from dobonomodo.plan import Plan
+    from dobonomodo.runs import Listener, RunView
+    from dobonomodo.storage import Pinned
+    from dobonomodo.store import Run
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.planning import PlannedRun
+    from dobonomodo.workspace.session import SparkChoice
+    from dobonomodo.workspace.stores import Stores
+
+LEASE_VARIABLE = "DOBO_LEASE_SECONDS"
+"""For tests: how long a lease lasts that is not renewed."""
+
+
+class Execution:
+    """Runs and resumes."""
+
+    def __init__(self, files: Files, stores: Stores) -> None:
+        self._files, self._stores = files, stores
+
+    def run(self, planned: PlannedRun, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
+        """Execute a plan as a new run."""
+        spec = RunSpec(
+            planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
+        )
+        run_id = new_run_id(now())
+        data = self.open_data(run_id, spec)
+        view = self._runner(listener).start(
+            run_id,
+            spec,
+            data,
+            partial(_computing, data, spark, listener),
+            version=planned.version,
+            snapshot=partial(_take_snapshot, planned),
+            warnings=planned.problems,
+            wait=wait,
+        )
+        self._clean_after_run()
+        return view
+
+    def resume(self, record: Run, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
+        """Go on with a recorded run."""
+        spec = restore_snapshot(record.snapshot)
+        data = self.open_data(record.id, spec)
+        computing = partial(_computing, data, spark, listener)
+        view = self._runner(listener).resume(record, spec, data, computing, wait=wait)
+        self._clean_after_run()
+        return view
+
+    def can_resume(self, run: Run) -> bool:
+        """Whether ``resume`` would go on with a run, as far as can be known now."""
+        try:
+            require_resumable(run, self._stores.main.list_runs(project=run.project, period=run.period))
+            return not self.reopen_data(run).find_changes(listing=True)
+        except (Rejected, RunFailed):
+            return False
+
+    def open_data(self, run_id: str, spec: RunSpec) -> RunData:
+        """The rows that a run reads and writes."""
+        sandbox = self._files.definitions.datasources.get(self._files.settings.sandbox) or self._stores.sandbox_folder
+        draft = spec.status == "draft"
+        into = sandbox.type if draft and not isinstance(sandbox, Path) else "parquet" if draft else None
+        for kind in _kinds_of_storage(spec.plan, into=into):
+            require_modules(find_storage(kind).modules)
+        if draft and isinstance(sandbox, Path):
+            sandbox = sandbox / spec.plan.project.id
+        return RunData(
+            root=self._files.root,
+            run=run_id,
+            planned=spec,
+            registry=(lambda: self._stores.sandbox) if draft else (lambda: self._stores.main),
+            store_id=self._stores.main.id,
+            sandbox=sandbox,
+        )
+
+    def reopen_data(self, run: Run) -> RunData:
+        """The rows that a recorded run reads and wrote."""
+        return self.open_data(run.id, restore_snapshot(run.snapshot))
+
+    def _runner(self, listener: Listener | None) -> Runner:
+        person = who()
+        seconds = os.environ.get(LEASE_VARIABLE)
+        return Runner(
+            self._stores.main,
+            who=Who(person, describe_holder(person)),
+            open_data=self._reopen,
+            pace=Pace.of(float(seconds)) if seconds else Pace(),
+            listener=listener,
+        )
+
+    def _reopen(self, run: Run) -> tuple[RunSpec, RunData]:
+        """A recorded run, to complete what it was publishing."""
+        spec = restore_snapshot(run.snapshot)
+        return spec, self.open_data(run.id, spec)
+
+    def _clean_after_run(self) -> None:
+        """Remove what earlier runs of this folder left. A run is not affected by what cannot be removed; `dobo clean` tells."""
+        root = self._files.root
+        if has_leftovers(root):
+            with suppress(RunFailed, Rejected):
+                Cleaning(root, self._stores.main, data=self.open_data).clean(everywhere=False, dry_run=False)
+
+
+def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> Computing:
+    engine = spark.engine(input_bytes=data.size(), listener=listener)
+    with noticing_loss():
+        return Computing(engine, data.reader(engine.spark))
+
+
+def _take_snapshot(planned: PlannedRun, inputs: Pinned | None) -> Mapping[str, Any]:
+    """All that the result depends on."""
+    plan, own = planned.plan, planned.definitions
+    known = {(use.dataset_id, use.version): None for use in plan.uses}
+    used = {use.resolver_id for use in plan.uses}
+    return take_snapshot(
+        plan,
+        planned.facts,
+        as_of=planned.as_of,
+        version=planned.version,
+        status=planned.status,
+        datasets=[found for key in known if (found := planned.datasets.find(*key)) is not None],
+        resolvers=[each.document() for name, each in own.resolvers.items() if name in used],
+        datasources=own.datasources,
+        inputs=inputs,
+        versions=_program_versions(),
+    )
+
+
+def _program_versions() -> dict[str, str]:
+    """The programs that a run is computed with."""
+    from dobonomodo import __version__
+
+    found = {"dobonomodo": __version__, "python": platform.python_version()}
+    for name in ("pyspark", "pyarrow"):
+        with suppress(metadata.PackageNotFoundError):
+            found[name] = metadata.version(name)
+    return found
+
+
+def _kinds_of_storage(plan: Plan, *, into: str | None) -> set[str]:
+    """What a run reads and writes; ``into`` is what the sandbox of a draft is."""
+    read = {location.kind for use in plan.uses for location in use.locations}
+    registered = {use.registered.kind for use in plan.uses if use.registered is not None and not use.locations}
+    written = {step.lowered.write.destination.kind for step in plan.steps if step.lowered.write is not None}
+    return read | registered | ({into} if into is not None else written)

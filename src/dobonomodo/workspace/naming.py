@@ -1,0 +1,44 @@
+"""The names of runs: an id, enough of its beginning or end, or what the run was about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.run import RunNotFound
+from dobonomodo.workspace.arguments import read_run
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Run, Store
+
+
+def find_run(store: Store | None, name: str) -> Run:
+    """The run of a name: its id, a part that no other id begins or ends with, or
+
+    ``latest``, ``latest:PROJECT``, ``previous`` (the one before the latest) or ``PROJECT@PERIOD``, the latest of those.
+    """
+    read_run(name)
+    if store is not None:
+        if (found := store.get_run(name) or _find_named(name, store)) is not None:
+            return found
+        known = [run for run in store.list_runs(limit=10_000) if run.id.startswith(name) or run.id.endswith(name)]
+        if len(known) == 1:
+            return known[0]
+        if known:
+            raise Rejected([RunNotFound(id=name, known=tuple(run.id for run in known))])
+    raise Rejected([RunNotFound(id=name)])
+
+
+def _find_named(name: str, store: Store) -> Run | None:
+    """The run that is named by what it was about, or by its place among the latest."""
+    first, colon, project = name.partition(":")
+    of, _, period = name.rpartition("@")
+    if first == "latest" and (project or not colon):
+        found = store.list_runs(project=project if colon else None, limit=1)
+    elif name == "previous":
+        found = store.list_runs(limit=2)[1:]
+    elif of and period:
+        found = store.list_runs(project=of, period=period, limit=1)
+    else:
+        return None
+    return found[0] if found else None

@@ -1,0 +1,85 @@
+"""The periods of a workspace: those of its calendars, with the statuses that the store has recorded since."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.model import Calendar, Period, Schedule
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.definition import PeriodNotFound
+from dobonomodo.problems.operation import PeriodNotRunnable
+from dobonomodo.store import PeriodStatus, further
+from dobonomodo.workspace.arguments import read_choice, read_period
+from dobonomodo.workspace.stamp import now, who
+
+if TYPE_CHECKING:
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.stores import Stores
+
+
+class Periods:
+    """Finds periods and moves them on."""
+
+    def __init__(self, files: Files, stores: Stores) -> None:
+        self._definitions, self._stores = files.definitions, stores
+
+    def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
+        """Every calendar with its periods, the statuses as they are now; the default calendar first."""
+        default = self._definitions.default_calendar
+        calendars = sorted(self._definitions.calendars.values(), key=lambda each: each is not default)
+        return tuple((calendar, self._current(calendar)) for calendar in calendars)
+
+    def _current(self, calendar: Calendar) -> Schedule:
+        store = self._stores.find_main()
+        if store is None:
+            return calendar.schedule
+        listed = calendar.schedule.by_identifier
+        current: dict[str, Any] = {
+            name: further(PeriodStatus(listed[name].status), record.status).value
+            for name, record in store.list_periods(calendar.id).items()
+            if name in listed
+        }
+        return calendar.schedule.with_statuses(current)
+
+    def find(self, identifier: str) -> Period:
+        """A period of any calendar, the default calendar's first."""
+        read_period(identifier)
+        schedules = [schedule for _, schedule in self.schedules()]
+        for schedule in schedules:
+            if identifier in schedule.by_identifier:
+                return schedule.by_identifier[identifier]
+        if not schedules:
+            raise Rejected([PeriodNotFound(identifier=identifier, calendar="", known=())])
+        raise Rejected(schedules[0].find(identifier).problems)
+
+    def find_schedule(self, period: Period) -> Schedule | None:
+        """The periods of the calendar that has this one."""
+        for _, schedule in self.schedules():
+            if period.identifier in schedule.by_identifier:
+                return schedule
+        return None
+
+    def find_before(self, identifier: str) -> str | None:
+        """The period before one, by the calendar; None where no calendar has it, or it is the first."""
+        for _, schedule in self.schedules():
+            if (period := schedule.by_identifier.get(identifier)) is not None:
+                found = schedule.before(period)
+                return found.identifier if found is not None else None
+        return None
+
+    def change(self, identifier: str, status: str) -> Period:
+        """Move a period on: open, closed, locked, one way only."""
+        read_choice("status", status, [each.value for each in PeriodStatus])
+        self.find(identifier)
+        for calendar in self._definitions.calendars.values():
+            listed = calendar.schedule.by_identifier.get(identifier)
+            if listed is not None:
+                start, to = PeriodStatus(listed.status), PeriodStatus(status)
+                self._stores.main.change_period(calendar.id, identifier, to=to, start=start, at=now(), by=who())
+        return self.find(identifier)
+
+
+def require_runnable(period: Period, *, override_closed: bool) -> None:
+    """A locked period never runs, a closed one only on request (C-69)."""
+    if period.status == "locked" or (period.status == "closed" and not override_closed):
+        raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
