@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -159,10 +159,15 @@ def check_types(data: DataFrame, formulas: Sequence[Formula]) -> list[str]:
 
 
 def compare(
-    spark: SparkSession, formulas: Sequence[Formula], rows: Sequence[Row], types: Mapping[str, Type] = TYPES
+    spark: SparkSession,
+    formulas: Sequence[Formula],
+    rows: Sequence[Row],
+    types: Mapping[str, Type] = TYPES,
+    *,
+    wanted_by: Callable[[Typed, Row], Value | Fault] = expected,
 ) -> list[str]:
-    """What differs between Spark and the reference. Rows for which there is no value are left out of a formula."""
-    wanted = [[expected(each.node, row) for row in rows] for each in formulas]
+    """What differs between Spark and ``wanted_by``. Rows for which there is no value are left out of a formula."""
+    wanted = [[wanted_by(each.node, row) for row in rows] for each in formulas]
     data = frame(spark, rows, types)
     wrong = check_types(data, formulas)
     columns = [_guarded(each, values) for each, values in zip(formulas, wanted, strict=True)]

@@ -292,6 +292,25 @@ class _Evaluator:
             raise type(faults[0])(str(faults[0]), certain=not hidden)
         return values
 
+    def decided(self, node: Typed, nodes: Sequence[Typed]) -> list[Value]:
+        """The values of operands of which the second can decide the result, so that the others need not be computed."""
+        try:
+            return self.all(nodes)
+        except Fault as fault:
+            name = node.function.name if isinstance(node, Apply) else getattr(node, "operator", "")
+            decides = {"/": 0, "MOD": 0, "MID": 1}.get(name)
+            if decides is None or not fault.certain:
+                raise
+            raise type(fault)(str(fault), certain=not self._is_below(nodes[1], decides, name)) from fault
+
+    def _is_below(self, node: Typed, limit: int, name: str) -> bool:
+        try:
+            value = self.value(node)
+        except Fault:
+            return False
+        assert isinstance(value, int | Decimal)
+        return value < limit if name == "MID" else to_scale(value, 25) == 0
+
     def unsure(self, node: Typed) -> Value:
         """A value that an engine may find it can do without."""
         try:
@@ -313,7 +332,7 @@ class _Evaluator:
                 return self._case(node.operands)
             case "IN" | "NOT IN" | "BETWEEN" | "NOT BETWEEN" | "=" | "<>" | "<" | "<=" | ">" | ">=":
                 return self._compare(node)
-        values = self.all(node.operands)
+        values = self.decided(node, node.operands)
         if None in values:
             _check_steps(node.operator, values)
             return None
@@ -400,7 +419,7 @@ class _Evaluator:
     # --- functions
 
     def _call(self, node: Apply) -> Value:
-        values = self.all(node.operands)
+        values = self.decided(node, node.operands)
         name = node.function.name
         if name in ("MIN", "MAX"):
             present = [value for value in values if value is not None]
@@ -533,7 +552,7 @@ def _switch(self: _Evaluator, node: Apply) -> Value:
     pairs, default = (rest[:-1], rest[-1]) if len(rest) % 2 else (rest, None)
     wanted = self.unsure(subject)
     for listed, result in zip(pairs[::2], pairs[1::2], strict=True):
-        if wanted is not None and self.unsure(listed) == wanted:
+        if self.unsure(listed) == wanted and wanted is not None:
             return self.value(result)
     return self.value(default) if default else None
 
@@ -556,7 +575,7 @@ def _zero_if_null(self: _Evaluator, node: Apply) -> Value:
 
 
 def _mid(self: _Evaluator, node: Apply) -> Value:
-    text, start, count = self.all(node.operands)
+    text, start, count = self.decided(node, node.operands)
     if text is None or start is None or count is None:
         return None
     assert isinstance(text, str)
@@ -623,12 +642,9 @@ def _check_remainder(node: Apply, values: Sequence[Value]) -> None:
 
 
 def _remainder(node: Apply, dividend: Number, divisor: Number) -> Value:
-    fit(dividend, node.type)
-    fit(divisor, node.type)
-    if not divisor:
-        return None
-    exact = Fraction(dividend)
-    return fit(exact - Fraction(divisor) * (exact // Fraction(divisor)), node.type)
+    """Of the numbers in the type of the result: beyond 25 places it cannot hold the digits of both."""
+    exact, by = Fraction(fit(dividend, node.type)), Fraction(fit(divisor, node.type))  # type: ignore[arg-type]
+    return fit(exact - by * (exact // by), node.type) if by else None
 
 
 _DECIMAL_TEXT = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -721,8 +737,10 @@ def _write_number(kind: DecimalType, value: Number, pattern: str) -> str:
     exact = Fraction(value)
     if pattern.endswith("%"):
         exact *= 100
-        product = type_product(kind, DecimalType(3, 0))
-        if abs(Fraction(value)) >= Fraction(10) ** product.left.whole:
+        scale = min(kind.scale, len(places) + 2)
+        kept = DecimalType(min(38, kind.whole + 1 + scale), scale)
+        product = type_product(kept, DecimalType(3, 0))
+        if abs(to_scale(value, scale)) >= Fraction(10) ** product.left.whole:
             raise Overflow(str(value))
     rounded = to_scale(exact, len(places))
     fit(rounded, DecimalType(38, len(places)))

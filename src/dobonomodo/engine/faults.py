@@ -13,7 +13,13 @@ from dobonomodo.problems.formula import InvalidDate
 from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed, SparkLost
 from dobonomodo.storage.faults import is_of_spark
 
-OVERFLOWS = ("ARITHMETIC_OVERFLOW", "NUMERIC_VALUE_OUT_OF_RANGE", "CAST_OVERFLOW", "BINARY_ARITHMETIC_OVERFLOW")
+OVERFLOWS = (
+    "ARITHMETIC_OVERFLOW",
+    "NUMERIC_VALUE_OUT_OF_RANGE",
+    "NUMERIC_OUT_OF_SUPPORTED_RANGE",
+    "CAST_OVERFLOW",
+    "BINARY_ARITHMETIC_OVERFLOW",
+)
 DATES = ("CANNOT_PARSE_TIMESTAMP", "DATETIME_FIELD_OUT_OF_BOUNDS", "INVALID_DATETIME")
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\]")

@@ -2,6 +2,7 @@
 
 from dobonomodo.formula.check import HOLE, Checked, check_formula
 from dobonomodo.formula.conversion import convert, parse_moment
+from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group
 from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunValues
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
@@ -17,6 +18,7 @@ __all__ = [
     "Checked",
     "ColumnRef",
     "Columns",
+    "Result",
     "RunValues",
     "Scope",
     "Type",
@@ -24,6 +26,8 @@ __all__ = [
     "check_formula",
     "columns_of",
     "convert",
+    "evaluate",
+    "evaluate_group",
     "flat_name",
     "parse",
     "parse_moment",

@@ -1,11 +1,16 @@
-"""From syntax tree to text that reads the same and parses back to the same tree."""
+"""From tree to text: a syntax tree parses back from it to the same tree, a checked tree is checked back from it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
 from typing import assert_never
 
 from dobonomodo.formula import tree
+from dobonomodo.formula.moment import Day, Moment
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
 
 _LEVEL = {"OR": 1, "AND": 2, "NOT": 3, "COMPARE": 4, "&": 5, "+": 6, "-": 6, "*": 7, "/": 7, "NEGATE": 8, "PRIMARY": 9}
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
@@ -76,3 +81,96 @@ def _print_name(name: str) -> str:
 
     plain = _PLAIN_NAME.fullmatch(name) and name.upper() not in KEYWORDS
     return name if plain else "`" + name.replace("`", "``") + "`"
+
+
+# --- checked trees
+
+_Value = bool | int | Decimal | str | date | Day | Moment | None
+Shown = Typed | _Value
+"""What can be put in the place of an operand: another tree, or a value."""
+
+
+def print_checked(node: Typed, *, operands: Sequence[Shown] | None = None) -> str:
+    """The formula of a checked tree: selectors spelled out, conversions left out.
+
+    ``operands``: what to show in place of its operands.
+    """
+    return print_formula(_as_written(node) if operands is None else _show_over(node, operands))
+
+
+def _as_written(node: Typed) -> tree.Expression:
+    return _show_over(node, _without_casts(node).operands)
+
+
+def _without_casts(node: Typed) -> Typed:
+    while isinstance(node, Cast):
+        node = node.operand
+    return node
+
+
+def _show(shown: Shown) -> tree.Expression:
+    if isinstance(shown, Literal | ColumnRef | Cast | Operation | Apply):
+        return _as_written(shown)
+    return _show_value(shown)
+
+
+def _show_value(value: _Value) -> tree.Expression:
+    match value:
+        case None:
+            return tree.Null()
+        case bool():
+            return tree.Truth(value)
+        case int() | Decimal():
+            number = Decimal(value)
+            unsigned = tree.Number(number.copy_abs())
+            return tree.Negate(unsigned) if number.is_signed() else unsigned
+        case str():
+            return tree.Text(value)
+        case datetime():
+            return tree.Text(value.isoformat())
+        case date() | Day() | Moment():
+            return tree.Text(str(value))
+
+
+def _show_over(node: Typed, operands: Sequence[Shown]) -> tree.Expression:
+    """The syntax of a node, with these in place of its operands."""
+    found = _without_casts(node)
+    match found:
+        case Literal():
+            return _show_value(found.value)
+        case ColumnRef():
+            return tree.Column(found.name, found.qualifier)
+        case Apply():
+            return tree.Call(found.function.name, tuple(map(_show, operands)))
+        case Operation():
+            return _show_operation(found.operator, tuple(map(_show, operands)))
+        case _:
+            raise AssertionError(found)
+
+
+_SIGN_BY_OPERATOR = {"ADD DAYS": "+", "SUBTRACT DAYS": "-", "DAYS BETWEEN": "-"}
+
+
+def _show_operation(operator: str, operands: tuple[tree.Expression, ...]) -> tree.Expression:
+    first, *others = operands
+    negated = operator.startswith("NOT ") or operator == "IS NOT NULL"
+    match operator.removeprefix("NOT "):
+        case "AND" | "OR":
+            return tree.Logic(operator, operands)
+        case "NOT":
+            return tree.Not(first)
+        case "NEGATE":
+            return tree.Negate(first)
+        case "IS NULL" | "IS NOT NULL":
+            return tree.IsNull(first, negated)
+        case "IN":
+            return tree.In(first, tuple(others), negated)
+        case "BETWEEN":
+            return tree.Between(first, others[0], others[1], negated)
+        case "LIKE":
+            return tree.Like(first, others[0], negated)
+        case "CASE":
+            tests, values = operands[:-1:2], operands[1:-1:2]
+            return tree.Case(tuple(zip(tests, values, strict=True)), operands[-1])
+        case _:
+            return tree.Binary(_SIGN_BY_OPERATOR.get(operator, operator), first, others[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from decimal import Decimal
+from typing import Any
 
 from dobonomodo.formula.functions.signature import (
     Argument,
@@ -19,6 +21,7 @@ from dobonomodo.formula.functions.signature import (
     sig,
     text,
 )
+from dobonomodo.formula.meaning import EXACT, Arguments, Number, Total, Value, divide, fit
 from dobonomodo.formula.sql import cast
 from dobonomodo.formula.typed import Typed
 from dobonomodo.formula.types import INTEGER, MAX_DIGITS, TEXT, DecimalType, Type, as_decimal
@@ -73,34 +76,87 @@ _COUNT_IF = "count(CASE WHEN {0} THEN 1L END)"
 _summed = replace(number, label="number")
 _key = replace(ordered, shared=None)
 
+# --- in plain Python
+
+
+def _present(rows: Arguments) -> list[Any]:
+    """The first arguments that are not NULL."""
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _exact_sum(numbers: Sequence[Number]) -> Decimal:
+    total = Decimal(0)
+    for each in numbers:
+        total = EXACT.add(total, Decimal(each))
+    return total
+
+
+def _total(kind: Type, rows: Arguments) -> Value:
+    numbers = _present(rows)
+    return fit(_exact_sum(numbers), kind) if numbers else None
+
+
+def _mean(kind: Type, rows: Arguments) -> Value:
+    exact = as_decimal(kind)
+    given = DecimalType(exact.precision - AVERAGE_EXTRA, exact.scale - AVERAGE_EXTRA)
+    numbers = [fit(each, given) for each in _present(rows)]
+    return divide(_exact_sum(numbers), len(numbers), exact) if numbers else None
+
+
+def _by_key(choose: Callable[..., Any], rows: Arguments) -> Value:
+    keyed = [(key, value is not None, value) for value, key in rows if key is not None]
+    found: tuple[object, bool, Value] | None = choose(keyed, key=_without_null, default=None)
+    return found[2] if found is not None else None
+
+
+def _without_null(row: tuple[object, bool, object]) -> tuple[object, ...]:
+    """A NULL is smaller than any value, and is not compared itself."""
+    return row if row[1] else row[:2]
+
+
+def _joined(kind: Type, rows: Arguments) -> Value:
+    texts = sorted(_present(rows))
+    return str(rows[0][1]).join(texts) if texts else None
+
+
 AGGREGATES: tuple[Function, ...] = (
     fn("SUM", sig(_summed, to=_sum_type), _sum,
        "The exact sum; NULLs do not count, and nothing but NULLs gives NULL.",
        "SUM(amount) = 30.50", "SUM(quantity) = 6", 'ISNULL(SUM(IF(region = "X", amount, NULL)))', 'SUM(IF(region = "N", quantity, 0)) = 3',
-       aggregate=True),
+       python=Total(_total)),
     fn("COUNT", [(sig(anything, to=INTEGER), "count({0})")],
        "How many rows have a value; COUNT(*) counts all rows.",
-       "COUNT(amount) = 2", "COUNT(*) = 3", aggregate=True),
+       "COUNT(amount) = 2", "COUNT(*) = 3",
+       python=Total(lambda kind, rows: len(_present(rows)))),
     fn("COUNT_ALL", sig(to=INTEGER), "count(1)", "How many rows there are, the same as COUNT(*).", "COUNT_ALL() = 3",
-       "COUNT_ALL() = COUNT(*)", aggregate=True),
+       "COUNT_ALL() = COUNT(*)",
+       python=Total(lambda kind, rows: len(rows))),
     fn("COUNT_IF", sig(condition, to=INTEGER), _COUNT_IF, "For how many rows a condition is true.",
-       "COUNT_IF(quantity > 1) = 2", "COUNT_IF(amount > 0) = 2", aggregate=True),
+       "COUNT_IF(quantity > 1) = 2", "COUNT_IF(amount > 0) = 2",
+       python=Total(lambda kind, rows: sum(value is True for (value,) in rows))),
     fn("COUNT_DISTINCT", sig(anything, to=INTEGER), "count(DISTINCT {0})", "How many different values there are, NULL not counted.",
-       "COUNT_DISTINCT(region) = 2", "COUNT_DISTINCT(amount) = 2", aggregate=True),
+       "COUNT_DISTINCT(region) = 2", "COUNT_DISTINCT(amount) = 2",
+       python=Total(lambda kind, rows: len(set(_present(rows))))),
     fn("AVG", sig(_summed, to=_average_type), _average,
        "The average, with at least ten digits behind the point; NULLs do not count.",
-       "AVG(amount) = 15.25", "AVG(quantity) = 2", aggregate=True),
+       "AVG(amount) = 15.25", "AVG(quantity) = 2",
+       python=Total(_mean)),
     fn("MIN_AGG", sig(_key, to=same_as_first), "min({0})", "The smallest value; NULLs do not count, text goes by character code.",
-       "MIN_AGG(amount) = 10.50", 'MIN_AGG(region) = "N"', aggregate=True),
+       "MIN_AGG(amount) = 10.50", 'MIN_AGG(region) = "N"',
+       python=Total(lambda kind, rows: min(_present(rows), default=None))),
     fn("MAX_AGG", sig(_key, to=same_as_first), "max({0})", "The largest value; NULLs do not count.",
-       "MAX_AGG(quantity) = 3", 'MAX_AGG(region) = "S"', "MAX_AGG(amount) = 20", aggregate=True),
+       "MAX_AGG(quantity) = 3", 'MAX_AGG(region) = "S"', "MAX_AGG(amount) = 20",
+       python=Total(lambda kind, rows: max(_present(rows), default=None))),
     fn("FIRST_BY", sig(anything, _key, to=same_as_first), _first_by,
        "The value in the row with the smallest key: FIRST_BY(value, key). Equal keys go by the smaller value.",
-       'FIRST_BY(region, quantity) = "N"', "FIRST_BY(amount, quantity) = 10.50", aggregate=True),
+       'FIRST_BY(region, quantity) = "N"', "FIRST_BY(amount, quantity) = 10.50",
+       python=Total(lambda kind, rows: _by_key(min, rows))),
     fn("LAST_BY", sig(anything, _key, to=same_as_first), _last_by,
        "The value in the row with the largest key: LAST_BY(value, key). Equal keys go by the larger value.",
-       'LAST_BY(region, quantity) = "S"', "ISNULL(LAST_BY(amount, quantity))", aggregate=True),
+       'LAST_BY(region, quantity) = "S"', "ISNULL(LAST_BY(amount, quantity))",
+       python=Total(lambda kind, rows: _by_key(max, rows))),
     fn("STRING_AGG", sig(text, constant(text), to=TEXT), "array_join(nullif(sort_array(collect_list({0})), array()), {1})",
        "All texts joined in their own order, with a separator between them; NULLs do not count.",
-       'STRING_AGG(region, "+") = "N+N+S"', 'ISNULL(STRING_AGG(IF(quantity > 9, region, NULL), ","))', aggregate=True),
+       'STRING_AGG(region, "+") = "N+N+S"', 'ISNULL(STRING_AGG(IF(quantity > 9, region, NULL), ","))',
+       python=Total(_joined)),
 )  # fmt: skip

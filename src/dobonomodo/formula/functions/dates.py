@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -18,6 +19,8 @@ from dobonomodo.formula.functions.signature import (
     sig,
     text,
 )
+from dobonomodo.formula.meaning import each, int32, not_a_date, of_run, or_null, overflow
+from dobonomodo.formula.moment import Day, Moment, days_in, write_year
 from dobonomodo.formula.sql import literal
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP
 
@@ -85,6 +88,67 @@ def _period_end(arguments: Sequence[Argument], run: RunValues) -> str:
 
 _date_text = replace(text, is_date_text=True)
 
+# --- in plain Python
+
+MOST_DAYS, MOST_MONTHS = 10**7, 10**6
+"""What may be added to a date is less."""
+
+
+def add_days(day: Day, count: int) -> Day:
+    """A date so many days later."""
+    return Day(int32(day.number + _bounded(count, MOST_DAYS)))
+
+
+def days_between(end: Day, start: Day) -> int:
+    """The days from one date to another."""
+    return int32(end.number - start.number)
+
+
+def _shift_months(day: Day, count: int) -> Day:
+    year, month, of_month = day.parts
+    years, months = divmod(year * 12 + month - 1 + _bounded(count, MOST_MONTHS), 12)
+    return Day(int32(Day.of(years, months + 1, min(of_month, days_in(years, months + 1))).number))
+
+
+def _last_of_month(day: Day) -> Day:
+    year, month, _ = day.parts
+    return Day.of(year, month, days_in(year, month))
+
+
+def _bounded(count: int, limit: int) -> int:
+    if abs(count) >= limit:
+        raise overflow(count)
+    return count
+
+
+_DAY = re.compile("([0-9]{4})-([0-9]{2})-([0-9]{2})")
+LAST_YEAR = 999_999_999
+"""Of Java's calendar."""
+
+
+def _make_day(*given: str | Moment | int) -> Day:
+    """From a text, a time, or year, month and day."""
+    if isinstance(given[0], Moment):
+        return given[0].day
+    if isinstance(given[0], str):
+        found = _DAY.fullmatch(given[0])
+        if found is None or found[1] == "0000":
+            raise not_a_date(given[0])
+        return _checked_day(int(found[1]), int(found[2]), int(found[3]))
+    year, month, of_month = (int32(int(part)) for part in given if isinstance(part, int))
+    return _checked_day(year, month, of_month)
+
+
+def _checked_day(year: int, month: int, of_month: int) -> Day:
+    if not (abs(year) <= LAST_YEAR and 1 <= month <= 12 and 1 <= of_month <= days_in(year, month)):
+        raise not_a_date(f"{write_year(year)}-{month:02d}-{of_month:02d}")
+    return Day(int32(Day.of(year, month, of_month).number))
+
+
+def _day(moment: Day | Moment) -> Day:
+    return moment.day if isinstance(moment, Moment) else moment
+
+
 DATES: tuple[Function, ...] = (
     fn("DATE", [
            (sig(_date_text, to=DATE), _date_of_text),
@@ -93,38 +157,53 @@ DATES: tuple[Function, ...] = (
        ],
        "A date from a text year-month-day, from a time, or from year, month and day. What is no date stops the run.",
        'DATE("2026-01-31") = DATE(2026, 1, 31)', 'DATE("2024-02-29") < "2024-03-01"', "ISNULL(DATE(2026, NULL, 1))",
-       "DATE(NOW()) = TODAY()"),
+       "DATE(NOW()) = TODAY()",
+       python=each(_make_day)),
     fn("TRY_DATE", sig(text, to=DATE), _try_date,
        "A date from a text, or NULL where it is none.",
-       'TRY_DATE("2026-01-31") = "2026-01-31"', 'ISNULL(TRY_DATE("2026-02-30"))', 'ISNULL(TRY_DATE("soon"))'),
-    fn("TODAY", sig(to=DATE), _today, "The date on which the run started, in UTC.", "TODAY() = DATE(NOW())", "YEAR(TODAY()) >= 2000"),
+       'TRY_DATE("2026-01-31") = "2026-01-31"', 'ISNULL(TRY_DATE("2026-02-30"))', 'ISNULL(TRY_DATE("soon"))',
+       python=each(or_null(_make_day))),
+    fn("TODAY", sig(to=DATE), _today, "The date on which the run started, in UTC.", "TODAY() = DATE(NOW())", "YEAR(TODAY()) >= 2000",
+       python=of_run(lambda run: run.started_at.date())),
     fn("NOW", sig(to=TIMESTAMP), _now, "The moment at which the run started. The same in every row and every operation.",
-       "NOW() = NOW()", "NOW() >= TODAY()"),
+       "NOW() = NOW()", "NOW() >= TODAY()",
+       python=of_run(lambda run: run.started_at)),
     fn("YEAR", sig(moment, to=INTEGER), "CAST(year({0}) AS BIGINT)", "The year of a date or time.", 'YEAR(DATE("2026-01-31")) = 2026',
-       "ISNULL(YEAR(NULL))"),
+       "ISNULL(YEAR(NULL))",
+       python=each(lambda moment: _day(moment).parts[0])),
     fn("QUARTER", sig(moment, to=INTEGER), "CAST(quarter({0}) AS BIGINT)", "The quarter of the calendar year, 1 to 4.",
-       'QUARTER(DATE("2026-03-31")) = 1', 'QUARTER(DATE("2026-04-01")) = 2', "ISNULL(QUARTER(NULL))"),
+       'QUARTER(DATE("2026-03-31")) = 1', 'QUARTER(DATE("2026-04-01")) = 2', "ISNULL(QUARTER(NULL))",
+       python=each(lambda moment: (_day(moment).parts[1] + 2) // 3)),
     fn("MONTH", sig(moment, to=INTEGER), "CAST(month({0}) AS BIGINT)", "The month of a date or time, 1 to 12.",
-       'MONTH(DATE("2026-01-31")) = 1', "ISNULL(MONTH(NULL))"),
+       'MONTH(DATE("2026-01-31")) = 1', "ISNULL(MONTH(NULL))",
+       python=each(lambda moment: _day(moment).parts[1])),
     fn("DAY", sig(moment, to=INTEGER), "CAST(day({0}) AS BIGINT)", "The day of the month, 1 to 31.", 'DAY(DATE("2026-01-31")) = 31',
-       "ISNULL(DAY(NULL))"),
+       "ISNULL(DAY(NULL))",
+       python=each(lambda moment: _day(moment).parts[2])),
     fn("DATEDIFF", sig(day, day, to=INTEGER), "CAST(datediff({0}, {1}) AS BIGINT)",
        "The days from the second date to the first: DATEDIFF(end, start).",
        'DATEDIFF(DATE("2026-02-01"), DATE("2026-01-01")) = 31', 'DATE("2026-01-01") - DATE("2026-02-01") = -31',
-       "ISNULL(DATEDIFF(TODAY(), NULL))"),
+       "ISNULL(DATEDIFF(TODAY(), NULL))",
+       python=each(days_between)),
     fn("DATEADD", sig(day, integer, to=DATE), _date_add,
        "A date so many days later, or earlier for a negative number.",
-       'DATEADD(DATE("2026-01-31"), 1) = "2026-02-01"', 'DATE("2026-03-01") - 1 = "2026-02-28"', 'ISNULL(DATEADD(NULL, 1))'),
+       'DATEADD(DATE("2026-01-31"), 1) = "2026-02-01"', 'DATE("2026-03-01") - 1 = "2026-02-28"', 'ISNULL(DATEADD(NULL, 1))',
+       python=each(add_days)),
     fn("EDATE", sig(day, integer, to=DATE), _add_months,
        "A date so many months later; a day that the month lacks becomes its last.",
-       'EDATE(DATE("2026-01-31"), 1) = "2026-02-28"', 'EDATE(DATE("2026-03-15"), -3) = "2025-12-15"', "ISNULL(EDATE(NULL, 1))"),
+       'EDATE(DATE("2026-01-31"), 1) = "2026-02-28"', 'EDATE(DATE("2026-03-15"), -3) = "2025-12-15"', "ISNULL(EDATE(NULL, 1))",
+       python=each(_shift_months)),
     fn("EOMONTH", sig(day, integer, to=DATE), _end_of_month,
        "The last day of the month so many months later.",
-       'EOMONTH(DATE("2026-01-15"), 0) = "2026-01-31"', 'EOMONTH(DATE("2026-02-28"), 1) = "2026-03-31"', "ISNULL(EOMONTH(TODAY(), NULL))"),
+       'EOMONTH(DATE("2026-01-15"), 0) = "2026-01-31"', 'EOMONTH(DATE("2026-02-28"), 1) = "2026-03-31"', "ISNULL(EOMONTH(TODAY(), NULL))",
+       python=each(lambda day, count: _last_of_month(_shift_months(day, count)))),
     fn("RUN_PERIOD", sig(to=TEXT), _run_period, "The identifier of the run's period, such as 2026-01.", 'LEN(RUN_PERIOD()) > 0',
-       "RUN_PERIOD() = RUN_PERIOD()"),
+       "RUN_PERIOD() = RUN_PERIOD()",
+       python=of_run(lambda run: run.period)),
     fn("PERIOD_START", sig(to=DATE), _period_start, "The first day of the run's period.", "PERIOD_START() <= PERIOD_END()",
-       "PERIOD_START() = DATE(YEAR(PERIOD_START()), MONTH(PERIOD_START()), DAY(PERIOD_START()))"),
+       "PERIOD_START() = DATE(YEAR(PERIOD_START()), MONTH(PERIOD_START()), DAY(PERIOD_START()))",
+       python=of_run(lambda run: run.period_start)),
     fn("PERIOD_END", sig(to=DATE), _period_end, "The last day of the run's period.", "PERIOD_END() >= PERIOD_START()",
-       "PERIOD_END() + 1 > PERIOD_START()"),
+       "PERIOD_END() + 1 > PERIOD_START()",
+       python=of_run(lambda run: run.period_end)),
 )  # fmt: skip

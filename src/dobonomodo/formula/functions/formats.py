@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 
 from dobonomodo.formula.functions.signature import Argument, RunValues
-from dobonomodo.formula.sql import cast, is_negative, quote_text
-from dobonomodo.formula.typed import Value
+from dobonomodo.formula.meaning import EXACT, Number, fit, write_number
+from dobonomodo.formula.moment import Day, Moment, write_year
+from dobonomodo.formula.sql import absolute, cast, is_negative, quote_text
+from dobonomodo.formula.typed import Apply, Value
 from dobonomodo.formula.types import MAX_DIGITS, TEXT, DecimalType, as_decimal, type_product
 from dobonomodo.problems import InternalError
 
@@ -67,8 +70,9 @@ def format_number(arguments: Sequence[Argument], run: RunValues) -> str:
     sql, kind = arguments[0].sql, as_decimal(arguments[0].type)
     sql = cast(sql, kind)
     if found["percent"]:
+        kind = _before_percent(kind, places)
         types = type_product(kind, DecimalType(3, 0))
-        sql, kind = f"({cast(sql, types.left)} * 100BD)", types.result
+        sql, kind = f"({cast(f'round({sql}, {places + 2})', types.left)} * 100BD)", types.result
     exact = DecimalType(min(MAX_DIGITS, kind.whole + 1 + places), places)
     sql = cast(f"round({sql}, {places})", exact)
     if found["groups"]:
@@ -76,8 +80,49 @@ def format_number(arguments: Sequence[Argument], run: RunValues) -> str:
     elif len(found["whole"]) == 1:
         written = cast(sql, TEXT)
     else:
-        digits = cast(f"abs({sql})", TEXT)
+        digits = cast(absolute(sql, exact), TEXT)
         width = len(found["whole"]) + (places + 1 if places else 0)
         sign = f"CASE WHEN {is_negative(sql, exact)} THEN '-' ELSE '' END"
         written = f"concat({sign}, lpad({digits}, greatest({width}, char_length({digits})), '0'))"
     return f"concat({written}, '%')" if found["percent"] else written
+
+
+def _before_percent(kind: DecimalType, places: int) -> DecimalType:
+    """A number is rounded before it is multiplied, as the product could otherwise be rounded twice."""
+    scale = min(kind.scale, places + 2)
+    return DecimalType(min(MAX_DIGITS, kind.whole + 1 + scale), scale)
+
+
+# --- in plain Python
+
+
+def write(node: Apply, value: Number | Day | Moment, pattern: str) -> str:
+    """A number or a date by a pattern."""
+    if isinstance(value, Day | Moment):
+        return _write_moment(value, pattern)
+    return _write_number(value, as_decimal(node.operands[0].type), pattern)
+
+
+def _write_moment(value: Day | Moment, pattern: str) -> str:
+    year, month, day = (value.day if isinstance(value, Moment) else value).parts
+    hour, minute, second, _ = value.clock if isinstance(value, Moment) else (0, 0, 0, 0)
+    numbers = {"yy": abs(year) % 100, "MM": month, "dd": day, "HH": hour, "mm": minute, "ss": second}
+    words = {"yyyy": write_year(year)} | {word: f"{number:02d}" for word, number in numbers.items()}
+    return re.sub(_WORD, lambda found: words[found[0]], pattern)
+
+
+def _write_number(value: Number, kind: DecimalType, pattern: str) -> str:
+    """In the steps, types and roundings of the SQL."""
+    found = _NUMBER.fullmatch(pattern)
+    if found is None:
+        raise InternalError(f"the pattern {pattern!r} was not checked")
+    places = len(found["places"] or "")
+    if found["percent"]:
+        kind = _before_percent(kind, places)
+        types = type_product(kind, DecimalType(3, 0))
+        value, kind = Decimal(fit(fit(value, kind), types.left)).scaleb(2, EXACT), types.result
+    rounded = Decimal(fit(value, DecimalType(min(MAX_DIGITS, kind.whole + 1 + places), places)))
+    whole, _, fraction = write_number(rounded.copy_abs()).partition(".")
+    whole = f"{int(whole):,}" if found["groups"] else whole.rjust(len(found["whole"]), "0")
+    sign = "-" if rounded.is_signed() else ""
+    return f"{sign}{whole}{'.' if places else ''}{fraction}{'%' if found['percent'] else ''}"

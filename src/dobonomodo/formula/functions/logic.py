@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 
 from dobonomodo.formula.compare import compare, have_common_type
@@ -20,13 +21,15 @@ from dobonomodo.formula.functions.signature import (
     same_as_first,
     sig,
 )
+from dobonomodo.formula.meaning import Scalar, Steps, all_true, any_true, choose, each, fit, is_null, lazy
 from dobonomodo.formula.sql import literal
+from dobonomodo.formula.typed import Apply, Typed
 from dobonomodo.formula.types import BOOLEAN
 
 
-def _join_all(operator: str) -> Callable[[Sequence[Argument], RunValues], str]:
+def _join_all(word: str) -> Callable[[Sequence[Argument], RunValues], str]:
     def render(arguments: Sequence[Argument], run: RunValues) -> str:
-        return f"({operator.join(argument.sql for argument in arguments)})"
+        return f"({word.join(argument.sql for argument in arguments)})"
 
     return render
 
@@ -61,40 +64,80 @@ def _zero_if_null(arguments: Sequence[Argument], run: RunValues) -> str:
     return f"coalesce({arguments[0].sql}, {literal(0, arguments[0].type)})"
 
 
+# --- in plain Python
+
+
+def _switch_to(operands: Sequence[Typed]) -> Steps:
+    subject, *branches = operands
+    return choose(branches, subject=subject)
+
+
+def _first_present(operands: Sequence[Typed]) -> Steps:
+    for operand in operands:
+        value = yield operand
+        if value is not None:
+            return value
+    return None
+
+
+def _unless_equal(operands: Sequence[Typed]) -> Steps:
+    value = yield operands[0]
+    if value is None:
+        return None
+    other = yield operands[1]
+    return None if value == other else value
+
+
+def _zero_if_absent(node: Apply, run: RunValues) -> Steps:
+    value = yield node.operands[0]
+    return fit(0, node.type) if value is None else value
+
+
 LOGIC: tuple[Function, ...] = (
     fn("IF", sig(condition, T, T, to="T"), "CASE WHEN {0} THEN {1} ELSE {2} END",
        "One value if a condition is true, another if it is false or unknown.",
        'IF(1 < 2, "yes", "no") = "yes"', 'IF(1 > 2, "yes", "no") = "no"', "IF(NULL, 1, 2) = 2", "IF(TRUE, 1, 1 / 0) = 1",
-       "IF(FALSE, 1, 2.5) = 2.5"),
+       "IF(FALSE, 1, 2.5) = 2.5",
+       python=lazy(choose)),
     fn("IFS", sig(more(condition, T, at_least=1), to="T"), _ifs,
        "The value behind the first condition that is true; NULL if none is.",
-       "IFS(1 > 2, 10, 2 > 1, 20) = 20", "ISNULL(IFS(1 > 2, 10))", "IFS(NULL, 1, TRUE, 2) = 2"),
+       "IFS(1 > 2, 10, 2 > 1, 20) = 20", "ISNULL(IFS(1 > 2, 10))", "IFS(NULL, 1, TRUE, 2) = 2",
+       python=lazy(choose)),
     fn("SWITCH", sig(S, more(S, T, at_least=1), maybe(T), to="T"), _switch,
        "The result behind the first listed value that equals the first argument, else the default, else NULL.",
        'SWITCH("b", "a", 1, "b", 2) = 2', 'SWITCH("z", "a", 1, 9) = 9', 'ISNULL(SWITCH("z", "a", 1))',
-       "SWITCH(NULL, 1, 10, 99) = 99"),
+       "SWITCH(NULL, 1, 10, 99) = 99",
+       python=lazy(_switch_to)),
     fn("AND", sig(condition, more(condition), to=BOOLEAN), _join_all(" AND "),
        "True if all conditions are; false as soon as one is false.",
-       "AND(TRUE, 1 < 2)", "NOT AND(TRUE, FALSE)", "NOT AND(FALSE, NULL)", "ISNULL(AND(TRUE, NULL))"),
+       "AND(TRUE, 1 < 2)", "NOT AND(TRUE, FALSE)", "NOT AND(FALSE, NULL)", "ISNULL(AND(TRUE, NULL))",
+       python=lazy(all_true)),
     fn("OR", sig(condition, more(condition), to=BOOLEAN), _join_all(" OR "),
        "True as soon as one condition is true.",
-       "OR(FALSE, 1 < 2)", "NOT OR(FALSE, FALSE)", "OR(TRUE, NULL)", "ISNULL(OR(FALSE, NULL))"),
+       "OR(FALSE, 1 < 2)", "NOT OR(FALSE, FALSE)", "OR(TRUE, NULL)", "ISNULL(OR(FALSE, NULL))",
+       python=lazy(any_true)),
     fn("NOT", sig(condition, to=BOOLEAN), "(NOT {0})",
        "True if the condition is false; unknown stays unknown.",
-       "NOT(FALSE)", "TRUE = NOT(FALSE)", "ISNULL(NOT(NULL))"),
+       "NOT(FALSE)", "TRUE = NOT(FALSE)", "ISNULL(NOT(NULL))",
+       python=each(operator.not_)),
     fn("ISNULL", sig(anything, to=BOOLEAN), "({0} IS NULL)",
        "Whether there is no value. Always true or false.",
-       "ISNULL(NULL)", "NOT ISNULL(0)", 'NOT ISNULL("")', aliases=("IS_NULL",)),
+       "ISNULL(NULL)", "NOT ISNULL(0)", 'NOT ISNULL("")', aliases=("IS_NULL",),
+       python=lazy(is_null)),
     fn("COALESCE", sig(T, more(T), to="T"), "coalesce({all})",
        "The first argument that is not NULL.",
-       "COALESCE(NULL, 2, 3) = 2", 'COALESCE(NULL, "x") = "x"', "ISNULL(COALESCE(NULL, NULL))", "COALESCE(NULL, 1, 2.5) = 1"),
+       "COALESCE(NULL, 2, 3) = 2", 'COALESCE(NULL, "x") = "x"', "ISNULL(COALESCE(NULL, NULL))", "COALESCE(NULL, 1, 2.5) = 1",
+       python=lazy(_first_present)),
     fn("IFNULL", sig(T, T, to="T"), "coalesce({0}, {1})",
        "The first argument, or the second where the first is NULL.",
-       "IFNULL(NULL, 7) = 7", "IFNULL(3, 7) = 3", aliases=("NVL",)),
+       "IFNULL(NULL, 7) = 7", "IFNULL(3, 7) = 3", aliases=("NVL",),
+       python=lazy(_first_present)),
     fn("NULLIF", sig(S, S, to="S"), _nullif,
        "NULL if both arguments are equal, else the first.",
-       "ISNULL(NULLIF(5, 5))", "NULLIF(5, 0) = 5", "ISNULL(NULLIF(NULL, 5))", "NULLIF(5, NULL) = 5"),
+       "ISNULL(NULLIF(5, 5))", "NULLIF(5, 0) = 5", "ISNULL(NULLIF(NULL, 5))", "NULLIF(5, NULL) = 5",
+       python=lazy(_unless_equal)),
     fn("ZEROIFNULL", sig(number, to=same_as_first), _zero_if_null,
        "Zero where a number is NULL.",
-       "ZEROIFNULL(NULL) = 0", "ZEROIFNULL(4.5) = 4.5"),
+       "ZEROIFNULL(NULL) = 0", "ZEROIFNULL(4.5) = 4.5",
+       python=Scalar(_zero_if_absent)),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import Protocol
 
+from dobonomodo.formula.meaning import Meaning, Total
 from dobonomodo.formula.typed import Literal, Typed, Value
 from dobonomodo.formula.types import (
     BOOLEAN,
@@ -125,8 +126,14 @@ class Function:
     ways: tuple[tuple[Signature, Render], ...] = field(repr=False)
     summary: str
     examples: tuple[str, ...]
+    python: Meaning = field(repr=False)
+    """The same in plain Python."""
     aliases: tuple[str, ...] = ()
-    is_aggregate: bool = False
+
+    @property
+    def is_aggregate(self) -> bool:
+        """Whether many rows become one value."""
+        return isinstance(self.python, Total)
 
     def usages(self) -> tuple[str, ...]:
         """Every way to call it."""
@@ -145,10 +152,10 @@ def fn(
     name: str,
     signature: Signature | Sequence[tuple[Signature, Render]],
     *rest: str | Callable[[Sequence[Argument], RunValues], str],
+    python: Meaning,
     aliases: tuple[str, ...] = (),
-    aggregate: bool = False,
 ) -> Function:
-    """A row of the catalogue: name, signature, what it renders to, a line of documentation, examples that are TRUE.
+    """A row of the catalogue: name, signature, what it renders to, a line of documentation, examples that are TRUE, its meaning.
 
     A function with several signatures gives them as pairs of signature and rendering.
     """
@@ -164,8 +171,8 @@ def fn(
         ways=ways,
         summary=summary,
         examples=tuple(examples),
+        python=python,
         aliases=aliases,
-        is_aggregate=aggregate,
     )
 
 
