@@ -8,7 +8,7 @@ A row has an identity, which is not its ``_row_id`` but says when two rows of tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -113,6 +113,24 @@ class Interpreted:
     outputs: list[Written] = field(default_factory=list)
     counts: dict[int, Counts] = field(default_factory=dict)
     failures: list[Failure] = field(default_factory=list)
+    totals: dict[int, dict[str, Decimal]] = field(default_factory=dict)
+    """After each operation, and after loading under 0: the sum of every numeric column over the active rows."""
+    joins: dict[tuple[int, str], Joined] = field(default_factory=dict)
+    """By operation, 0 for a lookup of the dataset, and alias."""
+
+
+@dataclass
+class Joined:
+    """The rows that took part in a join, by whether they found a row."""
+
+    matched: int = 0
+    unmatched: list[Row] = field(default_factory=list)
+
+    def note(self, row: Row, matches: Sequence[Row]) -> None:
+        if matches:
+            self.matched += 1
+        else:
+            self.unmatched.append(Row(row.identity, dict(row.values), lookups=row.lookups))
 
 
 def interpret(
@@ -138,9 +156,16 @@ class _Run:
     def run(self) -> Interpreted:
         self.rows = self.load(self.given)
         self.join_lookups()
+        self.sum_up(0)
         for operation in sorted(self.project["operations"], key=lambda each: each["seq"]):
             getattr(self, operation["type"])(operation, operation.get("arguments", {}))
+            self.sum_up(operation["seq"])
         return self.result
+
+    def sum_up(self, seq: int) -> None:
+        numeric = [name for name, kind in self.columns.items() if kind in (INTEGER, DECIMAL)]
+        active = [row for row in self.rows if row.active]
+        self.result.totals[seq] = {name: sum_of(row.values[name] for row in active) for name in numeric}
 
     # --- datasets
 
@@ -212,6 +237,7 @@ class _Run:
                 ]
                 if row.active:
                     self.require_one(matches, None, lookup["alias"])
+                    self.result.joins.setdefault((0, lookup["alias"]), Joined()).note(row, matches)
                 row.lookups[lookup["alias"]] = matches[0].values if len(matches) == 1 else {}
 
     def require_one(self, matches: Sequence[Row], seq: int | None, alias: str) -> None:
@@ -241,6 +267,7 @@ class _Run:
                     if _chosen(join["on"].tree, _reader(row, {**joined[id(row)], join["alias"]: each.values}))
                 ]
                 self.require_one(matches, seq, join["alias"])
+                self.result.joins.setdefault((seq, join["alias"]), Joined()).note(row, matches)
                 joined[id(row)][join["alias"]] = matches[0].values if len(matches) == 1 else {}
         selected = [row for row in taking_part if _chosen(selector, _reader(row, joined[id(row)]))]
         assignments = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments["assignments"]]
@@ -398,6 +425,11 @@ class _Run:
     ) -> None:
         before = len(self.rows) if rows_in is None else rows_in
         self.result.counts[seq] = Counts(before, selected, added, deleted, before + added)
+
+
+def sum_of(values: Iterable[Any]) -> Decimal:
+    """The sum of numbers; NULL adds nothing."""
+    return sum((Decimal(value) for value in values if value is not None), Decimal(0))
 
 
 def kind_of(declared: str) -> str:

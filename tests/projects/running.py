@@ -13,6 +13,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, DataSource, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
+from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, RunFailed
@@ -57,6 +58,8 @@ class Ran:
     outputs: list[Output] = field(default_factory=list)
     results: list[OutputResult] = field(default_factory=list)
     problem: Problem | None = None
+    unmatched: dict[tuple[int, str], tuple[UnmatchedKey, ...]] = field(default_factory=dict)
+    """Of each join with such: the keys without a match that most rows have."""
 
 
 def plain(document: Any) -> Any:
@@ -78,7 +81,9 @@ def plan_case(case: Case) -> Planned:
     return plan_project(loaded.value, datasets=datasets, resolution=datasets, datasources={"out": source})
 
 
-def run_case(case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: bool = False) -> Ran:
+def run_case(
+    case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: bool = False, figures: bool = False
+) -> Ran:
     """Plan and run; rows are read in several partitions, perhaps in another order."""
     planned = plan_case(case)
     assert planned.plan is not None, planned.problems
@@ -87,10 +92,14 @@ def run_case(case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: 
     ran = Ran()
     reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
     try:
-        for output in SparkEngine(spark).outputs(planned.plan, facts, reader=reader, as_of=period.as_of):
+        engine = SparkEngine(spark)
+        for output in engine.outputs(planned.plan, facts, reader=reader, as_of=period.as_of, figures=figures):
             with output.explained():
                 rows = take_rows(output.frame, output.columns)
                 ran.results.append(output.finish())
+                for join in ran.results[-1].measures.joins if ran.results[-1].measures is not None else ():
+                    if join.unmatched:
+                        ran.unmatched[join.seq, join.alias] = output.find_unmatched(join, at_most=1000)
             ran.outputs.append(Output(output.step.spec.seq, tuple(output.columns), rows))
     except RunFailed as failed:
         ran.problem = failed.problem

@@ -18,13 +18,14 @@ from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_dig
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
-from dobonomodo.engine.observation import HASH, SEQ, Counting, observe
+from dobonomodo.engine.observation import HASH, Counting, Measuring, observe
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
+from dobonomodo.engine.tracking import SEQ, Tracked
 from dobonomodo.formula import Type, columns_of
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Keep, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
@@ -47,6 +48,8 @@ class OutputResult:
     digest: str
     seconds: float
     operations: tuple[OperationCounts, ...]
+    measures: Measures | None
+    """None if nobody asked for them."""
 
 
 class Computed:
@@ -61,33 +64,72 @@ class Computed:
         frame: DataFrame,
         *,
         observation: Observation,
-        counting: Counting,
-        before: Mapping[str, Any],
+        observing: _Observing,
+        before: Mapping[str, Any] | None,
         explained: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.step, self.frame = step, frame
         self.columns: Mapping[str, Type] = {name: step.before.columns[name] for name in step.write.columns}
         self.explained = explained
-        self._observation, self._counting, self._before = observation, counting, before
+        self._observation, self._observing, self._before = observation, observing, before
         self._started = time.monotonic()
         self.result: OutputResult | None = None
-        self.metrics: Mapping[str, Any] = before
+        self.metrics: Mapping[str, Any] = before or {}
         self.written: Callable[[], DataFrame | None] = lambda: None
 
     def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
         """The output is written. ``written`` gives its rows as they can be read again, to take other outputs from."""
-        self.metrics = {**self._before, **self._observation.get}
+        self.metrics = {**(self._before or {}), **self._observation.get}
         self.written = written or self.written
         seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
-        self._counting.written[seq] = rows
+        counting, measuring = self._observing.counting, self._observing.measuring
+        counting.written[seq] = rows
+        taken = self._before is not None
         self.result = OutputResult(
             seq=seq,
             rows=rows,
             digest=render_digest(self.metrics),
             seconds=time.monotonic() - self._started,
-            operations=self._counting.counts(self.metrics),
+            operations=counting.counts(self.metrics),
+            measures=measuring.measures(self.step, self.metrics, taken=taken) if measuring is not None else None,
         )
         return self.result
+
+    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
+        measuring = self._observing.measuring
+        if measuring is None:
+            return ()
+        try:
+            return self._observing.frames.find_unmatched(measuring.find_join(join), at_most=at_most)
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Observing:
+    """What the observations of a run's outputs are made and read with."""
+
+    frames: Frames
+    counting: Counting
+    measuring: Measuring | None
+
+    def hidden(self, step: Step) -> list[str]:
+        """SQL for the hidden columns that the observation of an output reads."""
+        unread = self.measuring.unread(step) if self.measuring is not None else ()
+        names = [name for name in self.frames.trackers(step.before.node) if name not in unread]
+        return [*map(quote_name, names), f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
+
+    def metrics(self, step: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        more = self.measuring.metrics(step) if self.measuring is not None else {}
+        return {**self.counting.metrics(step), **more}
+
+    def written(self, step: Step) -> dict[str, str]:
+        """SQL aggregates over the rows that an output writes."""
+        return self.measuring.measure_written(step) if self.measuring is not None else {}
 
 
 class SparkEngine:
@@ -111,18 +153,22 @@ class SparkEngine:
         as_of: date | None = None,
         skip: Collection[int] = (),
         sharing: bool = False,
+        figures: bool = False,
     ) -> Iterator[Computed]:
         """Every output of a plan but those to ``skip``, ready to be written. Raises ``RunFailed``.
 
-        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken.
+        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken. With ``figures``,
+        totals and matches are observed too.
         """
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         needs = _find_id_needs(plan)
         context = RunContext(facts, seed, as_of, **needs, cut=self._small_inputs)
         frames = Frames(reader, context)
         counting = Counting(plan)
+        measuring = Measuring(plan, counting) if figures else None
+        observing = _Observing(frames, counting, measuring)
         with self._explaining(plan, frames, until=None):
-            frames.track(plan.start.node, counting.marks)
+            frames.track(plan.start.node, measuring.tracked if measuring is not None else Tracked(counting.marks))
         for group in _groups(plan, skip):
             host = _find_host(group) if sharing else None
             shared: Computed | None = None
@@ -131,9 +177,9 @@ class SparkEngine:
                 with explained():
                     rows = shared.written() if shared is not None else None
                     if shared is not None and rows is not None:
-                        computed = self._take(rows, shared, step, frames.facts, counting, explained)
+                        computed = self._take(rows, shared, step, observing, explained)
                     else:
-                        computed = self._compute(plan, frames, step, counting, explained)
+                        computed = self._compute(plan, step, observing, explained)
                 yield computed
                 if computed.result is None:
                     raise AssertionError("an output is finished before the next one")
@@ -176,26 +222,21 @@ class SparkEngine:
                 raise
             raise RunFailed(explain_failure(error, plan, frames, until=until)) from error
 
-    def _compute(self, plan: Plan, frames: Frames, step: Step, counting: Counting, explained: _Explained) -> Computed:
+    def _compute(self, plan: Plan, step: Step, observing: _Observing, explained: _Explained) -> Computed:
         """An output from the inputs, with an observation of all rows that lead to it."""
+        frames = observing.frames
         working = frames.make_with_ids(step.before.node, plan.input)
-        hidden = [quote_name(name) for name in frames.trackers(step.before.node)]
-        hidden.append(f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}")
-        frame, seen = observe(working, hidden, counting.metrics(step), frames.facts, step)
-        return Computed(step, frame, observation=seen, counting=counting, before={}, explained=explained)
+        metrics = {**observing.metrics(step), **observing.written(step)}
+        frame, seen = observe(working, observing.hidden(step), metrics, frames.facts, step)
+        return Computed(step, frame, observation=seen, observing=observing, before=None, explained=explained)
 
     def _take(
-        self,
-        rows: DataFrame,
-        shared: Computed,
-        step: Step,
-        facts: RunFacts,
-        counting: Counting,
-        explained: _Explained,
+        self, rows: DataFrame, shared: Computed, step: Step, observing: _Observing, explained: _Explained
     ) -> Computed:
         """An output from another one that holds all its rows and columns, and is written already."""
-        frame, seen = observe(rows, [], {}, facts, step)
-        return Computed(step, frame, observation=seen, counting=counting, before=shared.metrics, explained=explained)
+        frame, seen = observe(rows, [], observing.written(step), observing.frames.facts, step)
+        before = shared.metrics
+        return Computed(step, frame, observation=seen, observing=observing, before=before, explained=explained)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of stored rows, as an output has it when it is written."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
-from dobonomodo.engine.joins import join_lookup, join_match
+from dobonomodo.engine.joins import find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import id_by_key
-from dobonomodo.engine.tracking import PLACE, Mark, Tracking
+from dobonomodo.engine.tracking import PLACE, Tracked, Tracking
 from dobonomodo.formula import columns_of
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.formula.types import TEXT
@@ -38,6 +38,7 @@ from dobonomodo.plan.system import ROW_ID
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+    from dobonomodo.plan.counts import UnmatchedKey
     from dobonomodo.problems.run import DataLoad
 
 LEAVES = 16
@@ -77,9 +78,10 @@ class Frames:
         """The clock and period of the run."""
         return self._run.facts
 
-    def track(self, start: Rel, marks: Mapping[int, Mark]) -> None:
-        """From ``start`` on, remember in hidden columns which operations select a row; ``marks`` are by node."""
-        self._made[id(start)] = (start, self._tracking.start(start, self.make(start), marks))
+    def track(self, start: Rel, tracked: Tracked) -> None:
+        """Remember in hidden columns what operations and joins do with a row; ``start`` is before the first operation."""
+        self._tracking.prepare(tracked)
+        self._made[id(start)] = (start, self._tracking.start(start, self.make(start)))
 
     def trackers(self, node: Rel) -> list[str]:
         """The hidden columns of a node's frame that remember operations."""
@@ -92,6 +94,11 @@ class Frames:
             return frame
         kept = [quote_name(name) for name in (*node.schema.names, *self.trackers(node)) if name != ROW_ID]
         return frame.selectExpr(*kept, f"{late_id(self._run, use)} AS {quote_name(ROW_ID)}")
+
+    def find_unmatched(self, node: Lookup, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        """The keys without a match that most rows have, of a lookup whose matches are remembered. A job of its own."""
+        matched = self._tracking.is_matched(node)
+        return find_unmatched(node, self.make(node), run=self._run, matched=matched, at_most=at_most)
 
     def explain_repeated(self, number: int) -> DataLoad:
         """The natural keys that occur more than once, where that stopped the job."""
@@ -142,7 +149,7 @@ class Frames:
         return self._frame(node.rows).selectExpr("*", *values)
 
     def _lookup(self, node: Lookup) -> DataFrame:
-        hidden = self._tracking.hidden(node.rows)
+        hidden = partial(self._tracking.joined, node)
         return join_lookup(node, self._frame(node.rows), self._frame(node.source), run=self._run, hidden=hidden)
 
     def _stack(self, node: Stack) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
@@ -10,6 +11,7 @@ from dobonomodo.formula.compare import match_keys
 from dobonomodo.formula.functions.signature import Argument
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.formula.typed import ColumnRef, Operation
+from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.relation import Keep, Lookup, Match, Scan
 
 if TYPE_CHECKING:
@@ -23,17 +25,16 @@ MULTIPLE = "JOIN_MULTIPLE_MATCHES"
 _KeyPairs = list[tuple[Typed, Typed]]
 
 
-def join_lookup(
-    node: Lookup, rows: DataFrame, source: DataFrame, *, run: RunContext, hidden: tuple[str, ...]
-) -> DataFrame:
-    """A left join that stops the job, within the job, when a row that takes part has more than one match.
+_Hidden = Callable[[str], list[str]]
+"""SQL for the columns of the rows beside those of their schema; it is given a condition that is true for rows with a match."""
 
-    ``hidden`` are the columns of the rows beside those of their schema.
-    """
+
+def join_lookup(node: Lookup, rows: DataFrame, source: DataFrame, *, run: RunContext, hidden: _Hidden) -> DataFrame:
+    """A left join that stops the job, within the job, when a row that takes part has more than one match."""
     keys, rest = _split(node)
     flat = _flatten(node, source)
     if keys and not rest:
-        return _join_by_key(node, rows, flat, keys=keys, run=run)
+        return _join_by_key(node, rows, flat, keys=keys, run=run, hidden=hidden)
     return _join_by_search(node, rows, flat, keys=keys, rest=rest, run=run, hidden=hidden)
 
 
@@ -49,7 +50,9 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
     return rows.join(_flatten(node, source), F.expr(condition), "inner")
 
 
-def _join_by_key(node: Lookup, rows: DataFrame, source: DataFrame, *, keys: _KeyPairs, run: RunContext) -> DataFrame:
+def _join_by_key(
+    node: Lookup, rows: DataFrame, source: DataFrame, *, keys: _KeyPairs, run: RunContext, hidden: _Hidden
+) -> DataFrame:
     """Equalities only: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
     from pyspark.sql import functions as F
 
@@ -61,7 +64,8 @@ def _join_by_key(node: Lookup, rows: DataFrame, source: DataFrame, *, keys: _Key
     joined = rows.join(counted, F.expr(condition), "left")
     shown = [(run.sql(left), _key_name(left, right)) for left, right in keys]
     check = f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END"
-    return joined.where(check).drop(MATCHES)
+    own = [quote_name(name) for name in node.schema.names]
+    return joined.where(check).selectExpr(*own, *hidden(f"{matches} IS NOT NULL"))
 
 
 def _join_by_search(
@@ -72,7 +76,7 @@ def _join_by_search(
     keys: _KeyPairs,
     rest: list[Typed],
     run: RunContext,
-    hidden: tuple[str, ...],
+    hidden: _Hidden,
 ) -> DataFrame:
     """Other conditions: the candidates of a key come as one list, in which each row looks for its match."""
     from pyspark.sql import functions as F
@@ -89,17 +93,31 @@ def _join_by_search(
     joined = rows.join(listed, F.expr(condition), "left")
     test = " AND ".join(_candidate_sql(part, node.alias, run) for part in rest)
     found = quote_name(" found")
-    kept = [quote_name(name) for name in (*node.rows.schema.names, *hidden)]
-    narrowed = joined.selectExpr(*kept, f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
-    shown = [(run.sql(each), flat_name(each)) for each in _columns_of_rows(node)]
+    narrowed = joined.selectExpr("*", f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
+    shown = [(run.sql(each), flat_name(each)) for each in key_columns(node)]
     check = f"CASE WHEN size({found}) > 1 THEN {_raise(node, f'size({found})', shown)} ELSE TRUE END"
     values = [
         f"try_element_at({found}, 1).{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns
     ]
-    return narrowed.where(check).selectExpr(*kept, *values)
+    kept = [quote_name(name) for name in node.rows.schema.names]
+    return narrowed.where(check).selectExpr(*kept, *hidden(f"size({found}) > 0"), *values)
 
 
-def _columns_of_rows(node: Lookup) -> list[ColumnRef]:
+def find_unmatched(
+    node: Lookup, joined: DataFrame, *, run: RunContext, matched: str, at_most: int
+) -> tuple[UnmatchedKey, ...]:
+    """The keys of rows that took part and have no match, those of the most rows first; ``joined`` is the frame of the join."""
+    from pyspark.sql import functions as F
+
+    keys = [F.expr(f"CAST({run.sql(each)} AS STRING)").alias(f"k{at}") for at, each in enumerate(key_columns(node))]
+    names = [f"k{at}" for at in range(len(keys))]
+    without = joined.where(f"{run.sql(node.only)} AND NOT coalesce({matched}, FALSE)")
+    counted = without.groupBy(*keys).agg(F.expr("count(1)").alias("rows"))
+    found = counted.orderBy(F.desc("rows"), *names).limit(at_most).collect()
+    return tuple(UnmatchedKey(tuple(row[name] for name in names), row["rows"]) for row in found)
+
+
+def key_columns(node: Lookup) -> list[ColumnRef]:
     """The columns of the rows that the conditions of a join use."""
     used = (each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
     return list(dict.fromkeys(used))

@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.digest import digest_columns, hash_rows
-from dobonomodo.engine.tracking import Mark, tracker
+from dobonomodo.engine.matches import Matching
+from dobonomodo.engine.totals import History, read_totals, written_sums
+from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect
-from dobonomodo.plan.relation import Keep
+from dobonomodo.plan.relation import Keep, Lookup
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
-SEQ = " seq"
 HASH = " hash"
+IS_WRITTEN = f"{quote_name(HASH)} IS NOT NULL"
+"""SQL for the rows that an output writes, where it is observed."""
 
 
 def observe(
@@ -38,7 +41,7 @@ def observe(
     seen = Observation()
     aggregates = {**metrics, **digest_columns(quote_name(HASH))}
     counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items()))
-    return counted.where(f"{quote_name(HASH)} IS NOT NULL").selectExpr(*names), seen
+    return counted.where(IS_WRITTEN).selectExpr(*names), seen
 
 
 class Counting:
@@ -48,25 +51,25 @@ class Counting:
         self._plan = plan
         self.written: dict[int, int] = {}
         self.marks: dict[int, Mark] = {}
-        self._numbers: dict[int, Mark] = {}
+        self.mark_by_seq: dict[int, Mark] = {}
         for number, step in enumerate(plan.steps):
             selected = step.lowered.selected
             if selected is None or Effect.SELECTS not in step.facts.effect:
                 continue
-            mark = Mark(number, selected)
-            self._numbers[step.spec.seq] = mark
+            mark = Mark(Bit(number), selected)
+            self.mark_by_seq[step.spec.seq] = mark
             self.marks[id(step.after.node)] = mark
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
         seq = quote_name(SEQ)
-        found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if(({quote_name(tracker(0))} & 1L) <> 0L)"}
+        found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if({WAS_ACTIVE})"}
         for step in self._plan.steps:
             number = step.spec.seq
             if number >= until.spec.seq:
                 break
-            if mark := self._numbers.get(number):
-                found[f"selected_{number}"] = f"count_if(({quote_name(mark.column)} & {mark.bit}L) <> 0L)"
+            if mark := self.mark_by_seq.get(number):
+                found[f"selected_{number}"] = f"count_if({mark.bit.is_set()})"
             if step.lowered.added is not None:
                 found[f"added_{number}"] = f"count_if({seq} = {number}L)"
         return found
@@ -101,3 +104,39 @@ class Counting:
             )
             rows += added
         return tuple(counts)
+
+
+class Measuring:
+    """Totals and matches, out of the same observation."""
+
+    def __init__(self, plan: Plan, counting: Counting) -> None:
+        self._history, self._matching = History(plan, counting.mark_by_seq), Matching(plan)
+        self.tracked = Tracked(counting.marks, self._matching.bits, self._history.kept)
+
+    def metrics(self, until: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        sums = {name: each.sql for name, each in self._history.sums(until).items()}
+        return {**sums, **self._matching.metrics(until)}
+
+    def unread(self, until: Step) -> frozenset[str]:
+        """Hidden columns that they do not read, and that need not be carried to where an output is observed."""
+        kept = {each.name for values in self._history.kept.values() for each in values}
+        return frozenset(kept.difference(self._history.hidden(until)))
+
+    def measure_written(self, step: Step) -> dict[str, str]:
+        """SQL aggregates over the rows that an output writes."""
+        return {name: each.sql for name, each in written_sums(step, IS_WRITTEN).items()}
+
+    def measures(self, step: Step, metrics: Mapping[str, Any], *, taken: bool) -> Measures:
+        """What was observed; ``taken``: of an output that was taken from another one, which knows the rest."""
+        totals = read_totals(written_sums(step, IS_WRITTEN), metrics).get(None, {})
+        if taken:
+            return Measures(totals)
+        changes = read_totals(self._history.sums(step), metrics)
+        loaded = changes.pop(None, {})
+        by_seq = {seq: each for seq, each in sorted(changes.items()) if seq is not None}
+        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step))
+
+    def find_join(self, join: JoinCounts) -> Lookup:
+        """The node of a join that was counted."""
+        return self._matching.find(join)

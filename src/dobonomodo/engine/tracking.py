@@ -1,15 +1,18 @@
-"""Hidden columns: which operations selected a row, and its place among the loaded rows. No user column starts with a space."""
+"""Hidden columns: which operations selected a row, which joins found a match for it, what a column was before it was assigned, and
+the row's place among the loaded rows. No user column starts with a space.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.formula import Typed
 from dobonomodo.formula.sql import quote_name
-from dobonomodo.plan.relation import AssignIds, Derive, Group, Rel, Reshape, Scan, Stack
+from dobonomodo.formula.types import Type
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Lookup, Rel, Reshape, Scan, Stack
 from dobonomodo.plan.system import DELETED
 
 if TYPE_CHECKING:
@@ -17,37 +20,84 @@ if TYPE_CHECKING:
 
 PLACE = " place"
 """The hidden column with the place of a loaded row, where row ids are made late."""
+SEQ = " seq"
+"""The hidden column with the operation that made a row, where an output is observed."""
 TRACKER = " selected"
 BITS = 62
-"""Operations that one hidden column can remember."""
+"""Facts about a row that one hidden column can remember."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bit:
+    """Where a fact about rows is remembered: operations have the first numbers, joins the next ones."""
+
+    number: int
+
+    @property
+    def column(self) -> str:
+        """The hidden column."""
+        return tracker(self.number)
+
+    @property
+    def mask(self) -> int:
+        """The bit in it; the first bit is for rows that were active when they were loaded."""
+        return 1 << (self.number % BITS + 1)
+
+    def set_where(self, condition: str) -> str:
+        """SQL for the hidden column, with the bit set in the rows for which a condition is true."""
+        name = quote_name(self.column)
+        return f"CASE WHEN {condition} THEN {name} | {self.mask}L ELSE {name} END"
+
+    def is_set(self) -> str:
+        """SQL for the rows in which it is set."""
+        return f"({quote_name(self.column)} & {self.mask}L) <> 0L"
 
 
 def tracker(number: int) -> str:
-    """The hidden column that remembers the operation with this number in the plan."""
+    """The hidden column of the bit with a number."""
     return f"{TRACKER}{number // BITS}"
+
+
+WAS_ACTIVE = f"({quote_name(tracker(0))} & 1L) <> 0L"
+"""SQL for the rows that were active when they were loaded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
     """An operation whose selected rows are remembered."""
 
-    number: int
+    bit: Bit
     selected: Typed
 
-    @property
-    def column(self) -> str:
-        """The hidden column that remembers it."""
-        return tracker(self.number)
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A column whose value before an operation is kept, since the operation assigns it."""
+
+    number: int
+    """Of the operation in the plan."""
+    column: str
+    type: Type
 
     @property
-    def bit(self) -> int:
-        """The bit that remembers it; the first bit is for rows that were active when they were loaded."""
-        return 1 << (self.number % BITS + 1)
+    def name(self) -> str:
+        """The hidden column."""
+        return f" before{self.number} {self.column}"
 
-    def sql(self, condition: str) -> str:
-        """The hidden column after the operation."""
-        name = quote_name(self.column)
-        return f"CASE WHEN {condition} THEN {name} | {self.bit}L ELSE {name} END"
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tracked:
+    """What is to be remembered, by the identity of nodes."""
+
+    marks: Mapping[int, Mark] = field(default_factory=dict)
+    matches: Mapping[int, Bit] = field(default_factory=dict)
+    """Lookups whose matches are remembered."""
+    kept: Mapping[int, tuple[Kept, ...]] = field(default_factory=dict)
+
+    def columns(self) -> list[str]:
+        """The hidden columns that hold bits."""
+        bits = [*(mark.bit for mark in self.marks.values()), *self.matches.values()]
+        return sorted({tracker(0), *(bit.column for bit in bits)})
 
 
 class Tracking:
@@ -55,8 +105,14 @@ class Tracking:
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
-        self._marks: dict[int, Mark] = {}
+        self._tracked = Tracked()
         self._hidden: dict[int, tuple[str, ...]] = {}
+        self._types: dict[str, Type] = {}
+
+    def prepare(self, tracked: Tracked) -> None:
+        """What is to be remembered; said before the first frame is made."""
+        self._tracked = tracked
+        self._types = {each.name: each.type for kept in tracked.kept.values() for each in kept}
 
     def note(self, node: Rel, *, has_place: bool = False) -> None:
         """The frame of a node is made; ``has_place`` says whether loaded rows carry their place."""
@@ -65,42 +121,92 @@ class Tracking:
                 self._hidden[id(node)] = (PLACE,) if has_place else ()
             case Group() | AssignIds():
                 self._hidden[id(node)] = ()
+            case Lookup() if self._is_flagged(node):
+                self._hidden[id(node)] = (*self.hidden(node.rows), _flag(self._tracked.matches[id(node)]))
             case _:
-                self._hidden[id(node)] = self._hidden[id(node.rows)]
+                kept = (each.name for each in self._tracked.kept.get(id(node), ()))
+                self._hidden[id(node)] = (*self.hidden(node.rows), *kept)
 
-    def start(self, node: Rel, frame: DataFrame, marks: Mapping[int, Mark]) -> DataFrame:
-        """The frame of a node with the columns that remember operations from here on; ``marks`` are by node."""
-        self._marks = dict(marks)
-        hidden = sorted({mark.column for mark in marks.values()} | {tracker(0)})
-        first = f"CASE WHEN {quote_name(DELETED)} THEN 0L ELSE 1L END AS {quote_name(tracker(0))}"
-        others = [f"0L AS {quote_name(name)}" for name in hidden if name != tracker(0)]
-        self._hidden[id(node)] += tuple(hidden)
-        return frame.selectExpr("*", first, *others)
+    def start(self, node: Rel, frame: DataFrame) -> DataFrame:
+        """The frame of a node with the columns that hold bits from here on. Matches of the lookups below become bits."""
+        flagged = [bit for bit in self._tracked.matches.values() if _flag(bit) in self.hidden(node)]
+        flags = [_flag(bit) for bit in flagged]
+        columns = self._tracked.columns()
+        sql = [f"{_first_bits(name, flagged)} AS {quote_name(name)}" for name in columns]
+        self._hidden[id(node)] = (*(name for name in self.hidden(node) if name not in flags), *columns)
+        started = frame.selectExpr("*", *sql)
+        return started.drop(*flags) if flags else started
 
     def hidden(self, node: Rel) -> tuple[str, ...]:
         """The hidden columns of a node's frame."""
         return self._hidden[id(node)]
 
     def trackers(self, node: Rel) -> list[str]:
-        """Those of them that remember operations."""
+        """Those of them that remember something."""
         return [name for name in self.hidden(node) if name != PLACE]
 
     def is_marked(self, node: Rel) -> bool:
         """Whether the rows that an operation selects are remembered at a node."""
-        return id(node) in self._marks
+        return id(node) in self._tracked.marks
 
     def carried(self, node: Derive | Reshape | Stack) -> list[str]:
-        """SQL for the hidden columns of the rows below a node, as they are after it."""
-        mark = self._marks.get(id(node))
+        """SQL for the hidden columns of a node, over the rows below it."""
+        mark = self._tracked.marks.get(id(node))
+        carried = [
+            f"{mark.bit.set_where(self._run.sql(mark.selected))} AS {quote_name(name)}"
+            if mark is not None and mark.bit.column == name
+            else quote_name(name)
+            for name in self.hidden(node.rows)
+        ]
+        kept = self._tracked.kept.get(id(node), ())
+        return [*carried, *(f"{quote_name(each.column)} AS {quote_name(each.name)}" for each in kept)]
+
+    def remembers(self, node: Lookup) -> bool:
+        """Whether it is remembered which rows a lookup found a match for."""
+        return id(node) in self._tracked.matches
+
+    def joined(self, node: Lookup, matched: str) -> list[str]:
+        """SQL for the hidden columns after a lookup; ``matched`` is true for rows with a match."""
+        bit = self._tracked.matches.get(id(node))
+        if bit is not None and self._is_flagged(node):
+            return [*(quote_name(name) for name in self.hidden(node.rows)), f"{matched} AS {quote_name(_flag(bit))}"]
         return [
-            f"{mark.sql(self._run.sql(mark.selected))} AS {quote_name(name)}"
-            if mark is not None and mark.column == name
+            f"{bit.set_where(matched)} AS {quote_name(name)}"
+            if bit is not None and bit.column == name
             else quote_name(name)
             for name in self.hidden(node.rows)
         ]
 
+    def is_matched(self, node: Lookup) -> str:
+        """SQL for the rows of a lookup's frame that have a match."""
+        bit = self._tracked.matches[id(node)]
+        return quote_name(_flag(bit)) if self._is_flagged(node) else bit.is_set()
+
+    def _is_flagged(self, node: Lookup) -> bool:
+        """Whether a match is remembered in a column of its own, since the lookup comes before the columns of bits."""
+        bit = self._tracked.matches.get(id(node))
+        return bit is not None and bit.column not in self.hidden(node.rows)
+
     def missing(self, node: Stack) -> dict[str, str]:
         """SQL by name for the hidden columns that the added rows of a union do not have."""
         has = self.hidden(node.more)
-        missing = [name for name in self.hidden(node.rows) if name not in has]
-        return {name: "CAST(NULL AS BIGINT)" if name == PLACE else "0L" for name in missing}
+        return {name: self._empty(name) for name in self.hidden(node.rows) if name not in has}
+
+    def _empty(self, name: str) -> str:
+        if name == PLACE:
+            return "CAST(NULL AS BIGINT)"
+        return f"CAST(NULL AS {self._types[name].sql})" if name in self._types else "0L"
+
+
+def _flag(bit: Bit) -> str:
+    return f" matched{bit.number}"
+
+
+def _first_bits(column: str, flagged: Iterable[Bit]) -> str:
+    """SQL for a column of bits of rows as they are loaded."""
+    bits = [
+        f"CASE WHEN {quote_name(_flag(bit))} THEN {bit.mask}L ELSE 0L END" for bit in flagged if bit.column == column
+    ]
+    if column == tracker(0):
+        bits.append(f"CASE WHEN {quote_name(DELETED)} THEN 0L ELSE 1L END")
+    return " | ".join(bits) or "0L"

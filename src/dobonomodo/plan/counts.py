@@ -1,9 +1,16 @@
-"""Row counts of an operation: the engine observes them, the record of a run keeps them, progress and report show them."""
+"""Row counts of operations and joins, and totals: the engine observes them, the record of a run keeps them, progress and report
+show them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+Totals = Mapping[str, Decimal | None]
+"""The exact sum of the values of each column; None where it has more digits than Spark can sum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +44,70 @@ class OperationCounts:
     def load(cls, document: Mapping[str, object]) -> OperationCounts:
         """From plain data."""
         return cls(**{name: document.get(name) for name in cls.__slots__})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class UnmatchedKey:
+    """Values of a join's key for which there is no row in the joined dataset, and the number of rows that have them."""
+
+    values: tuple[str | None, ...]
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class JoinCounts:
+    """How many of the rows that took part in a join found their match."""
+
+    seq: int
+    """The operation that joins; 0 for a lookup of the input dataset."""
+    alias: str
+    dataset: str
+    key: tuple[str, ...]
+    """The columns of the rows that the condition reads."""
+    matched: int
+    unmatched: int
+    most_frequent: tuple[UnmatchedKey, ...] = ()
+    """Unmatched keys, those of the most rows first."""
+
+    @property
+    def rows(self) -> int:
+        """The rows that took part."""
+        return self.matched + self.unmatched
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "seq": self.seq,
+            "alias": self.alias,
+            "dataset": self.dataset,
+            "key": list(self.key),
+            "matched": self.matched,
+            "unmatched": self.unmatched,
+            "most_frequent": [{"values": list(each.values), "rows": each.rows} for each in self.most_frequent],
+        }
+
+    @classmethod
+    def load(cls, document: Mapping[str, Any]) -> JoinCounts:
+        """From plain data."""
+        return cls(
+            document["seq"],
+            document["alias"],
+            document["dataset"],
+            tuple(document["key"]),
+            document["matched"],
+            document["unmatched"],
+            tuple(UnmatchedKey(tuple(each["values"]), each["rows"]) for each in document["most_frequent"]),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What the observation of an output knows beside row counts. Columns that the output does not write have no totals."""
+
+    totals: Totals = field(default_factory=dict)
+    """Of the rows that are written."""
+    loaded: Totals = field(default_factory=dict)
+    """Of the rows as they were loaded, without deleted ones."""
+    changes: Mapping[int, Totals] = field(default_factory=dict)
+    """By operation: what it added to the total of each column that it can change."""
+    joins: tuple[JoinCounts, ...] = ()

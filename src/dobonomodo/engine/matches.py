@@ -1,0 +1,101 @@
+"""How many rows found a match in each join, out of the observation of an output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dobonomodo.engine.joins import key_columns
+from dobonomodo.engine.tracking import Bit
+from dobonomodo.formula import flat_name
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.counts import JoinCounts
+from dobonomodo.plan.operations import Effect
+from dobonomodo.plan.relation import Lookup, Rel, Scan, walk_relation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Joining:
+    """A join whose matches are counted."""
+
+    node: Lookup
+    bit: Bit
+    step: Step | None
+    """The operation that joins; None for a lookup of the input dataset."""
+
+    @property
+    def seq(self) -> int:
+        """The number of that operation."""
+        return self.step.spec.seq if self.step is not None else 0
+
+    @property
+    def metric(self) -> str:
+        """The metric that counts matched rows."""
+        return f"matched_{self.bit.number}"
+
+
+class Matching:
+    """The joins of a plan."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        found: list[tuple[Lookup, Step | None]] = [(node, None) for node in _lookups_of(plan.start.node, None)]
+        found += [(node, step) for step in plan.steps for node in _lookups_of(step.after.node, step.before.node)]
+        # Operations have the bits before.
+        first = len(plan.steps)
+        self.joins = tuple(Joining(node, Bit(first + at), step) for at, (node, step) in enumerate(found))
+        self.bits = {id(join.node): join.bit for join in self.joins}
+
+    def metrics(self, until: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        return {join.metric: f"count_if({join.bit.is_set()})" for join in self._before(until)}
+
+    def counts(self, metrics: Mapping[str, Any], until: Step) -> tuple[JoinCounts, ...]:
+        """The joins before an output, in order."""
+        return tuple(self._count(join, metrics) for join in self._before(until))
+
+    def find(self, counts: JoinCounts) -> Lookup:
+        """The node of a join."""
+        return next(join.node for join in self.joins if (join.seq, join.node.alias) == (counts.seq, counts.alias))
+
+    def _before(self, until: Step) -> list[Joining]:
+        return [join for join in self.joins if join.seq < until.spec.seq]
+
+    def _count(self, join: Joining, metrics: Mapping[str, Any]) -> JoinCounts:
+        matched = metrics[join.metric]
+        return JoinCounts(
+            seq=join.seq,
+            alias=join.node.alias,
+            dataset=_dataset_of(join.node),
+            key=tuple(flat_name(column) for column in key_columns(join.node)),
+            matched=matched,
+            unmatched=self._taking_part(join, metrics) - matched,
+        )
+
+    def _taking_part(self, join: Joining, metrics: Mapping[str, Any]) -> int:
+        """The rows that an operation selects, or all that are active before it."""
+        if join.step is not None and join.node.only is join.step.lowered.selected:
+            return int(metrics[f"selected_{join.seq}"])
+        active = int(metrics["active"])
+        for step in self._plan.steps:
+            if step.spec.seq >= join.seq:
+                break
+            active += metrics.get(f"added_{step.spec.seq}", 0)
+            active -= metrics.get(f"selected_{step.spec.seq}", 0) if Effect.DELETES in step.facts.effect else 0
+        return active
+
+
+def _lookups_of(node: Rel, stop: Rel | None) -> list[Lookup]:
+    """The lookups on the way from the rows of a node down to ``stop``, the first to happen first."""
+    found = []
+    here: Rel | None = node
+    while here is not None and here is not stop:
+        if isinstance(here, Lookup):
+            found.append(here)
+        here = None if isinstance(here, Scan) else here.rows
+    return found[::-1]
+
+
+def _dataset_of(node: Lookup) -> str:
+    return next(each.use.dataset_id for each in walk_relation(node.source) if isinstance(each, Scan))

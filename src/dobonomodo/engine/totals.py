@@ -1,0 +1,196 @@
+"""Totals of numeric columns as aggregates of one observation: of loaded rows, of written rows, and what each operation changed.
+
+A row that is observed when it is written has its whole history in hidden columns: which operations selected it, and what a column was
+before an operation assigned it. So the value of a column after any operation is the value kept by the next one that assigns it, or
+the value at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from typing import Any
+
+from dobonomodo.engine.digest import ROWS
+from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.formula.typed import Literal
+from dobonomodo.formula.types import DecimalType, Type, is_number
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.counts import Totals
+from dobonomodo.plan.operations import Effect
+from dobonomodo.plan.relation import Derive, Reshape
+from dobonomodo.plan.system import is_system
+
+KEPT_AT_MOST = 50
+"""Values that are kept in hidden columns. A column with more assignments than there is room for has no changes of its total."""
+SUMS_AT_MOST = 200
+"""Aggregates for changes of totals in one observation. Columns beyond them have none."""
+
+_EXACT = Context(prec=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of a column over some rows, as an aggregate."""
+
+    column: str
+    type: Type
+    sql: str
+    rows: str
+    """The metric that counts these rows."""
+    seq: int | None = None
+    """The operation whose change it is part of; None for a total."""
+    sign: int = 1
+
+    def read(self, found: Any, rows: int) -> Decimal | None:
+        """Its value. Spark gives NULL for no rows, and where the sum has too many digits."""
+        if found is None:
+            scale = self.type.scale if isinstance(self.type, DecimalType) else 0
+            return Decimal((0, (0,), -scale)) if rows == 0 else None
+        return _EXACT.multiply(Decimal(found), Decimal(self.sign))
+
+
+def _sum_where(condition: str, column: str, kind: Type) -> str:
+    """SQL for the sum of a column over the rows for which a condition is true. An overflow gives NULL, never an error."""
+    return f"try_sum(CASE WHEN {condition} THEN coalesce({quote_name(column)}, CAST(0 AS {kind.sql})) END)"
+
+
+def numeric_columns(step: Step) -> dict[str, Type]:
+    """The business columns of an output that have a total."""
+    columns = step.before.columns
+    return {name: columns[name] for name in step.write.columns if is_number(columns[name]) and not is_system(name)}
+
+
+def written_sums(step: Step, chosen: str) -> dict[str, Sum]:
+    """The totals of an output, by the names of their metrics; ``chosen`` is true for the rows that it writes."""
+    return {
+        f"total_{at}": Sum(name, kind, _sum_where(chosen, name, kind), ROWS)
+        for at, (name, kind) in enumerate(numeric_columns(step).items())
+    }
+
+
+def read_totals(sums: Mapping[str, Sum], metrics: Mapping[str, Any]) -> dict[int | None, Totals]:
+    """What an observation found: totals under None, changes by operation."""
+    found: dict[int | None, dict[str, Decimal | None]] = {}
+    for name, each in sums.items():
+        totals = found.setdefault(each.seq, {})
+        value = each.read(metrics[name], metrics[each.rows])
+        before = totals.get(each.column, Decimal(0))
+        totals[each.column] = _EXACT.add(before, value) if before is not None and value is not None else None
+    return dict(found)
+
+
+class History:
+    """What every operation of a plan does to the numeric columns that outputs write."""
+
+    def __init__(self, plan: Plan, mark_by_seq: Mapping[int, Mark]) -> None:
+        self._plan, self._marks = plan, mark_by_seq
+        self.kept: dict[int, tuple[Kept, ...]] = {}
+        """By the identity of the node that assigns."""
+        self._kept_by_column: dict[str, dict[int, Kept]] = {}
+        """By the number of the operation in the plan; columns whose history is not known are not there."""
+        self._keep()
+
+    def _keep(self) -> None:
+        """Choose the columns whose history is known, in the order in which outputs name them, while there is room."""
+        last: dict[str, int] = {}
+        for number, step in enumerate(self._plan.steps):
+            if step.lowered.write is not None:
+                last |= dict.fromkeys(numeric_columns(step), number)
+        wanted: dict[str, dict[int, Kept]] = {name: {} for name in last}
+        for number, step in enumerate(self._plan.steps):
+            for name in [each for each in wanted if number < last[each] and not self._is_known(step, each)]:
+                del wanted[name]
+            for name in self._assigned(step):
+                if name in wanted and number < last[name] and name in step.before.columns:
+                    wanted[name][number] = Kept(number, name, step.before.columns[name])
+        left = KEPT_AT_MOST
+        for name, kept in wanted.items():
+            if len(kept) > left:
+                continue
+            left -= len(kept)
+            self._kept_by_column[name] = kept
+            for number, each in kept.items():
+                node = id(self._plan.steps[number].after.node)
+                self.kept[node] = (*self.kept.get(node, ()), each)
+
+    def _assigned(self, step: Step) -> frozenset[str]:
+        """The columns that an operation computes for the rows it selects."""
+        node = step.after.node
+        return frozenset(node.values) if step.spec.seq in self._marks and isinstance(node, Derive) else frozenset()
+
+    def _is_known(self, step: Step, name: str) -> bool:
+        """Whether an operation changes values of a column by nothing but assigning it to rows that it selects.
+
+        One that is widened beyond 38 digits loses some digits in all rows.
+        """
+        if Effect.WRITES in step.facts.effect:
+            return True
+        if step.lowered.added is None and step.spec.seq not in self._marks:
+            return False
+        before, after = step.before.columns.get(name), step.after.columns.get(name)
+        if before is None or before == after:
+            return True
+        return after is not None and is_number(before) and is_number(after) and _scale(before) <= _scale(after)
+
+    def sums(self, until: Step) -> dict[str, Sum]:
+        """Aggregates over the working dataset before an output: the loaded totals and all changes, by the names of their metrics."""
+        found: list[Sum] = []
+        for name in numeric_columns(until):
+            if name in self._kept_by_column:
+                more = list(self._sums_of(name, until))
+                found += more if len(found) + len(more) <= SUMS_AT_MOST else []
+        return {f"sum_{at}": each for at, each in enumerate(found)}
+
+    def hidden(self, until: Step) -> list[str]:
+        """The hidden columns that these aggregates read."""
+        names = numeric_columns(until)
+        found = [(number, each) for name in names for number, each in self._kept_by_column.get(name, {}).items()]
+        return [each.name for number, each in found if self._plan.steps[number].spec.seq < until.spec.seq]
+
+    def _sums_of(self, name: str, until: Step) -> Iterator[Sum]:
+        """What a column was loaded with, and what each operation before an output did to its total."""
+        end = (name, until.before.columns[name])
+        kept = self._kept_by_column[name]
+
+        def value(*, after: int) -> tuple[str, Type]:
+            """The hidden or visible column that has its value after an operation."""
+            for number, each in kept.items():
+                if after < number and self._plan.steps[number].spec.seq < until.spec.seq:
+                    return each.name, each.type
+            return end
+
+        def make(condition: str, source: tuple[str, Type], *, rows: str, seq: int | None = None, sign: int = 1) -> Sum:
+            return Sum(name, source[1], _sum_where(condition, *source), rows, seq, sign)
+
+        if name in self._plan.start.columns:
+            yield make(WAS_ACTIVE, value(after=-1), rows="active")
+        for number, step in enumerate(self._plan.steps):
+            seq, mark = step.spec.seq, self._marks.get(step.spec.seq)
+            if seq >= until.spec.seq:
+                return
+            if step.lowered.added is not None:
+                if _gives(step, name):
+                    yield make(f"{quote_name(SEQ)} = {seq}L", value(after=number), rows=f"added_{seq}", seq=seq)
+            elif mark is None or name not in step.after.columns:
+                continue
+            elif Effect.DELETES in step.facts.effect and name in step.before.columns:
+                yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq, sign=-1)
+            elif name in self._assigned(step):
+                yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq)
+                if number in kept:
+                    before = kept[number].name, kept[number].type
+                    yield make(mark.bit.is_set(), before, rows=f"selected_{seq}", seq=seq, sign=-1)
+
+
+def _gives(step: Step, name: str) -> bool:
+    """Whether the rows that an operation adds can have a value in a column."""
+    added = step.lowered.added
+    value = added.values.get(name) if isinstance(added, Reshape) else None
+    return name in step.after.columns and not (isinstance(value, Literal) and value.value is None)
+
+
+def _scale(kind: Type) -> int:
+    return kind.scale if isinstance(kind, DecimalType) else 0

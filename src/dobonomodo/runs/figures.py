@@ -1,0 +1,141 @@
+"""The figures of a run that people sign: rows and totals, what each operation changed, how joins matched.
+
+Totals are exact. None in place of one means that it is not known: it has more digits than Spark can sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Context, Decimal
+from typing import Any
+
+from dobonomodo.plan.counts import JoinCounts, Measures, Totals
+
+Document = Mapping[str, Any]
+
+EXACT = Context(prec=100)
+"""Sums of decimals with 38 digits need more digits than Python computes with by itself."""
+
+FIRST_ROWS = 10
+"""How many rows of an output are shown."""
+UNMATCHED_KEYS = 5
+"""How many of the unmatched keys of a join are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRows:
+    """The first rows of an output, as text; None stands for NULL."""
+
+    columns: tuple[str, ...]
+    order: tuple[str, ...]
+    """The columns that they are ordered by, NULL first."""
+    rows: tuple[tuple[str | None, ...], ...]
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {"columns": list(self.columns), "order": list(self.order), "rows": [list(row) for row in self.rows]}
+
+    @classmethod
+    def load(cls, document: Document) -> FirstRows:
+        """From plain data."""
+        rows = tuple(tuple(row) for row in document["rows"])
+        return cls(tuple(document["columns"]), tuple(document["order"]), rows)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFigures:
+    """What an output wrote: how many rows, and the total of every numeric column."""
+
+    seq: int
+    table: str
+    destination: str
+    rows: int
+    totals: Totals
+    first: FirstRows | None = None
+
+    def document(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "seq": self.seq,
+            "table": self.table,
+            "destination": self.destination,
+            "rows": self.rows,
+            "totals": _write_totals(self.totals),
+            "first": self.first.document() if self.first is not None else None,
+        }
+
+    @classmethod
+    def load(cls, document: Document) -> OutputFigures:
+        """From plain data."""
+        first, totals = document.get("first"), _read_totals(document["totals"])
+        return cls(
+            document["seq"],
+            document["table"],
+            document["destination"],
+            document["rows"],
+            totals,
+            FirstRows.load(first) if first is not None else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of a run, as far as it got. Columns that no output writes have no totals."""
+
+    loaded: Totals = field(default_factory=dict)
+    """The totals of the rows as they were loaded, without deleted ones."""
+    outputs: tuple[OutputFigures, ...] = ()
+    changes: Mapping[int, Totals] = field(default_factory=dict)
+    """By operation: what it added to the total of each column that it can change."""
+    joins: tuple[JoinCounts, ...] = ()
+
+    @classmethod
+    def of_output(cls, output: OutputFigures, measures: Measures) -> Figures:
+        """What the observation of one output knows."""
+        return cls(measures.loaded, (output,), measures.changes, measures.joins)
+
+    def merge(self, other: Figures) -> Figures:
+        """With the figures of one more output: what both know is the same, since they are of the same rows."""
+        seqs = sorted({*self.changes, *other.changes})
+        joins = {(each.seq, each.alias): each for each in (*other.joins, *self.joins)}
+        outputs = {each.seq: each for each in (*self.outputs, *other.outputs)}
+        return Figures(
+            loaded={**self.loaded, **other.loaded},
+            outputs=tuple(outputs[seq] for seq in sorted(outputs)),
+            changes={seq: {**self.changes.get(seq, {}), **other.changes.get(seq, {})} for seq in seqs},
+            joins=tuple(joins[key] for key in sorted(joins)),
+        )
+
+    def without(self, seqs: Iterable[int]) -> Figures:
+        """Without the outputs that have to be written again."""
+        left = frozenset(seqs)
+        return replace(self, outputs=tuple(each for each in self.outputs if each.seq not in left))
+
+    def document(self) -> dict[str, Any]:
+        """As plain data; decimals are text."""
+        return {
+            "loaded": _write_totals(self.loaded),
+            "outputs": [each.document() for each in self.outputs],
+            "changes": [{"seq": seq, "totals": _write_totals(totals)} for seq, totals in self.changes.items()],
+            "joins": [each.document() for each in self.joins],
+        }
+
+    @classmethod
+    def load(cls, document: Document) -> Figures:
+        """From plain data."""
+        return cls(
+            loaded=_read_totals(document["loaded"]),
+            outputs=tuple(OutputFigures.load(each) for each in document["outputs"]),
+            changes={each["seq"]: _read_totals(each["totals"]) for each in document["changes"]},
+            joins=tuple(JoinCounts.load(each) for each in document["joins"]),
+        )
+
+
+def _write_totals(totals: Totals) -> list[list[str | None]]:
+    # A list, since databases keep no order of keys.
+    return [[name, f"{value:f}" if value is not None else None] for name, value in totals.items()]
+
+
+def _read_totals(document: Iterable[tuple[str, str | None]]) -> dict[str, Decimal | None]:
+    return {name: Decimal(text) if text is not None else None for name, text in document}

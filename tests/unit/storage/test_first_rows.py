@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+import random
+from datetime import UTC, date, datetime
+from decimal import Context, Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dobonomodo.storage import first_rows as module
+from dobonomodo.storage.first_rows import first_rows, show_value
+
+SCHEMA = pa.schema(
+    [
+        ("id", pa.int64()), ("name", pa.string()), ("amount", pa.decimal128(38, 10)), ("day", pa.date32()),
+        ("flag", pa.bool_()), ("at", pa.timestamp("us", tz="UTC")),
+    ]
+)  # fmt: skip
+COLUMNS = SCHEMA.names
+
+
+def make_row(number: int, chance: random.Random) -> dict[str, Any]:
+    row = {
+        "id": number,
+        "name": chance.choice(["", "a", "ä", "Z", "zz"]),
+        "amount": Decimal(chance.randrange(-(10**38), 10**38)).scaleb(-10, Context(prec=38)),
+        "day": date(2026, 1, 1 + chance.randrange(3)),
+        "flag": chance.random() < 0.5,
+        "at": datetime(2026, 1, 1, chance.randrange(3), tzinfo=UTC),
+    }
+    return {name: None if chance.random() < 0.1 and name != "id" else value for name, value in row.items()}
+
+
+def write(folder: Path, rows: list[dict[str, Any]], *, parts: int) -> list[Path]:
+    paths = []
+    for part in range(parts):
+        path = folder / f"part-{part}.parquet"
+        table = pa.Table.from_pylist(rows[part::parts], schema=SCHEMA)
+        pq.write_table(table, path, row_group_size=37)
+        paths.append(path)
+    return paths
+
+
+def expect(rows: list[dict[str, Any]], order: list[str], count: int) -> list[tuple[str | None, ...]]:
+    def key(row: dict[str, Any]) -> list[Any]:
+        names = [*order, *(name for name in COLUMNS if name not in order)]
+        # Spark orders texts by their bytes.
+        values = [row[name].encode() if isinstance(row[name], str) else row[name] for name in names]
+        return [(value is not None, value) for value in values]
+
+    return [tuple(show_value(row[name]) for name in COLUMNS) for row in sorted(rows, key=key)[:count]]
+
+
+@pytest.mark.parametrize(
+    "order", [["id"], ["amount"], ["name", "day"], ["flag", "at", "name"], ["day", "flag"], COLUMNS[1:]]
+)
+@pytest.mark.parametrize("rows", [0, 3, 10, 11, 500])
+def test_rows_are_the_first_of_all(tmp_path: Path, order: list[str], rows: int) -> None:
+    chance = random.Random(rows)
+    made = [make_row(number, chance) for number in range(rows)]
+    chance.shuffle(made)
+    files = write(tmp_path, made, parts=3)
+    assert list(first_rows(files, COLUMNS, order=order, count=10)) == expect(made, order, 10)
+
+
+def test_few_candidates_are_enough_where_keys_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CANDIDATES", 12)
+    monkeypatch.setattr(module, "BATCH", 16)
+    chance = random.Random(1)
+    made = [make_row(number, chance) for number in range(400)]
+    made += [{**make_row(0, chance), "id": None} for _ in range(5)]
+    chance.shuffle(made)
+    files = write(tmp_path, made, parts=2)
+    assert list(first_rows(files, COLUMNS, order=["id"], count=10)) == expect(made, ["id"], 10)
+
+
+def test_columns_of_the_order_need_not_be_shown(tmp_path: Path) -> None:
+    made = [{**make_row(number, random.Random(2)), "id": -number} for number in range(20)]
+    files = write(tmp_path, made, parts=1)
+    assert first_rows(files, ["name"], order=["id"], count=1) == ((made[19]["name"],),)
+
+
+def test_there_are_no_files() -> None:
+    assert first_rows([], ["a"], order=["a"], count=10) == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, None), (True, "true"), (7, "7"), (Decimal("1E+3"), "1000"), (Decimal("-0.10"), "-0.10"),
+        (date(2026, 1, 31), "2026-01-31"), (datetime(2026, 1, 31, 8, 0, 0, 5, tzinfo=UTC), "2026-01-31T08:00:00.000005Z"),
+        ("006100", "006100"), ("x" * 200, "x" * 200), ("x" * 201, "x" * 200 + "…"),
+    ],
+)  # fmt: skip
+def test_values_are_exact_text(value: object, shown: str | None) -> None:
+    assert show_value(value) == shown
