@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolution
 from dobonomodo.problems import Rejected, RunFailed, Source
 from dobonomodo.problems.run import OutputWrite
+from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs import Runner, RunSpec, RunView, restore_snapshot, take_snapshot, view_run
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
@@ -481,11 +483,15 @@ def test_nothing_is_registered_after_the_lease_is_lost(store: Store, planned: Ru
 
 
 def test_the_time_of_earlier_attempts_counts(store: Store, planned: RunSpec) -> None:
-    seconds = iter(range(0, 1000, 10))
-    pace = replace(PACE, monotonic=lambda: float(next(seconds)))
-    first = start(store, planned, Diary(fails_at="stage 3"), pace=pace)
-    second = resume(store, Diary(), pace=pace)
-    assert second.seconds > first.seconds >= 10
+    time = [0.0]
+
+    def pass_time(seconds: float, seq: int) -> None:
+        time[0] += seconds if seq == 2 else 0
+
+    pace = replace(PACE, monotonic=lambda: time[0])
+    first = start(store, planned, Diary(fails_at="stage 2"), Hand(partial(pass_time, 100)), pace=pace)
+    second = resume(store, Diary(), engine=Hand(partial(pass_time, 10)), pace=pace)
+    assert (first.seconds, second.seconds) == (100, 110)
 
 
 def _raising(fault: type[BaseException]) -> Callable[[int], None]:
@@ -606,15 +612,81 @@ def test_a_run_that_stopped_when_it_had_published_everything_is_completed_by_the
 
 @pytest.mark.parametrize("place", UNPUBLISHED)
 def test_the_lease_is_lost_at_any_place_before_it_publishes(store: Store, planned: RunSpec, place: str) -> None:
-    def take_over() -> None:
-        (lease,) = store.list_leases()
-        assert isinstance(store.take_over(lease, token="new", holder="you", at=datetime.now(UTC)), Lease)
-
-    data = Disturbed(at=place, meanwhile=take_over)
+    data = Disturbed(at=place, meanwhile=partial(take_over, store))
     run = start(store, planned, data, pace=NEVER)
     assert (run.status, [problem["code"] for problem in run.problems]) == ("failed", ["LEASE_LOST"])
     after = data.log[data.log.index(place) + 1 :]
     assert [each for each in after if not each.startswith("convert")] == []
+
+
+def take_over(store: Store) -> None:
+    (lease,) = store.list_leases()
+    assert isinstance(store.take_over(lease, token="new", holder="you", at=datetime.now(UTC)), Lease)
+
+
+@pytest.mark.parametrize("place", ["publish 3", "register 3"])
+def test_who_loses_the_lease_while_it_completes_another_run_leaves_its_record_alone(
+    store: Store, planned: RunSpec, place: str
+) -> None:
+    start(store, planned, Diary(fails_at="publish 2"))
+    before = store.get_run("r1")
+    first = Disturbed(at=place, meanwhile=partial(take_over, store))
+    with pytest.raises(RunFailed) as failed:
+        start(store, planned, Diary(), run_id="r2", pace=NEVER, open_data=lambda run: (planned, first))
+    assert failed.value.problem.code == "LEASE_LOST"
+    assert store.get_run("r1") == before
+    assert store.get_run("r2") is None
+
+
+def test_who_resumes_completes_what_a_later_run_was_publishing(store: Store, planned: RunSpec) -> None:
+    """Otherwise the publication of the later run would be completed one day, over that of the resumed one."""
+    start(store, planned, Diary(fails_at="stage 2"))
+    later = Diary(fails_at="publish 2")
+    start(store, planned, later, run_id="r2")
+    later.fails_at = None
+    resumed = Diary()
+    with pytest.raises(Rejected) as refused:
+        resume(store, resumed, open_data=lambda run: (restore_snapshot(run.snapshot), later))
+    assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
+    record = store.get_run("r2")
+    assert record is not None
+    assert (record.status, sorted(later.published), resumed.log) == ("completed", [2, 3], [])
+
+
+class Unreachable:
+    """A store that cannot be asked about leases."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def check_lease(self, lease: Lease) -> None:
+        raise RunFailed(StoreUnavailable(store="x", reason="no route"), retry_helps=True)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+
+def test_what_the_heartbeat_noticed_counts_also_when_the_store_cannot_be_reached(
+    store: Store, planned: RunSpec
+) -> None:
+    class Interrupted(Hand):
+        """An engine that is stopped when the lease is lost."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.stopped = threading.Event()
+
+        def outputs(self, *arguments: Any, **options: Any) -> Iterator[Computed]:
+            yield from ()
+            take_over(store)
+            assert self.stopped.wait(60)
+            raise RunFailed(OutputWrite(destination="x", detail="interrupted"))
+
+        def interrupt(self) -> None:
+            self.stopped.set()
+
+    run = start(Unreachable(store), planned, Diary(), Interrupted(), pace=Pace(heartbeat=0.01))
+    assert [problem["code"] for problem in run.problems] == ["LEASE_LOST"]
 
 
 def test_a_later_run_makes_an_earlier_one_unresumable(store: Store, planned: RunSpec) -> None:
