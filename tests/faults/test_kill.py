@@ -227,8 +227,33 @@ def test_a_suspended_run_does_not_publish_over_its_successor(closing: Closing, f
     assert [each["code"] for each in json.loads(shown)["problems"] if each["severity"] == "error"] == ["LEASE_LOST"]
     assert closing.clocks() == after
     assert all(NEW[:10] in next(iter(found)) for found in after.values())
-    lost = next(run for run in closing.open().runs() if run.started_at.isoformat().startswith(OLD[:10]))
+    lost = _find_old(closing)
     assert (lost.status, lost.problems[0]["code"]) == ("failed", "LEASE_LOST")
+
+
+@pytest.mark.parametrize("failpoint", ["publish.before:1", "publish.before:2"])
+def test_the_successor_of_a_run_that_was_suspended_while_it_published(closing: Closing, failpoint: str) -> None:
+    """It completes the publication, then publishes its own; the suspended run finds itself complete."""
+    short = {"DOBO_LEASE_SECONDS": "2"}
+    with closing.waiting(failpoint, at=OLD, **short) as late:
+        _suspend(late, closing.root / ".dobo" / "store.db")
+        assert closing.run(**short).returncode == 0
+        after = closing.clocks()
+        assert _find_old(closing).status == "completed"
+        closing.go()
+        late.send_signal(signal.SIGCONT)
+        shown, _ = late.communicate()
+    assert late.returncode == 0, shown
+    assert closing.clocks() == after
+    assert all(NEW[:10] in next(iter(found)) for found in after.values())
+    completed = _find_old(closing)
+    assert (completed.status, len(completed.outputs), completed.problems) == ("completed", 3, ())
+    versions = closing.open().store.list_versions("dataset", "closed")
+    assert [version.version for version in versions] == [1, 2]
+
+
+def _find_old(closing: Closing) -> RunView:
+    return next(run for run in closing.open().runs() if run.started_at.isoformat().startswith(OLD[:10]))
 
 
 def _suspend(process: subprocess.Popen[str], store: Path) -> None:
