@@ -69,10 +69,11 @@ def _render(change: Change) -> str:
 
 
 def _differing(change: Change) -> list[str]:
-    """The parts of a definition that are not as they were."""
+    """The parts of a definition that changed; ``text`` where only its comments or its layout did."""
     before: dict[str, Any] = dict(change.before.document) if change.before else {}
     after = dict(change.definition.document)
-    return [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+    changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+    return changed or ["text"]
 
 
 def _describe(change: Change) -> dict[str, Any]:

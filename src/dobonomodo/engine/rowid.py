@@ -12,9 +12,6 @@ from datetime import datetime
 
 from dobonomodo.plan.facts import RunFacts
 
-PLACES = 90_000_000_000
-"""Places that have room in an id."""
-
 
 @dataclass(frozen=True, slots=True)
 class IdSeed:
@@ -42,7 +39,7 @@ def seed_of(project_id: str, fingerprint: str, facts: RunFacts) -> IdSeed:
 
 
 def id_by_place(seed: IdSeed, what: str, place: str) -> str:
-    """SQL for the id of the row at a place, a BIGINT below ``PLACES``. Unique by construction.
+    """SQL for the id of the row at a place, a BIGINT below 90 000 000 000, which is what has room. Unique by construction.
 
     The digits are decimal ones, which Spark writes many times faster than hexadecimal ones. What sets one run apart from
     another is text: numbers would become part of the code that Spark compiles, and have each run compiled anew.

@@ -56,6 +56,8 @@ class Definitions:
     """Projects that have problems, without the operations that could not be read."""
     broken: Mapping[str, Mapping[str, Places]] = field(default_factory=dict)
     """By kind and id, the definitions that exist and could not be loaded."""
+    texts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """By kind and id, the documents as they were written."""
     scenarios: tuple[Document, ...] = ()
 
     @property
@@ -106,6 +108,7 @@ def load_definitions(sources: Iterable[Source]) -> tuple[Definitions, tuple[Prob
         projects=_of_kind(drafts, Project),
         salvaged=tuple(_salvage(drafts)),
         broken=_find_broken(drafts),
+        texts=_find_texts(drafts),
         scenarios=tuple(scenarios),
     )
     return definitions, in_order(problems)
@@ -118,6 +121,7 @@ class _Draft:
     kind: type[Entity]
     places: Places
     entity: Entity | None
+    text: str
 
     @property
     def id(self) -> str | None:
@@ -146,7 +150,15 @@ def _load_draft(document: Document, kind: str) -> tuple[_Draft, tuple[Problem, .
     model = next(entity for entity in ENTITIES if entity.kind == kind)
     places = document.places.at(kind) or document.places
     loaded = model.load(places, seed=f"{document.source.name}#{document.position}")
-    return _Draft(model, places, loaded.value if document.sound else None), loaded.problems
+    return _Draft(model, places, loaded.value if document.sound else None, document.text), loaded.problems
+
+
+def _find_texts(drafts: Iterable[_Draft]) -> Mapping[tuple[str, str], str]:
+    found: dict[tuple[str, str], str] = {}
+    for draft in drafts:
+        if draft.entity is not None:
+            found.setdefault((draft.kind.kind, draft.id or ""), draft.text)
+    return MappingProxyType(found)
 
 
 def _of_kind(drafts: Iterable[_Draft], kind: type[T]) -> Mapping[str, T]:

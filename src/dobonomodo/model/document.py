@@ -221,6 +221,8 @@ class Document:
     places: Places
     position: int = 0
     sound: bool = True
+    start: int = 0
+    end: int = 0
 
     @property
     def data(self) -> Any:
@@ -231,6 +233,11 @@ class Document:
     def source(self) -> Source:
         """The text that the document stands in, with secrets masked."""
         return self.places.source or Source("", "")
+
+    @property
+    def text(self) -> str:
+        """The document as it was written, comments included, with secrets masked."""
+        return self.source.text[self.start : self.end]
 
 
 def load_documents(source: Source) -> tuple[tuple[Document, ...], tuple[Problem, ...]]:
@@ -260,7 +267,8 @@ def _compose_all(text: str, parsed: str, shown: Source) -> tuple[tuple[Document,
         root = composer.compose()
         problems += composer.problems
         if root is not None:
-            documents.append(Document(Places(root, shown), len(documents), not composer.problems))
+            sound = not composer.problems
+            documents.append(Document(Places(root, shown), len(documents), sound, start, end))
     return tuple(documents), in_order(problems)
 
 

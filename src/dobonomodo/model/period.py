@@ -11,16 +11,8 @@ from pydantic import Field
 from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.value import Day, FileName, Filled
 from dobonomodo.problems.definition import PeriodNotFound
-from dobonomodo.problems.store import InvalidTransition
 
 PeriodStatus = Literal["open", "closed", "locked"]
-
-TRANSITIONS: Mapping[PeriodStatus, tuple[PeriodStatus, ...]] = {
-    "open": ("closed",),
-    "closed": ("locked",),
-    "locked": (),
-}
-"""The status that may follow each status."""
 
 
 class Period(Entity):
@@ -34,17 +26,6 @@ class Period(Entity):
     start_date: Day = Field(description="The first day.")
     end_date: Day = Field(description="The last day.")
     status: PeriodStatus = Field(default="open", description="open, then closed, then locked; never back.")
-
-    def move_to(self, status: PeriodStatus) -> Loaded["Period"]:
-        """The period with another status, if it may take that one now; a status it already has changes nothing."""
-        if status == self.status:
-            return Loaded(self)
-        if status not in TRANSITIONS[self.status]:
-            possible = TRANSITIONS[self.status]
-            subject = f"period `{self.identifier}`"
-            wrong = InvalidTransition(subject=subject, status=self.status, wanted=status, possible=possible)
-            return Loaded(None, (wrong,))
-        return Loaded(self.model_copy(update={"status": status}))
 
     def contains(self, start: date, end: date) -> bool:
         """Whether a stretch of days lies inside the period."""

@@ -25,11 +25,6 @@ def render_template(template: str, value_by_token: Mapping[str, str]) -> str:
     return _TOKEN.sub(lambda found: value_by_token[found[1]], template)
 
 
-def find_tokens(template: str) -> tuple[str, ...]:
-    """The names of the tokens of a template, in order, each once."""
-    return tuple(dict.fromkeys(found[1] for found in _TOKEN.finditer(template)))
-
-
 def check_template(passage: Passage) -> Iterator[Problem]:
     """Tokens that exist, braces that belong to one."""
     known = tuple(f"{{{{{token}}}}}" for token in TOKENS)

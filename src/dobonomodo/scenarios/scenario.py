@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 
 from dobonomodo.formula import parse_moment
-from dobonomodo.model import Dataset, DataSource, Entity, Places, Project
+from dobonomodo.model import Entity, Places
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Day, Expected, Filled, Flag, Id, Text
 from dobonomodo.problems import Problem
@@ -133,8 +133,3 @@ class Scenario(ScenarioRun):
             if len(given) != 1:
                 found = " and ".join(given) or "neither"
                 yield InvalidValue(key="dataset", expected="`dataset` or `use`", found=found, span=element.key_span())
-
-
-def load_part(places: Places, kind: type[Dataset] | type[Project] | type[DataSource]) -> Any:
-    """A definition inside a scenario, with its problems."""
-    return kind.load(places, seed="scenario")

@@ -34,7 +34,7 @@ class Definition:
     status: str = "active"
     """For kinds with a status of their own, such as `disabled`; a project starts as a draft whatever this says."""
     text: str | None = None
-    """The YAML as it was written."""
+    """The document as it was written, comments included; None for a definition that was made in a program."""
 
 
 class Pin(NamedTuple):

@@ -57,6 +57,7 @@ class Lifecycle:
                 fingerprint=entity.fingerprint(),
                 document=entity.document(),
                 status=getattr(entity, "status", "active"),
+                text=self._files.definitions.texts.get((entity.kind, entity.id)),  # type: ignore[attr-defined]
             )
             for entity in self._files.entities()
         ]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+from dobonomodo.store import open_store
 from tests.unit.cli.conftest import Dobo, change
 
 PROJECT = "projects/monthly-sales.yaml"
@@ -28,6 +31,26 @@ def test_changes_are_shown(dobo: Dobo, stored: Path) -> None:
     change(stored, "datasets/orders.yaml", "name: Sales orders", "name: Orders")
     lines = dobo("apply", "--yes").out.splitlines()
     assert lines == [". dataset sales-orders v1: name (in place)", "~ project monthly-sales v1 -> v2: operations"]
+
+
+def test_the_text_as_written_is_recorded(dobo: Dobo, stored: Path) -> None:
+    dobo("apply", "--yes")
+    file = stored / PROJECT
+    commented = f"# Reviewed in March.\n{file.read_text(encoding='utf-8')}"
+    file.write_bytes(commented.encode())
+    assert dobo("apply", "--yes").out.splitlines() == [". project monthly-sales v1: text (in place)"]
+    assert dobo("apply", "--yes").out == ""
+    with closing(open_store("sqlite:///.dobo/store.db", root=stored)) as store:
+        recorded = store.get_version("project", "monthly-sales")
+    assert recorded is not None
+    assert recorded.text == commented
+
+
+def test_a_definition_that_was_recorded_without_its_text_gets_it(dobo: Dobo, stored: Path) -> None:
+    dobo("apply", "--yes")
+    with closing(sqlite3.connect(stored / ".dobo" / "store.db")) as store, store:
+        store.execute("UPDATE dobo_version SET text = NULL WHERE id = 'monthly-sales'")
+    assert dobo("apply", "--yes").out.splitlines() == [". project monthly-sales v1: text (in place)"]
 
 
 def test_as_json(dobo: Dobo, stored: Path) -> None:

@@ -29,6 +29,26 @@ def test_definitions_are_found_by_id() -> None:
     assert definitions.projects.get("a") is None
 
 
+def test_definitions_keep_the_text_of_their_document() -> None:
+    first = "# who: us\nresolver: {id: a, rules: []}   # none yet\n"
+    second = "---\r\n# more\r\nresolver:\r\n  id: b\r\n  rules: []\r\n\r\n"
+    third = "--- \ndatasource: {id: a, type: csv, options: {path_prefix: x}} # \u00e9\n..."
+    definitions, _ = load(f"\ufeff{first}{second}{third}\n")
+    assert definitions.texts == {
+        ("resolver", "a"): first,
+        ("resolver", "b"): second,
+        ("datasource", "a"): third.removesuffix("..."),
+    }
+
+
+def test_the_text_of_a_definition_holds_no_secret() -> None:
+    description = "the url was postgresql://me:hunter2@host/db"
+    definitions, _ = load(f"resolver: {{id: a, rules: [], description: '{description}'}}\n")
+    (text,) = definitions.texts.values()
+    assert "hunter2" not in text
+    assert text.startswith("resolver: {id: a")
+
+
 def test_the_kind_of_a_document_is_its_only_key() -> None:
     assert found("[1]") == [("INVALID_DOCUMENT", "[1]")]
     assert found("text") == [("INVALID_DOCUMENT", "text")]

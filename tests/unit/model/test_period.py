@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from dobonomodo.model import Period, PeriodStatus, Schedule
+from dobonomodo.model import Period, Schedule
 from dobonomodo.problems.definition import PeriodNotFound
 
 
@@ -21,19 +21,6 @@ LOOSE = period("2026-04", "month", "2026-04-01", "2026-04-30")
 SCHEDULE = Schedule(
     "fiscal", (YEAR, Q1, JAN, FEB, LOOSE), {"year": None, "quarter": "year", "month": "quarter", "week": "year"}
 )
-
-
-@pytest.mark.parametrize(
-    ("status", "wanted", "allowed"),
-    [
-        ("open", "closed", True), ("closed", "locked", True), ("open", "open", True), ("locked", "locked", True),
-        ("open", "locked", False), ("closed", "open", False), ("locked", "closed", False), ("locked", "open", False),
-    ],
-)  # fmt: skip
-def test_status_goes_one_way(status: PeriodStatus, wanted: PeriodStatus, allowed: bool) -> None:
-    moved, problems = JAN.model_copy(update={"status": status}).move_to(wanted)
-    assert (moved is not None and moved.status == wanted) is allowed
-    assert [problem.code for problem in problems] == ([] if allowed else ["INVALID_TRANSITION"])
 
 
 def test_a_period_is_found_by_its_identifier() -> None:

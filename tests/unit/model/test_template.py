@@ -2,7 +2,7 @@
 
 import pytest
 
-from dobonomodo.model.template import check_relative_path, check_template, find_tokens, render_template
+from dobonomodo.model.template import check_relative_path, check_template, render_template
 from dobonomodo.problems import Passage
 from dobonomodo.problems.definition import UnknownToken
 
@@ -10,10 +10,6 @@ from dobonomodo.problems.definition import UnknownToken
 def test_tokens_are_filled_in() -> None:
     values = {"table_name": "orders", "YYYY": "2026", "MM": "01"}
     assert render_template("{{table_name}}/{{ YYYY }}/{{MM}}.csv", values) == "orders/2026/01.csv"
-
-
-def test_tokens_are_found_once_each() -> None:
-    assert find_tokens("{{MM}}/{{ YYYY }}/{{MM}}") == ("MM", "YYYY")
 
 
 @pytest.mark.parametrize("text", ["{{YEAR}}", "{{yyyy}}", "{{}}", "{{", "a}}", "{{{{MM}}"])

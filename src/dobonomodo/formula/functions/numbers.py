@@ -163,10 +163,6 @@ def _greatest(arguments: Sequence[Argument], run: RunValues) -> str:
     return greatest_of(arguments, _chosen_type([argument.node for argument in arguments]))
 
 
-def _to_decimal_type(arguments: Sequence[Typed]) -> Type:
-    return DECIMAL
-
-
 _ROUND = _round_with("round({0}, {1})")
 _BROUND = _round_with("bround({0}, {1})")
 _ROUNDUP = _round_with("CASE WHEN {negative} THEN floor({0}, {1}) ELSE ceil({0}, {1}) END")
