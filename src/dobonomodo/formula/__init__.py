@@ -8,7 +8,7 @@ from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
 from dobonomodo.formula.render import render_column, render_formula
 from dobonomodo.formula.scope import Columns, Scope
-from dobonomodo.formula.typed import ColumnRef, Typed, columns_of, flat_name
+from dobonomodo.formula.typed import ColumnRef, Typed, columns_of, flat_name, rewrite
 from dobonomodo.formula.types import Type, parse_type
 
 __all__ = [
@@ -35,4 +35,5 @@ __all__ = [
     "print_formula",
     "render_column",
     "render_formula",
+    "rewrite",
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -83,6 +83,20 @@ def walk(node: Typed) -> Iterator[Typed]:
         current = stack.pop()
         yield current
         stack.extend(reversed(current.operands))
+
+
+def rewrite(node: Typed, change: Callable[[Typed], Typed | None]) -> Typed:
+    """The tree with some nodes replaced, from the top down; ``change`` gives None for a node that stays."""
+    changed = change(node)
+    if changed is not None:
+        return changed
+    match node:
+        case Cast():
+            return replace(node, operand=rewrite(node.operand, change))
+        case Operation() | Apply():
+            return replace(node, operands=tuple(rewrite(each, change) for each in node.operands))
+        case _:
+            return node
 
 
 def columns_of(node: Typed) -> tuple[ColumnRef, ...]:

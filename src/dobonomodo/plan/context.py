@@ -47,6 +47,8 @@ class Context:
         self.unchecked: list[OperationSpec] = []
         """Operations of which parts could not be checked."""
         self.destinations: dict[object, int] = {}
+        self.states: dict[str, Rows] = {}
+        """The working dataset as it was loaded, and as each operation so far left it, by the names that checks know them by."""
         self.operation: OperationSpec | None = None
         self.blocked = False
         """Whether a definition that could not be read stands in the way; it is reported where it is."""

@@ -16,7 +16,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import SYNONYMS, system_columns
 from dobonomodo.problems import OperationRef, Span
 
-Role = Literal["input", "lookup", "join", "append"]
+Role = Literal["input", "lookup", "join", "append", "against"]
 
 
 class Stored(Protocol):

@@ -8,6 +8,7 @@ from typing import Any, assert_never
 from dobonomodo.formula import Typed, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
+from dobonomodo.plan.conservation import Conservation, find_conservation
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.planner import Plan
@@ -41,6 +42,10 @@ def describe_plan(
         "reads": [_describe_use(use, _day(use, run, as_of)) for use in plan.uses],
         "operations": [_describe_step(step, run if sql else None) for step in plan.steps],
         "writes": [_describe_write(step, step.lowered.write) for step in plan.steps if step.lowered.write],
+        "totals": [
+            {"column": each.column, "changes": [{"seq": seq, "how": how} for seq, how in each.changes]}
+            for each in find_conservation(plan)
+        ],
     }
 
 
@@ -130,7 +135,15 @@ def render_plan(
         lines += _render_write(step, write)
     if not writes:
         lines.append("  nothing")
+    if totals := find_conservation(plan):
+        lines += ["", "totals of the input that operations can change"]
+        lines += _table([_total_row(each) for each in totals])
     return "\n".join(lines)
+
+
+def _total_row(total: Conservation) -> tuple[str, ...]:
+    changed = ", ".join(f"{seq} {how}" for seq, how in total.changes)
+    return (total.column, changed or "none: its total stays as it was loaded")
 
 
 def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
+from dobonomodo.plan.check import START, state_after
 from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, unknown_use
@@ -71,6 +72,7 @@ def plan_project(
     ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources)
     start = _load_input(project, ctx)
     rows = start
+    ctx.states[START] = start
     steps: list[Step] = []
     for spec in project.operations:
         if uncertain_from is not None and spec.seq >= uncertain_from:
@@ -84,6 +86,7 @@ def plan_project(
         lowered = _lower(operation, spec, rows, ctx)
         steps.append(Step(spec, operation, rows, lowered, project.selectors))
         rows = lowered.rows
+        ctx.states[state_after(spec.seq)] = rows
     ctx.operation = None
     if uncertain_from is None and len(steps) == len(project.operations):
         ctx.problems.extend(_find_dead_work(project, steps, ctx))
@@ -268,10 +271,11 @@ def _lookup_conditions(
 
 def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterator[Problem]:
     outputs = [position for position, step in enumerate(steps) if Effect.WRITES in step.facts.effect]
+    checks = [position for position, step in enumerate(steps) if Effect.CHECKS in step.facts.effect]
     if not outputs:
         yield WithoutEffect(no_output=True, span=project.places.key_span("operations"))
     else:
-        for step in steps[outputs[-1] + 1 :]:
+        for step in steps[max(outputs + checks) + 1 :]:
             yield WithoutEffect(no_output=False, span=step.spec.places.key_span("type"), operation=step.spec.ref)
     mentioned = _mentioned_selectors(project, ctx.unchecked)
     for name in project.selectors:

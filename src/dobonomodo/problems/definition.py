@@ -342,6 +342,10 @@ class OperationReason(StrEnum):
     SYNONYM_CONFLICT = "synonym conflict"
     SELECTOR_CONFLICT = "selector conflict"
     SELECTOR_ON_APPEND = "selector on append"
+    EXCLUDED_AND_STOPPED = "excluded and stopped"
+    ROWS_OF_GROUPS = "rows of groups"
+    MIXED_STATES = "mixed states"
+    UNUSED_AGAINST = "unused against"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -370,6 +374,14 @@ class InvalidOperation(Problem):
                 return f"the selector inside `{self.found}` differs from the one of the operation"
             case OperationReason.SELECTOR_ON_APPEND:
                 return "an append has no `selector`: it does not act on rows that are there already"
+            case OperationReason.EXCLUDED_AND_STOPPED:
+                return "`exclude` needs `severity: warn`: a check that stops the run has nothing to go on with"
+            case OperationReason.ROWS_OF_GROUPS:
+                return f"`{self.found}` is for checks of single rows, and this one compares aggregates"
+            case OperationReason.MIXED_STATES:
+                return f"one aggregate reads {' and '.join(self.known)}; their rows do not belong together"
+            case OperationReason.UNUSED_AGAINST:
+                return "`expect` reads no column of `against`, so the comparison says nothing about it"
             case _:
                 assert_never(self.reason)
 
@@ -381,6 +393,14 @@ class InvalidOperation(Problem):
                 return "keep one of the two"
             case OperationReason.SELECTOR_ON_APPEND:
                 return "use `source_selector` in `arguments` to choose the rows that are appended"
+            case OperationReason.EXCLUDED_AND_STOPPED:
+                return "write `severity: warn` beside `exclude: true`, or leave `exclude` out"
+            case OperationReason.ROWS_OF_GROUPS:
+                return "leave it out, or write `expect` without aggregate functions and `group_by`"
+            case OperationReason.MIXED_STATES:
+                return "write one aggregate for each, as in SUM(amount) = SUM(start.amount)"
+            case OperationReason.UNUSED_AGAINST:
+                return "use a column as `against.column` inside an aggregate, or leave `against` out"
             case _:
                 assert_never(self.reason)
 

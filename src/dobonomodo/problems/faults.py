@@ -18,9 +18,11 @@ class Rejected(Exception):
 class RunFailed(Exception):
     """The data or an outside system is at fault; ``retry_helps`` says whether waiting can mend it."""
 
-    def __init__(self, problem: Problem, *, retry_helps: bool = False) -> None:
+    def __init__(self, problem: Problem, *, retry_helps: bool = False, others: Sequence[Problem] = ()) -> None:
         super().__init__(f"{problem.code}: {problem.message()}")
         self.problem = problem
+        self.others = tuple(others)
+        """What else is wrong, where several things are known at once, as of checks."""
         self.retry_helps = retry_helps
 
 

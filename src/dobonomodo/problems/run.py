@@ -62,6 +62,78 @@ class InvalidNumber(Problem):
         return "mend the data, or use the TRY_ form of the function, which gives NULL"
 
 
+Cells = tuple[tuple[str, str], ...]
+"""Columns of a row with their values as text."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckFailed(Problem):
+    """A check of the project does not hold: its expression is false or unknown for some rows, for some groups, or for all rows together."""
+
+    code: ClassVar[str] = "CHECK_FAILED"
+    example: ClassVar[Example] = Example(
+        "expect: SUM(debit) = SUM(credit)   # debit 100.00, credit 99.95", "debit 100.00, credit 100.00 in the data"
+    )
+
+    name: str
+    what: Literal["rows", "groups", "total"]
+    violations: int
+    reached: int
+    left: str | None = None
+    right: str | None = None
+    difference: str | None = None
+    sample: tuple[Cells, ...] = ()
+
+    def message(self) -> str:
+        if self.what == "total":
+            return f"check `{self.name}` does not hold{self._sides()}"
+        one = self.violations == 1
+        kind = self.what.removesuffix("s") if one else self.what
+        return f"check `{self.name}` does not hold for {self.violations:,} {kind} of {self.reached:,}"
+
+    def _sides(self) -> str:
+        if self.left is None or self.right is None:
+            return ""
+        by = f", difference {self.difference}" if self.difference is not None else ""
+        return f": {self.left} on the left, {self.right} on the right{by}"
+
+    def hint(self) -> str | None:
+        return "nothing was published; correct the data or the project, then run again"
+
+    def notes(self) -> tuple[str, ...]:
+        shown = tuple(", ".join(f"{name} = {value}" for name, value in row) for row in self.sample[:LISTED_AT_MOST])
+        more = self.violations - len(shown)
+        return (*shown, f"and {more:,} more") if shown and more > 0 else shown
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "violations": self.violations,
+            "reached": self.reached,
+            "left": self.left,
+            "right": self.right,
+            "difference": self.difference,
+            "sample": [dict(row) for row in self.sample],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckEmpty(Problem):
+    """A check that no row reaches: it cannot fail, so it says nothing."""
+
+    code: ClassVar[str] = "CHECK_EMPTY"
+    example: ClassVar[Example] = Example(
+        'selector: region = "EMAE"   # no row has this region', 'selector: region = "EMEA"'
+    )
+
+    name: str
+
+    def message(self) -> str:
+        return f"no row reaches check `{self.name}`, so it checked nothing"
+
+    def hint(self) -> str | None:
+        return "correct its selector, or write `empty: pass` where no rows are fine"
+
+
 CELLS_AT_MOST = 20
 
 
@@ -426,6 +498,8 @@ class DigestDiffers(Problem):
 
 
 RUN_PROBLEMS: tuple[type[Problem], ...] = (
+    CheckFailed,
+    CheckEmpty,
     JoinMultipleMatches,
     ArithmeticOverflow,
     InvalidNumber,

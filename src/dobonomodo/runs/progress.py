@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from dobonomodo.model.plain import Document
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.storage import StagedRows, Stored, load_stored
 
@@ -83,6 +84,8 @@ class Progress:
     last_completed_operation: int | None = None
     warnings: tuple[Document, ...] = ()
     problems: tuple[Document, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    """The checks that were evaluated."""
 
     @classmethod
     def begin(cls, plan: Plan, *, warnings: Iterable[Document] = ()) -> Progress:
@@ -113,6 +116,11 @@ class Progress:
         others = (each for each in self.staged if each.seq != output.seq)
         return replace(self, operations=tuple(operations), staged=(*others, output))
 
+    def with_checks(self, results: Iterable[CheckResult]) -> Progress:
+        """More checks are evaluated."""
+        known = {each.seq: each for each in (*self.checks, *results)}
+        return replace(self, checks=tuple(known[seq] for seq in sorted(known)))
+
     def with_published(self, outputs: Iterable[PublishedOutput]) -> Progress:
         """The intent is carried out."""
         known = (*self.outputs, *outputs)
@@ -137,6 +145,7 @@ class Progress:
             "last_completed_operation": self.last_completed_operation,
             "warnings": [dict(each) for each in self.warnings],
             "problems": [dict(each) for each in self.problems],
+            "checks": [each.document() for each in self.checks],
         }
 
     @classmethod
@@ -153,4 +162,5 @@ class Progress:
             last_completed_operation=document.get("last_completed_operation"),
             warnings=tuple(document.get("warnings", ())),
             problems=tuple(document.get("problems", ())),
+            checks=tuple(CheckResult.load(each) for each in document.get("checks", ())),
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.progress import Progress, PublishedOutput
 from dobonomodo.storage import Stored
@@ -74,6 +75,7 @@ class RunView:
     warnings: tuple[Mapping[str, Any], ...] = ()
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
+    checks: tuple[CheckResult, ...] = ()
     is_publishing: bool = False
     """Whether it was killed while its outputs were being published: the next run completes that."""
 
@@ -121,6 +123,21 @@ class RunView:
                 }
                 for each in self.operations
             ],
+            "checks": [
+                {
+                    "seq": each.seq,
+                    "name": each.name,
+                    "expect": each.text,
+                    "severity": each.severity,
+                    "status": each.status,
+                    "reached": each.reached,
+                    "violations": each.violations,
+                    "left": each.left,
+                    "right": each.right,
+                    "difference": each.difference,
+                }
+                for each in self.checks
+            ],
             "outputs": [
                 {
                     "seq": each.seq,
@@ -160,6 +177,7 @@ def view_run(run: Run) -> RunView:
         warnings=progress.warnings,
         snapshot=snapshot,
         attempts=progress.attempts,
+        checks=progress.checks,
         is_publishing=progress.intent is not None,
     )
 

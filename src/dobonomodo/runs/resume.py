@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import ResumeRefused
 from dobonomodo.runs.state import RunEvent, next_run_status
@@ -19,10 +20,20 @@ def require_resumable(run: Run, others: Iterable[Run] = ()) -> None:
     reason = None
     if run.snapshot.get("inputs") is None:
         reason = "it found no inputs to begin with, so there is nothing to continue"
+    elif (failed := find_stopping(run)) is not None:
+        reason = (
+            f"check `{failed}` would fail again on the same inputs; correct the data or the project, then run again"
+        )
     elif (successor := find_successor(run, others)) is not None:
         reason = f"run `{successor.id}` came after it and wrote outputs"
     if reason is not None:
         raise Rejected([ResumeRefused(run=run.id, reason=reason)])
+
+
+def find_stopping(run: Run) -> str | None:
+    """A check that stopped the run; its inputs are pinned, so it would do so again."""
+    checks = (CheckResult.load(each) for each in run.progress.get("checks", ()))
+    return next((each.name for each in checks if each.stops), None)
 
 
 def find_successor(run: Run, others: Iterable[Run]) -> Run | None:

@@ -13,6 +13,7 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
@@ -47,6 +48,11 @@ class Counted(Protocol):
     @property
     def seconds(self) -> float: ...
     @property
+    def checks(self) -> Sequence[CheckResult]:
+        """The checks that were evaluated with it."""
+        ...
+
+    @property
     def operations(self) -> Sequence[OperationCounts]: ...
 
 
@@ -75,6 +81,12 @@ class Engine(Protocol):
 
     def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
         """The outputs of a plan, one after the other."""
+        ...
+
+    def checks(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+    ) -> Sequence[CheckResult]:
+        """The checks that no output has evaluated."""
         ...
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
@@ -330,6 +342,7 @@ class _Attempt:
         self._of_other = of_other
         self._progress = Progress.load(run.progress)
         self._steps = {step.spec.seq: step for step in spec.plan.steps if step.lowered.write is not None}
+        self._checks = {step.spec.seq: step for step in spec.plan.steps if step.lowered.check is not None}
         self._began = pace.monotonic()
         self._before = self._progress.milliseconds
         if not of_other:
@@ -357,10 +370,12 @@ class _Attempt:
         if self._progress.intent is not None:
             self._carry_out()
         self._adopt()
-        if self._missing():
+        if self._missing() or self._unchecked():
             self._data.prepare()
             reach("input.pinned")
             self._compute(engine)
+        self._judge()
+        reach("checks.passed")
         self._publish(self._progress.staged)
 
     def _compute(self, engine: OpenEngine) -> None:
@@ -374,7 +389,12 @@ class _Attempt:
         for output in self._outputs_of(opened, facts, as_of, done):
             self._stage(output)
             if self._spec.plan.project.publish == "as_done":
+                self._judge(until=output.step.spec.seq)
                 self._publish(self._progress.staged)
+        if self._unchecked():
+            known = {each.seq for each in self._progress.checks}
+            results = opened.checks(self._spec.plan, facts, as_of=as_of, skip=known)
+            self._advance(self._progress.with_checks(results))
 
     def _outputs_of(
         self, engine: Engine, facts: RunFacts, as_of: date | None, done: Collection[int]
@@ -401,9 +421,22 @@ class _Attempt:
         except RunFailed:
             self._check_alive()
             raise
-        self._advance(self._progress.with_staged(staged, counted.operations))
+        self._advance(self._progress.with_staged(staged, counted.operations).with_checks(counted.checks))
         reach("output.ready")
         self._listener.advanced(view_run(self._run))
+
+    # --- checks
+
+    def _unchecked(self) -> set[int]:
+        """The checks that were not evaluated yet."""
+        return set(self._checks) - {each.seq for each in self._progress.checks}
+
+    def _judge(self, *, until: int | None = None) -> None:
+        """Raise if a check stops the run; with ``until``, one before that operation. Only quarantines are published then."""
+        stop = find_stop(self._progress.checks, until=until)
+        if stop is not None:
+            self._publish([output for output in self._progress.staged if output.seq in self._checks])
+            raise stop
 
     # --- publishing
 
@@ -507,7 +540,9 @@ class _Attempt:
             self._run = self._store.get_run(self._run.id) or self._run
             return self._finish()
         retry = isinstance(cause, RunFailed) and cause.retry_helps
-        progress = replace(self._progress, problems=({**render.render_json(problem), "retry_helps": retry},))
+        others = cause.others if isinstance(cause, RunFailed) else ()
+        recorded = tuple({**render.render_json(each), "retry_helps": retry} for each in (problem, *others))
+        progress = replace(self._progress, problems=recorded)
         try:
             self._insist(RunEvent.FAIL, progress)
         except (Rejected, RunFailed):

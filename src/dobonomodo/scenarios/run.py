@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import Type
 from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
+from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import explain_modes, registered_dataset, unite_columns
@@ -24,7 +25,7 @@ from dobonomodo.problems import Problem, Rejected, RunFailed, in_order
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.operation import PeriodNotRunnable, ResolverNotFound
 from dobonomodo.problems.problem import did_you_mean
-from dobonomodo.problems.run import OutputWrite
+from dobonomodo.problems.run import CheckEmpty, CheckFailed, OutputWrite
 from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import Given, InlineRows, Reading, RowsOfFile, WrittenRows
 from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset, ScenarioPeriod, ScenarioRun
@@ -138,6 +139,7 @@ class _Stage:
         warnings: tuple[Problem, ...] = ()
         outputs: dict[str, _Captured] = {}
         registered: dict[str, KnownDataset] = {}
+        checks: dict[int, CheckResult] = {}
         try:
             project = self._project(run)
             for period in periods:
@@ -155,25 +157,35 @@ class _Stage:
                 as_of = run.as_of or self.scenario.as_of
                 reading = Reading(self.spark, facts, as_of, self.scratch / f"{number}-{at}")
                 reader = _RowReader(self.datasets, reading)
-                for output in SparkEngine(self.spark).outputs(planned[0], facts, reader=reader, as_of=as_of):
+                engine = SparkEngine(self.spark)
+                for output in engine.outputs(planned[0], facts, reader=reader, as_of=as_of):
                     with output.explained():
                         writer.stage(output)
-                        counts = output.finish().operations
+                        result = output.finish()
+                    counts = result.operations
+                    checks |= {each.seq: each for each in result.checks}
                     if project.publish == "as_done":
+                        _judge(planned[0], checks, writer, until=output.step.spec.seq)
                         writer.publish()
+                rest = engine.checks(planned[0], facts, reader=reader, as_of=as_of, skip=checks)
+                checks |= {each.seq: each for each in rest}
+                _judge(planned[0], checks, writer)
                 writer.publish()
         except Rejected as rejected:
             yield from _compare_problems(expect, rejected.problems, rejected=True)
             return
         except RunFailed as failed:
             self.written |= {name: each.rows for name, each in outputs.items()}
-            yield from _compare_problems(expect, (failed.problem,), rejected=False)
+            of_check = isinstance(failed.problem, CheckFailed | CheckEmpty) and expect.checks and expect.error is None
+            yield from _compare_problems(expect, () if of_check else (failed.problem,), rejected=False)
             yield from _compare_outputs(expect, outputs)
+            yield from _compare_checks(expect, checks)
             return
         self.written |= {name: each.rows for name, each in outputs.items()}
         yield from _compare_problems(expect, warnings, rejected=False)
         yield from _compare_outputs(expect, outputs)
         yield from _compare_registered(expect, registered)
+        yield from _compare_checks(expect, checks)
         if counts is not None:
             yield from _compare_counts(expect, counts)
 
@@ -212,6 +224,23 @@ class _Stage:
         if planned.plan is None:
             raise Rejected(planned.problems)
         return planned.plan, planned.problems
+
+
+def _judge(plan: Plan, checks: Mapping[int, CheckResult], writer: _Capture, *, until: int | None = None) -> None:
+    """As a run does it: a check that stops it publishes nothing but quarantines."""
+    stop = find_stop(checks.values(), until=until)
+    if stop is not None:
+        writer.publish(only={step.spec.seq for step in plan.steps if step.lowered.check is not None})
+        raise stop
+
+
+def _compare_checks(expect: Expectation, checks: Mapping[int, CheckResult]) -> Iterator[str]:
+    for seq, wanted in expect.checks.items():
+        found = checks.get(int(seq)) if seq.isdigit() else None
+        if found is None:
+            yield f"check {seq} was not evaluated"
+        elif found.status != wanted:
+            yield f"check {seq} `{found.name}` should have {wanted}, and has {found.status}"
 
 
 def _require_runnable(period: ScenarioPeriod, run: ScenarioRun) -> None:
@@ -355,10 +384,11 @@ class _Capture:
             raise RunFailed(OutputWrite(destination=str(write.destination), detail=wrong))
         self._staged.append((write, output, take_rows(output.frame, output.columns)))
 
-    def publish(self) -> None:
+    def publish(self, *, only: Collection[int] | None = None) -> None:
         """Keep the rows; periods of one run add up, and append adds to what is there."""
         for write, output, rows in self._staged:
-            self._keep(write, output.columns, rows)
+            if only is None or output.step.spec.seq in only:
+                self._keep(write, output.columns, rows)
         self._staged.clear()
 
     def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> None:

@@ -79,11 +79,15 @@ class Expectation(Entity):
     errors: tuple[ExpectedProblem, ...] = Field(default=(), description="All problems that it is rejected with.")
     warnings: tuple[Filled, ...] | None = Field(default=None, description="The codes of all warnings.")
     operations: dict[str, dict[str, Any]] = Field(default_factory=dict, description="Row counts by `seq`.")
+    checks: dict[str, Literal["passed", "failed", "empty"]] = Field(
+        default_factory=dict, description="What comes of checks, by `seq`."
+    )
 
     def is_empty(self) -> bool:
         """Whether nothing would be checked."""
         return (
-            not any((self.outputs, self.registered, self.error, self.errors, self.operations)) and self.warnings is None
+            not any((self.outputs, self.registered, self.error, self.errors, self.operations, self.checks))
+            and self.warnings is None
         )
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from dobonomodo.plan.operations.aggregate import Aggregate
 from dobonomodo.plan.operations.append import Append
+from dobonomodo.plan.operations.check import CheckRows
 from dobonomodo.plan.operations.delete import Delete
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.operations.output import Output
 from dobonomodo.plan.operations.update import Update
 
-OPERATIONS: tuple[type[Operation], ...] = (Update, Aggregate, Append, Delete, Output)
+OPERATIONS: tuple[type[Operation], ...] = (Update, Aggregate, Append, Delete, Output, CheckRows)
 
 OPERATION_BY_TYPE = {operation.type: operation for operation in OPERATIONS}
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dobonomodo.formula import Type, Typed, columns_of, convert
+from dobonomodo.plan.check import Check
 from dobonomodo.plan.columns import columns_with
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import CLOCK, FALSE, column, integer, null, text
@@ -44,6 +45,8 @@ class Lowered:
     added: Rel | None = None
     """The rows it makes."""
     write: Write | None = None
+    check: Check | None = None
+    """What must hold of rows."""
     reads: frozenset[str] = frozenset()
     """The columns of the working dataset that it cannot do without; those of lookups as ``alias.column``."""
     sets: frozenset[str] = frozenset()

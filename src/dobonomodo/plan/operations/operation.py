@@ -26,6 +26,8 @@ class Effect(Flag):
     """It marks the rows that it selects as deleted."""
     WRITES = auto()
     """It writes rows to a destination; the working dataset stays as it is."""
+    CHECKS = auto()
+    """It says what must hold of rows; the run is stopped, or warned of, where it does not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from pydantic import Field
 
 from dobonomodo.formula import Scope, Typed, columns_of
-from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.template import check_relative_path
 from dobonomodo.model.value import Filled, Flag, Id, Text
@@ -65,7 +64,7 @@ class Output(Operation):
         """The rows stay as they are; what is written hangs beside them."""
         selector = ctx.selector(ctx.scope(rows))
         chosen = all_of(TRUE if self.include_deleted else ACTIVE, selector)
-        destination = self._destination(ctx.arguments, ctx)
+        destination = find_destination(self.destination, "destination", ctx, appends=self.mode == "append")
         columns = self._columns(rows, ctx)
         if self.register_as_dataset:
             self._check_registration(rows, columns, chosen, ctx)
@@ -116,58 +115,59 @@ class Output(Operation):
                 chosen.append(found.name)
         return tuple(chosen)
 
-    def _destination(self, arguments: Places, ctx: Context) -> Destination:
-        spec = self.destination
-        places = arguments.at("destination")
-        span = places.span() if places is not None else arguments.key_span("destination")
 
-        def refuse(
-            reason: DestinationReason, *, name: str = "", known: tuple[str, ...] = (), at: Span | None = None
-        ) -> Destination:
-            ctx.report(InvalidDestination(reason=reason, name=name, known=known, span=at or span))
-            return Destination("parquet", name or "?")
+def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: bool) -> Destination:
+    """Where rows go, as ``key`` of the arguments says; reports what is wrong with it."""
+    places = ctx.arguments.at(key)
+    span = places.span() if places is not None else ctx.arguments.key_span(key)
 
-        of_source = (spec.datasource_id, spec.table, spec.schema_name)
-        of_location = (spec.path, spec.type)
-        if any(each is not None for each in of_source) and any(each is not None for each in of_location):
-            return refuse(DestinationReason.BOTH)
-        if places is None and ctx.spec.places.at("arguments", "destination") is not None:
-            return Destination("parquet", "?")  # it is no mapping, which has been reported
-        if spec.datasource_id is None and spec.path is None and spec.type is None:
-            return refuse(DestinationReason.MISSING)
-        if spec.datasource_id is not None and not spec.datasource_id.strip():
-            return refuse(DestinationReason.MISSING)
-        name = spec.table if spec.datasource_id is not None else spec.path
-        if name is None or not name.strip():
-            return refuse(DestinationReason.EMPTY_TABLE)
-        kind = spec.type or ""
-        if spec.datasource_id is not None:
-            source = ctx.datasources.get(spec.datasource_id)
-            at = places.span("datasource_id") if places is not None else None
-            if source is None:
-                known = tuple(ctx.datasources)
-                return refuse(DestinationReason.UNKNOWN_DATASOURCE, name=spec.datasource_id, known=known, at=at)
-            if source.status != "active":
-                return refuse(DestinationReason.DISABLED, name=spec.datasource_id, at=at)
-            kind = source.type
-            if spec.schema_name is not None and kind != "database":
-                return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
-        elif kind not in ("parquet", "csv"):
-            return refuse(DestinationReason.NO_FILES, name=kind)
-        if not _is_safe(name, is_path=kind != "database"):
-            return refuse(DestinationReason.UNSAFE, name=name)
-        if spec.schema_name is not None and not spec.schema_name.isprintable():
-            return refuse(DestinationReason.UNSAFE, name=spec.schema_name)
-        destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
-        place = (spec.datasource_id, spec.schema_name, name if kind == "database" else normpath(name))
-        first = ctx.destinations.setdefault(place, ctx.spec.seq)
-        if first != ctx.spec.seq and self.mode != "append":
-            ctx.report(
-                InvalidDestination(
-                    reason=DestinationReason.WRITTEN_TWICE, name=str(destination), first_seq=first, span=span
-                )
+    def refuse(
+        reason: DestinationReason, *, name: str = "", known: tuple[str, ...] = (), at: Span | None = None
+    ) -> Destination:
+        ctx.report(InvalidDestination(reason=reason, name=name, known=known, span=at or span))
+        return Destination("parquet", name or "?")
+
+    of_source = (spec.datasource_id, spec.table, spec.schema_name)
+    of_location = (spec.path, spec.type)
+    if any(each is not None for each in of_source) and any(each is not None for each in of_location):
+        return refuse(DestinationReason.BOTH)
+    if places is None and ctx.spec.places.at("arguments", key) is not None:
+        return Destination("parquet", "?")  # it is no mapping, which has been reported
+    if spec.datasource_id is None and spec.path is None and spec.type is None:
+        return refuse(DestinationReason.MISSING)
+    if spec.datasource_id is not None and not spec.datasource_id.strip():
+        return refuse(DestinationReason.MISSING)
+    name = spec.table if spec.datasource_id is not None else spec.path
+    if name is None or not name.strip():
+        return refuse(DestinationReason.EMPTY_TABLE)
+    kind = spec.type or ""
+    if spec.datasource_id is not None:
+        source = ctx.datasources.get(spec.datasource_id)
+        at = places.span("datasource_id") if places is not None else None
+        if source is None:
+            known = tuple(ctx.datasources)
+            return refuse(DestinationReason.UNKNOWN_DATASOURCE, name=spec.datasource_id, known=known, at=at)
+        if source.status != "active":
+            return refuse(DestinationReason.DISABLED, name=spec.datasource_id, at=at)
+        kind = source.type
+        if spec.schema_name is not None and kind != "database":
+            return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
+    elif kind not in ("parquet", "csv"):
+        return refuse(DestinationReason.NO_FILES, name=kind)
+    if not _is_safe(name, is_path=kind != "database"):
+        return refuse(DestinationReason.UNSAFE, name=name)
+    if spec.schema_name is not None and not spec.schema_name.isprintable():
+        return refuse(DestinationReason.UNSAFE, name=spec.schema_name)
+    destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
+    place = (spec.datasource_id, spec.schema_name, name if kind == "database" else normpath(name))
+    first = ctx.destinations.setdefault(place, ctx.spec.seq)
+    if first != ctx.spec.seq and not appends:
+        ctx.report(
+            InvalidDestination(
+                reason=DestinationReason.WRITTEN_TWICE, name=str(destination), first_seq=first, span=span
             )
-        return destination
+        )
+    return destination
 
 
 def _is_safe(name: str, *, is_path: bool) -> bool:

@@ -1,0 +1,218 @@
+"""Checks of a plan: evaluated from what was observed while outputs were written, else in jobs of their own.
+
+What a check reads of a state is kept in hidden columns, so that rows are observed when they are written and not read again. Checks per
+group, and checks against other datasets, take one aggregate more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from decimal import Context, Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.tracking import HiddenValue
+from dobonomodo.formula import ColumnRef, Typed, rewrite
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.formula.typed import Literal
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.check import ROWS, Check, CheckResult, GroupCondition, RowCondition
+from dobonomodo.plan.expression import if_else, integer, null
+from dobonomodo.plan.relation import Rel
+from dobonomodo.problems.problem import LISTED_AT_MOST
+from dobonomodo.problems.run import Cells
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
+
+_EXACT = Context(prec=100)
+_HOLDS, _LEFT, _RIGHT = " holds", " left", " right"
+
+
+class Checking:
+    """The checks of one run that are not evaluated yet."""
+
+    def __init__(self, plan: Plan, *, skip: Collection[int] = ()) -> None:
+        self._pending = {
+            step.spec.seq: (step, step.lowered.check)
+            for step in plan.steps
+            if step.lowered.check is not None and step.spec.seq not in skip
+        }
+        self.values: dict[int, tuple[HiddenValue, ...]] = {}
+        """What is kept of rows, by the identity of the node whose rows they are."""
+        self._metrics: dict[int, dict[str, str | Typed]] = {}
+        self._names: dict[int, set[str]] = {}
+        for seq, (step, check) in self._pending.items():
+            self._metrics[seq], self._names[seq] = {}, set()
+            if isinstance(check.condition, RowCondition):
+                self._keep_row(step, check.condition)
+            else:
+                self._keep_measures(step, check.condition)
+
+    def _keep(self, seq: int, node: Rel, name: str, value: Typed, metrics: Mapping[str, str | Typed]) -> None:
+        self.values[id(node)] = (*self.values.get(id(node), ()), HiddenValue(name, value))
+        self._names[seq].add(name)
+        self._metrics[seq] |= metrics
+
+    def _keep_row(self, step: Step, condition: RowCondition) -> None:
+        """Whether a row is selected, and whether it violates the condition, as one number."""
+        seq, name = step.spec.seq, f" check{step.spec.seq}"
+        value = if_else(condition.violated, integer(2), if_else(condition.selected, integer(1), integer(0)))
+        flag = quote_name(name)
+        metrics = {f"selected_{seq}": f"count_if({flag} > 0L)", f"violations_{seq}": f"count_if({flag} = 2L)"}
+        self._keep(seq, step.before.node, name, value, metrics)
+
+    def _keep_measures(self, step: Step, condition: GroupCondition) -> None:
+        """The operand of every aggregate, for the rows that count; an operation that selects rows counts them."""
+        seq, name = step.spec.seq, f" check{step.spec.seq}"
+        if step.lowered.selected is not None:
+            value = if_else(step.lowered.selected, integer(1), integer(0))
+            self._keep(seq, step.before.node, name, value, {f"selected_{seq}": f"count_if({quote_name(name)} > 0L)"})
+        for measure in condition.measures:
+            (operand,) = measure.aggregate.operands
+            hidden = f" measure{seq}{measure.name}"
+            value = if_else(measure.selected, operand, null(operand.type))
+            over = replace(measure.aggregate, operands=(ColumnRef(hidden, None, operand.type),))
+            self._keep(seq, measure.rows, hidden, value, {_metric(seq, measure.name): over})
+
+    def metrics(self, frames: Frames, until: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output, for the checks that it can evaluate."""
+        there = set(frames.trackers(until.before.node))
+        return {
+            name: sql if isinstance(sql, str) else frames.sql(sql)
+            for seq, metrics in self._metrics.items()
+            if seq in self._pending and self._names[seq] <= there
+            for name, sql in metrics.items()
+        }
+
+    def take(self, frames: Frames, spark: SparkSession, metrics: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+        """The results of the checks that an observation has reached."""
+        found = []
+        for seq, (step, check) in list(self._pending.items()):
+            wanted = self._metrics[seq]
+            if not wanted or not set(wanted) <= set(metrics):
+                continue
+            condition = check.condition
+            if isinstance(condition, RowCondition):
+                reached, violations = metrics[f"selected_{seq}"], metrics[f"violations_{seq}"]
+                found.append(self._judge_rows(frames, step, check, reached, violations))
+            elif condition.measures:
+                values = {each.name: metrics[_metric(seq, each.name)] for each in condition.measures}
+                found.append(self._judge_total(frames, spark, check, condition, values))
+            else:
+                continue
+            del self._pending[seq]
+        return tuple(found)
+
+    def evaluate(self, frames: Frames, step: Step) -> CheckResult:
+        """The result of a check that no observation has reached, by a job of its own."""
+        _, check = self._pending.pop(step.spec.seq)
+        condition = check.condition
+        if isinstance(condition, GroupCondition):
+            return self._judge_groups(frames, check, condition)
+        rows = frames.make(step.before.node)
+        selected, violated = frames.sql(condition.selected), frames.sql(condition.violated)
+        row = rows.selectExpr(f"count_if({selected})", f"count_if({violated})").first()
+        reached, violations = (row[0], row[1]) if row is not None else (0, 0)
+        return self._judge_rows(frames, step, check, reached, violations)
+
+    @property
+    def pending(self) -> tuple[Step, ...]:
+        """The operations whose checks are not evaluated yet."""
+        return tuple(step for step, _ in self._pending.values())
+
+    # --- judging
+
+    def _judge_rows(self, frames: Frames, step: Step, check: Check, reached: int, violations: int) -> CheckResult:
+        condition = check.condition
+        sample: tuple[Cells, ...] = ()
+        if violations and isinstance(condition, RowCondition):
+            rows = frames.make(step.before.node).where(frames.sql(condition.violated))
+            sample = _sample(rows, condition.shown)
+        return check.result(reached=reached, violations=violations, sample=sample)
+
+    def _judge_total(
+        self,
+        frames: Frames,
+        spark: SparkSession,
+        check: Check,
+        condition: GroupCondition,
+        values: Mapping[str, Any],
+    ) -> CheckResult:
+        """A condition on totals that were observed: their values take the places of their columns."""
+
+        def change(node: Typed) -> Typed | None:
+            if isinstance(node, ColumnRef) and node.name in values:
+                return Literal(values[node.name], node.type)
+            return None
+
+        sides = [rewrite(each, change) if each is not None else None for each in _parts(condition)]
+        row = spark.range(1).selectExpr(*_columns(frames, sides)).first()
+        reached = sum(value for name, value in values.items() if name.startswith(ROWS))
+        return _result_of(check, row, reached)
+
+    def _judge_groups(self, frames: Frames, check: Check, condition: GroupCondition) -> CheckResult:
+        """A condition on groups: how many there are and how many violate it, then the first of those."""
+        keys = [f"{quote_name(f'#{name}')} AS {quote_name(name)}" for name in condition.keys]
+        rows = f"{quote_name(ROWS)} AS {quote_name(ROWS)}"
+        judged = frames.make(condition.groups).selectExpr(*keys, rows, *_columns(frames, _parts(condition)))
+        if not condition.keys:
+            row = judged.first()
+            return _result_of(check, row, row[ROWS] if row is not None else 0)
+        violated = f"NOT coalesce({quote_name(_HOLDS)}, FALSE)"
+        counts = judged.selectExpr("count(1)", f"count_if({violated})").first()
+        reached, violations = (counts[0], counts[1]) if counts is not None else (0, 0)
+        named = {_LEFT: "left", _RIGHT: "right"} if condition.left is not None else {}
+        sample = _sample(judged.where(violated), (*condition.keys, *named)) if violations else ()
+        renamed = tuple(tuple((named.get(name, name), value) for name, value in row) for row in sample)
+        return check.result(reached=reached, violations=violations, sample=renamed)
+
+
+def _metric(seq: int, name: str) -> str:
+    return f"check_{seq}_{name.removeprefix('=')}"
+
+
+def _parts(condition: GroupCondition) -> list[Typed | None]:
+    return [condition.holds, condition.left, condition.right]
+
+
+def _columns(frames: Frames, parts: Iterable[Typed | None]) -> list[str]:
+    holds, left, right = parts
+    found = [f"{frames.sql(holds)} AS {quote_name(_HOLDS)}"] if holds is not None else []
+    for name, side in ((_LEFT, left), (_RIGHT, right)):
+        shown = f"CAST({frames.sql(side)} AS STRING)" if side is not None else "CAST(NULL AS STRING)"
+        found.append(f"{shown} AS {quote_name(name)}")
+    return found
+
+
+def _result_of(check: Check, row: Row | None, reached: int) -> CheckResult:
+    if row is None:
+        return check.result(reached=0, violations=0)
+    left, right = row[_LEFT], row[_RIGHT]
+    violations = 0 if row[_HOLDS] else 1
+    return check.result(
+        reached=reached, violations=violations, left=left, right=right, difference=_subtract(left, right)
+    )
+
+
+def _subtract(left: str | None, right: str | None) -> str | None:
+    """The difference of two numbers as text; None where one is none."""
+    if left is None or right is None:
+        return None
+    try:
+        found = _EXACT.subtract(Decimal(left), Decimal(right))
+    except InvalidOperation:
+        return None
+    return f"{found:f}"
+
+
+def _sample(rows: DataFrame, columns: Collection[str]) -> tuple[Cells, ...]:
+    """The first rows in the order of some columns, as text. A bounded number, for a message."""
+    shown = [f"CAST({quote_name(name)} AS STRING) AS {quote_name(name)}" for name in columns]
+    if not shown:
+        return ()
+    ordered = rows.orderBy(*(quote_name(name) for name in columns)).selectExpr(*shown).limit(LISTED_AT_MOST)
+    return tuple(
+        tuple((name, "NULL" if row[name] is None else str(row[name])) for name in columns) for row in ordered.collect()
+    )

@@ -1,0 +1,189 @@
+"""What a check comes down to: a condition on rows, or on aggregates over states of the working dataset and other datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dobonomodo.formula import Typed
+from dobonomodo.formula.typed import Apply
+from dobonomodo.model.plain import Document
+from dobonomodo.plan.relation import Group, Rel
+from dobonomodo.problems import OperationRef, RunFailed
+from dobonomodo.problems.run import Cells, CheckEmpty, CheckFailed
+
+START = "start"
+"""The working dataset as it was loaded."""
+AGAINST = "against"
+"""Another dataset."""
+
+Severity = Literal["stop", "warn"]
+Status = Literal["passed", "failed", "empty"]
+
+
+def state_after(seq: int) -> str:
+    """The working dataset as an operation left it."""
+    return f"after_{seq}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measure:
+    """One aggregate over one state of the working dataset."""
+
+    name: str
+    """Its column in the groups of the check."""
+    rows: Rel
+    selected: Typed
+    """The rows that count, with the values of that state."""
+    aggregate: Apply
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowCondition:
+    """A condition that every selected row must meet."""
+
+    selected: Typed
+    violated: Typed
+    """The selected rows for which the condition is false or unknown."""
+    shown: tuple[str, ...]
+    """The columns that tell a violating row: its key, and what the condition reads."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupCondition:
+    """A condition on aggregates: once for all rows, or once per group."""
+
+    groups: Group
+    """The keys as ``#name``, the aggregates as ``=number``, and the number of rows as ``ROWS``."""
+    holds: Typed
+    """The condition over the columns of the groups."""
+    left: Typed | None
+    right: Typed | None
+    """The two sides, where the condition is a comparison."""
+    measures: tuple[Measure, ...]
+    """The aggregates, where each can be computed while an output is written; else the groups need a job of their own."""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of the group keys."""
+        return tuple(name.removeprefix("#") for name in self.groups.keys)
+
+
+ROWS = "=rows"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Check:
+    """A planned check."""
+
+    seq: int
+    name: str
+    severity: Severity
+    may_be_empty: bool
+    text: str
+    """The expression as it was written."""
+    condition: RowCondition | GroupCondition
+    excludes: bool = False
+    """Whether violating rows are deleted."""
+
+    def result(
+        self,
+        *,
+        reached: int,
+        violations: int,
+        left: str | None = None,
+        right: str | None = None,
+        difference: str | None = None,
+        sample: tuple[Cells, ...] = (),
+    ) -> CheckResult:
+        """What came of it. A check that no row reached has not passed, unless that was said to be fine."""
+        if reached == 0:
+            status: Status = "passed" if self.may_be_empty else "empty"
+        else:
+            status = "failed" if violations else "passed"
+        what: Literal["rows", "groups", "total"] = "rows"
+        if isinstance(self.condition, GroupCondition):
+            what = "groups" if self.condition.groups.keys else "total"
+        return CheckResult(
+            self.seq,
+            self.name,
+            self.text,
+            self.severity,
+            status,
+            what,
+            reached,
+            violations,
+            left,
+            right,
+            difference,
+            sample,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What came of a check in a run."""
+
+    seq: int
+    name: str
+    text: str
+    severity: Severity
+    status: Status
+    what: Literal["rows", "groups", "total"]
+    reached: int
+    """How many rows or groups it was evaluated for."""
+    violations: int = 0
+    left: str | None = None
+    right: str | None = None
+    difference: str | None = None
+    sample: tuple[Cells, ...] = field(default=())
+
+    @property
+    def holds(self) -> bool:
+        """Whether it passed."""
+        return self.status == "passed"
+
+    @property
+    def stops(self) -> bool:
+        """Whether nothing of the run may be published."""
+        return not self.holds and self.severity == "stop"
+
+    def problem(self) -> CheckFailed | CheckEmpty | None:
+        """What to say where it did not pass."""
+        if self.holds:
+            return None
+        operation = OperationRef(self.seq, self.name)
+        if self.status == "empty":
+            return CheckEmpty(name=self.name, operation=operation)
+        return CheckFailed(
+            operation=operation,
+            name=self.name,
+            what=self.what,
+            violations=self.violations,
+            reached=self.reached,
+            left=self.left,
+            right=self.right,
+            difference=self.difference,
+            sample=self.sample,
+            expression=self.text,
+        )
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        own: dict[str, object] = {name: getattr(self, name) for name in self.__slots__}
+        return {**own, "sample": [[list(cell) for cell in row] for row in self.sample]}
+
+    @classmethod
+    def load(cls, document: Document) -> CheckResult:
+        """From plain data."""
+        found: Mapping[str, object] = {name: document[name] for name in cls.__slots__}
+        sample = tuple(tuple((cell[0], cell[1]) for cell in row) for row in document["sample"])
+        return cls(**{**found, "sample": sample})  # type: ignore[arg-type]
+
+
+def find_stop(results: Iterable[CheckResult], *, until: int | None = None) -> RunFailed | None:
+    """Why nothing may be published, with every check that says so; with ``until``, checks before that operation."""
+    stopping = [each for each in results if each.stops and (until is None or each.seq < until)]
+    problems = [problem for each in stopping if (problem := each.problem()) is not None]
+    return RunFailed(problems[0], others=problems[1:]) if problems else None
