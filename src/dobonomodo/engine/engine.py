@@ -12,6 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.arithmetic import require_arithmetic
+from dobonomodo.engine.checking import Checking
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
@@ -25,6 +26,7 @@ from dobonomodo.engine.tracking import SEQ, Tracked
 from dobonomodo.formula import Type, columns_of
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Keep, expressions_of, walk_between
@@ -50,6 +52,8 @@ class OutputResult:
     operations: tuple[OperationCounts, ...]
     measures: Measures | None
     """None if nobody asked for them."""
+    checks: tuple[CheckResult, ...] = ()
+    """The checks that were evaluated with it."""
 
 
 class Computed:
@@ -92,6 +96,7 @@ class Computed:
             seconds=time.monotonic() - self._started,
             operations=counting.counts(self.metrics),
             measures=measuring.measures(self.step, self.metrics, taken=taken) if measuring is not None else None,
+            checks=self._observing.take_checks(self.metrics),
         )
         return self.result
 
@@ -115,6 +120,8 @@ class _Observing:
     frames: Frames
     counting: Counting
     measuring: Measuring | None
+    checking: Checking
+    spark: SparkSession
 
     def hidden(self, step: Step) -> list[str]:
         """SQL for the hidden columns that the observation of an output reads."""
@@ -125,7 +132,11 @@ class _Observing:
     def metrics(self, step: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
         more = self.measuring.metrics(step) if self.measuring is not None else {}
-        return {**self.counting.metrics(step), **more}
+        return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
+
+    def take_checks(self, metrics: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+        """The results of the checks that an observation has reached."""
+        return self.checking.take(self.frames, self.spark, metrics)
 
     def written(self, step: Step) -> dict[str, str]:
         """SQL aggregates over the rows that an output writes."""
@@ -160,15 +171,13 @@ class SparkEngine:
         They come in order; with ``sharing``, an output comes first from whose written rows others can be taken. With ``figures``,
         totals and matches are observed too.
         """
-        seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        needs = _find_id_needs(plan)
-        context = RunContext(facts, seed, as_of, **needs, cut=self._small_inputs)
-        frames = Frames(reader, context)
-        counting = Counting(plan)
+        frames = self._frames(plan, facts, reader, as_of)
+        counting, checking = Counting(plan), Checking(plan)
         measuring = Measuring(plan, counting) if figures else None
-        observing = _Observing(frames, counting, measuring)
+        observing = _Observing(frames, counting, measuring, checking, self.spark)
+        tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         with self._explaining(plan, frames, until=None):
-            frames.track(plan.start.node, measuring.tracked if measuring is not None else Tracked(counting.marks))
+            frames.track(plan.start.node, replace(tracked, values=checking.values))
         for group in _groups(plan, skip):
             host = _find_host(group) if sharing else None
             shared: Computed | None = None
@@ -185,6 +194,29 @@ class SparkEngine:
                     raise AssertionError("an output is finished before the next one")
                 if step is host:
                     shared = computed
+
+    def checks(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        *,
+        reader: Reader,
+        as_of: date | None = None,
+        skip: Collection[int] = (),
+    ) -> tuple[CheckResult, ...]:
+        """The checks of a plan but those to ``skip``, each by a job of its own. Raises ``RunFailed``."""
+        checking = Checking(plan, skip=skip)
+        found = []
+        for step in checking.pending:
+            frames = self._frames(plan, facts, reader, as_of)
+            with self._explaining(plan, frames, until=step):
+                found.append(checking.evaluate(frames, step))
+        return tuple(found)
+
+    def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
+        seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
+        needs = _find_id_needs(plan)
+        return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._small_inputs))
 
     @contextmanager
     def _attended(self) -> Iterator[None]:

@@ -12,7 +12,7 @@ from dobonomodo.engine.loading import Loader, UniqueKeys, late_id
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import id_by_key
 from dobonomodo.engine.tracking import PLACE, Tracked, Tracking
-from dobonomodo.formula import columns_of
+from dobonomodo.formula import Typed, columns_of
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.dataset import DatasetUse
@@ -73,6 +73,10 @@ class Frames:
                 self._made[id(current)] = (current, self._make(current))
         return self._frame(node)
 
+    def sql(self, expression: Typed) -> str:
+        """An expression over the rows of a node, for the run."""
+        return self._run.sql(expression)
+
     @property
     def facts(self) -> RunFacts:
         """The clock and period of the run."""
@@ -111,10 +115,10 @@ class Frames:
         if isinstance(node, Scan):
             loaded = self._loader.load(node)
             self._tracking.note(node, has_place=loaded.has_place)
-            return loaded.frame
+            return self._tracking.keep_values(node, loaded.frame)
         made = self._compute(node)
         self._tracking.note(node)
-        return made
+        return self._tracking.keep_values(node, made)
 
     def _compute(
         self, node: Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack

@@ -54,7 +54,8 @@ class Counting:
         self.mark_by_seq: dict[int, Mark] = {}
         for number, step in enumerate(plan.steps):
             selected = step.lowered.selected
-            if selected is None or Effect.SELECTS not in step.facts.effect:
+            # What a check selects is kept by the check itself: it may leave the rows as they are, without a node of its own.
+            if selected is None or Effect.SELECTS not in step.facts.effect or Effect.CHECKS in step.facts.effect:
                 continue
             mark = Mark(Bit(number), selected)
             self.mark_by_seq[step.spec.seq] = mark
@@ -81,11 +82,11 @@ class Counting:
         counts = []
         for step in self._plan.steps:
             spec, seq, effect = step.spec, step.spec.seq, step.facts.effect
-            writes = Effect.WRITES in effect
+            writes, check = Effect.WRITES in effect, step.lowered.check
             reached = seq in written if writes else f"selected_{seq}" in metrics or f"added_{seq}" in metrics
             if not reached or rows is None:
                 counts.append(OperationCounts(seq, spec.name, spec.type))
-                rows = rows if writes else None
+                rows = rows if writes or check is not None else None
                 continue
             added = metrics.get(f"added_{seq}", 0)
             # Without rows of the working dataset to select from, it selects what it adds.
@@ -98,12 +99,19 @@ class Counting:
                     rows_in=rows,
                     selected=selected,
                     added=added,
-                    deleted=selected if Effect.DELETES in effect else 0,
+                    deleted=_count_deleted(step, metrics, selected),
                     rows_out=rows + added,
                 )
             )
             rows += added
         return tuple(counts)
+
+
+def _count_deleted(step: Step, metrics: Mapping[str, Any], selected: int) -> int:
+    check = step.lowered.check
+    if check is not None and check.excludes:
+        return int(metrics[f"violations_{step.spec.seq}"])
+    return selected if Effect.DELETES in step.facts.effect else 0
 
 
 class Measuring:

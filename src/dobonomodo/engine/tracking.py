@@ -86,6 +86,14 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class HiddenValue:
+    """A value of the rows of a node, as they are there, that is kept for later."""
+
+    name: str
+    value: Typed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Tracked:
     """What is to be remembered, by the identity of nodes."""
 
@@ -93,6 +101,8 @@ class Tracked:
     matches: Mapping[int, Bit] = field(default_factory=dict)
     """Lookups whose matches are remembered."""
     kept: Mapping[int, tuple[Kept, ...]] = field(default_factory=dict)
+    values: Mapping[int, tuple[HiddenValue, ...]] = field(default_factory=dict)
+    """What is kept of the rows of a node, beside what operations do with them."""
 
     def columns(self) -> list[str]:
         """The hidden columns that hold bits."""
@@ -113,6 +123,7 @@ class Tracking:
         """What is to be remembered; said before the first frame is made."""
         self._tracked = tracked
         self._types = {each.name: each.type for kept in tracked.kept.values() for each in kept}
+        self._types |= {each.name: each.value.type for values in tracked.values.values() for each in values}
 
     def note(self, node: Rel, *, has_place: bool = False) -> None:
         """The frame of a node is made; ``has_place`` says whether loaded rows carry their place."""
@@ -136,6 +147,14 @@ class Tracking:
         self._hidden[id(node)] = (*(name for name in self.hidden(node) if name not in flags), *columns)
         started = frame.selectExpr("*", *sql)
         return started.drop(*flags) if flags else started
+
+    def keep_values(self, node: Rel, frame: DataFrame) -> DataFrame:
+        """The frame of a node with the values that are kept of its rows."""
+        values = self._tracked.values.get(id(node), ())
+        if not values:
+            return frame
+        self._hidden[id(node)] += tuple(each.name for each in values)
+        return frame.selectExpr("*", *(f"{self._run.sql(each.value)} AS {quote_name(each.name)}" for each in values))
 
     def hidden(self, node: Rel) -> tuple[str, ...]:
         """The hidden columns of a node's frame."""

@@ -162,7 +162,7 @@ class _Stage:
                     with output.explained():
                         writer.stage(output)
                         result = output.finish()
-                    counts = result.operations
+                    counts = _merge_counts(counts or (), result.operations)
                     checks |= {each.seq: each for each in result.checks}
                     if project.publish == "as_done":
                         _judge(planned[0], checks, writer, until=output.step.spec.seq)
@@ -232,6 +232,12 @@ def _judge(plan: Plan, checks: Mapping[int, CheckResult], writer: _Capture, *, u
     if stop is not None:
         writer.publish(only={step.spec.seq for step in plan.steps if step.lowered.check is not None})
         raise stop
+
+
+def _merge_counts(known: Sequence[OperationCounts], found: Sequence[OperationCounts]) -> tuple[OperationCounts, ...]:
+    """The newest counts of each operation that have been observed; a check is observed by one output alone."""
+    before = {each.seq: each for each in known}
+    return tuple(each if each.rows_in is not None else before.get(each.seq, each) for each in found)
 
 
 def _compare_checks(expect: Expectation, checks: Mapping[int, CheckResult]) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.plan import DatasetUse, Plan
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.problems import RunFailed
@@ -214,6 +215,12 @@ class Computing:
         # Outputs that are published one by one are computed one by one: one that fails does not hold up those before it.
         sharing = plan.project.publish != "as_done"
         return self._engine.outputs(plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing)
+
+    def checks(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+    ) -> tuple[CheckResult, ...]:
+        """The checks that no output has evaluated."""
+        return self._engine.checks(plan, facts, reader=self._reader, as_of=as_of, skip=skip)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of rows that are written."""
