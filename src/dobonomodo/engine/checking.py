@@ -6,7 +6,7 @@ group, and checks against other datasets, take one aggregate more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
@@ -89,17 +89,17 @@ class Checking:
     def take(self, frames: Frames, spark: SparkSession, metrics: Mapping[str, Any]) -> tuple[CheckResult, ...]:
         """The results of the checks that an observation has reached."""
         found = []
-        for seq, (step, check) in list(self._pending.items()):
+        for seq, (_, check) in list(self._pending.items()):
             wanted = self._metrics[seq]
             if not wanted or not set(wanted) <= set(metrics):
                 continue
             condition = check.condition
             if isinstance(condition, RowCondition):
                 reached, violations = metrics[f"selected_{seq}"], metrics[f"violations_{seq}"]
-                found.append(self._judge_rows(frames, step, check, reached, violations))
+                found.append(_judge_rows(frames, check, condition, reached, violations))
             elif condition.measures:
                 values = {each.name: metrics[_metric(seq, each.name)] for each in condition.measures}
-                found.append(self._judge_total(frames, spark, check, condition, values))
+                found.append(_judge_total(frames, spark, check, condition, values))
             else:
                 continue
             del self._pending[seq]
@@ -110,63 +110,81 @@ class Checking:
         _, check = self._pending.pop(step.spec.seq)
         condition = check.condition
         if isinstance(condition, GroupCondition):
-            return self._judge_groups(frames, check, condition)
-        rows = frames.make(step.before.node)
-        selected, violated = frames.sql(condition.selected), frames.sql(condition.violated)
-        row = rows.selectExpr(f"count_if({selected})", f"count_if({violated})").first()
-        reached, violations = (row[0], row[1]) if row is not None else (0, 0)
-        return self._judge_rows(frames, step, check, reached, violations)
+            return _judge_groups(frames, check, condition)
+        ((reached, violations),) = _count_rows(frames, [condition])
+        return _judge_rows(frames, check, condition, reached, violations)
 
     @property
     def pending(self) -> tuple[Step, ...]:
         """The operations whose checks are not evaluated yet."""
         return tuple(step for step, _ in self._pending.values())
 
-    # --- judging
 
-    def _judge_rows(self, frames: Frames, step: Step, check: Check, reached: int, violations: int) -> CheckResult:
-        condition = check.condition
-        sample: tuple[Cells, ...] = ()
-        if violations and isinstance(condition, RowCondition):
-            rows = frames.make(step.before.node).where(frames.sql(condition.violated))
-            sample = _sample(rows, condition.shown)
-        return check.result(reached=reached, violations=violations, sample=sample)
+def evaluate_contracts(frames: Frames, contracts: Sequence[Check]) -> tuple[CheckResult, ...]:
+    """The checks of datasets: those on the rows of one reading in one job, each of the others in its own."""
+    counts: dict[int, tuple[int, int]] = {}
+    by_rows: dict[int, list[tuple[int, RowCondition]]] = {}
+    for number, check in enumerate(contracts):
+        if isinstance(check.condition, RowCondition):
+            by_rows.setdefault(id(check.condition.rows), []).append((number, check.condition))
+    for group in by_rows.values():
+        found = _count_rows(frames, [condition for _, condition in group])
+        counts |= {number: count for (number, _), count in zip(group, found, strict=True)}
+    results = []
+    for number, check in enumerate(contracts):
+        if isinstance(check.condition, RowCondition):
+            results.append(_judge_rows(frames, check, check.condition, *counts[number]))
+        else:
+            results.append(_judge_groups(frames, check, check.condition))
+    return tuple(results)
 
-    def _judge_total(
-        self,
-        frames: Frames,
-        spark: SparkSession,
-        check: Check,
-        condition: GroupCondition,
-        values: Mapping[str, Any],
-    ) -> CheckResult:
-        """A condition on totals that were observed: their values take the places of their columns."""
 
-        def change(node: Typed) -> Typed | None:
-            if isinstance(node, ColumnRef) and node.name in values:
-                return Literal(values[node.name], node.type)
-            return None
+def _count_rows(frames: Frames, conditions: Sequence[RowCondition]) -> list[tuple[int, int]]:
+    """For conditions on the same rows, how many of them each selects, and how many violate it. One job."""
+    sql = [f"count_if({frames.sql(part)})" for each in conditions for part in (each.selected, each.violated)]
+    row = frames.make(conditions[0].rows).selectExpr(*sql).first()
+    found = [int(each) for each in row] if row is not None else [0] * len(sql)
+    return list(zip(found[::2], found[1::2], strict=True))
 
-        sides = [rewrite(each, change) if each is not None else None for each in _parts(condition)]
-        row = spark.range(1).selectExpr(*_columns(frames, sides)).first()
-        reached = sum(value for name, value in values.items() if name.startswith(ROWS))
-        return _result_of(check, row, reached)
 
-    def _judge_groups(self, frames: Frames, check: Check, condition: GroupCondition) -> CheckResult:
-        """A condition on groups: how many there are and how many violate it, then the first of those."""
-        keys = [f"{quote_name(f'#{name}')} AS {quote_name(name)}" for name in condition.keys]
-        rows = f"{quote_name(ROWS)} AS {quote_name(ROWS)}"
-        judged = frames.make(condition.groups).selectExpr(*keys, rows, *_columns(frames, _parts(condition)))
-        if not condition.keys:
-            row = judged.first()
-            return _result_of(check, row, row[ROWS] if row is not None else 0)
-        violated = f"NOT coalesce({quote_name(_HOLDS)}, FALSE)"
-        counts = judged.selectExpr("count(1)", f"count_if({violated})").first()
-        reached, violations = (counts[0], counts[1]) if counts is not None else (0, 0)
-        named = {_LEFT: "left", _RIGHT: "right"} if condition.left is not None else {}
-        sample = _sample(judged.where(violated), (*condition.keys, *named)) if violations else ()
-        renamed = tuple(tuple((named.get(name, name), value) for name, value in row) for row in sample)
-        return check.result(reached=reached, violations=violations, sample=renamed)
+def _judge_rows(frames: Frames, check: Check, condition: RowCondition, reached: int, violations: int) -> CheckResult:
+    sample: tuple[Cells, ...] = ()
+    if violations:
+        sample = _sample(frames.make(condition.rows).where(frames.sql(condition.violated)), condition.shown)
+    return check.result(reached=reached, violations=violations, sample=sample)
+
+
+def _judge_total(
+    frames: Frames, spark: SparkSession, check: Check, condition: GroupCondition, values: Mapping[str, Any]
+) -> CheckResult:
+    """A condition on totals that were observed: their values take the places of their columns."""
+
+    def change(node: Typed) -> Typed | None:
+        if isinstance(node, ColumnRef) and node.name in values:
+            return Literal(values[node.name], node.type)
+        return None
+
+    sides = [rewrite(each, change) if each is not None else None for each in _parts(condition)]
+    row = spark.range(1).selectExpr(*_columns(frames, sides)).first()
+    reached = sum(value for name, value in values.items() if name.startswith(ROWS))
+    return _result_of(check, row, reached)
+
+
+def _judge_groups(frames: Frames, check: Check, condition: GroupCondition) -> CheckResult:
+    """A condition on groups: how many there are and how many violate it, then the first of those."""
+    keys = [f"{quote_name(f'#{name}')} AS {quote_name(name)}" for name in condition.keys]
+    rows = f"{quote_name(ROWS)} AS {quote_name(ROWS)}"
+    judged = frames.make(condition.groups).selectExpr(*keys, rows, *_columns(frames, _parts(condition)))
+    if not condition.keys:
+        row = judged.first()
+        return _result_of(check, row, row[ROWS] if row is not None else 0)
+    violated = f"NOT coalesce({quote_name(_HOLDS)}, FALSE)"
+    counts = judged.selectExpr("count(1)", f"count_if({violated})").first()
+    reached, violations = (counts[0], counts[1]) if counts is not None else (0, 0)
+    named = {_LEFT: "left", _RIGHT: "right"} if condition.left is not None else {}
+    sample = _sample(judged.where(violated), (*condition.keys, *named)) if violations else ()
+    renamed = tuple(tuple((named.get(name, name), value) for name, value in row) for row in sample)
+    return check.result(reached=reached, violations=violations, sample=renamed)
 
 
 def _metric(seq: int, name: str) -> str:

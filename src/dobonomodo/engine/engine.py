@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.arithmetic import require_arithmetic
-from dobonomodo.engine.checking import Checking
+from dobonomodo.engine.checking import Checking, evaluate_contracts
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
 from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
@@ -212,6 +212,16 @@ class SparkEngine:
             with self._explaining(plan, frames, until=step):
                 found.append(checking.evaluate(frames, step))
         return tuple(found)
+
+    def contracts(
+        self, plan: Plan, facts: RunFacts, *, reader: Reader, as_of: date | None = None
+    ) -> tuple[CheckResult, ...]:
+        """What the datasets that a plan reads say must hold of their rows. Raises ``RunFailed``."""
+        if not plan.contracts:
+            return ()
+        frames = self._frames(plan, facts, reader, as_of)
+        with self._explaining(plan, frames, until=None):
+            return evaluate_contracts(frames, plan.contracts)
 
     def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)

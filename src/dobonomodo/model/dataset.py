@@ -1,14 +1,14 @@
 """A dataset: the logical schema of a main table, and the lookups that are joined to it."""
 
 from collections.abc import Iterable, Iterator
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, StrictStr
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, check_unique
 from dobonomodo.model.schema import AS_OF, AsOf, Column, Table, TemporalMode, check_as_of, check_columns, column_names
-from dobonomodo.model.value import FileName, Filled, Id, Identifier, Text
+from dobonomodo.model.value import Expected, FileName, Filled, Id, Identifier, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import DuplicateName, InvalidValue
 from dobonomodo.problems.formula import UnknownColumn
@@ -69,11 +69,59 @@ class Lookup(Entity):
             yield from check_columns_exist(places, "target_column", known=known, qualifier=qualifier)
 
 
+class Bounds(Entity):
+    """The smallest and the largest value of a column."""
+
+    min: Setting | None = Field(default=None, description="The smallest value.")
+    max: Setting | None = Field(default=None, description="The largest value.")
+
+
+class DatasetCheck(Entity):
+    """Something that must hold of the rows of a dataset whenever a run reads them."""
+
+    unique: tuple[Filled, ...] | None = Field(
+        default=None, description="No two rows have the same values in these columns."
+    )
+    not_null: tuple[Filled, ...] | None = Field(default=None, description="These columns have a value in every row.")
+    values: dict[str, tuple[Setting, ...]] | None = Field(
+        default=None, description="By column, the only values that it may have beside NULL."
+    )
+    range: dict[str, Bounds] | None = Field(default=None, description="By column, the bounds of its values.")
+    rows_against_previous: (
+        Annotated[StrictStr, Field(pattern=r"^[0-9]+(\.[0-9]+)?\s*%$"), Expected("a percentage, such as `20%`")] | None
+    ) = Field(default=None, description="How far the number of rows may be from that of the previous period.")
+    severity: Literal["stop", "warn"] = Field(
+        default="stop", description="Publish nothing where it fails (the default), or only say so."
+    )
+
+    RULES: ClassVar[tuple[str, ...]] = ("unique", "not_null", "values", "range", "rows_against_previous")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Exactly one rule."""
+        given = [key for key in cls.RULES if places.get(key) is not None]
+        if len(given) != 1:
+            expected = f"one of {', '.join(f'`{key}`' for key in cls.RULES)}"
+            found = " and ".join(f"`{key}`" for key in given) or "none"
+            yield InvalidValue(key="checks", expected=expected, found=found, span=places.key_span())
+
+    @property
+    def rule(self) -> str:
+        """The rule that is given."""
+        return next(key for key in self.RULES if getattr(self, key) is not None)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it is about."""
+        given = getattr(self, self.rule)
+        return tuple(given) if not isinstance(given, str) else ()
+
+
 class Dataset(Entity):
     """Rows of one kind: what columns they have, how they belong to a time, and where they are found."""
 
     kind: ClassVar[str] = "dataset"
-    cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner", "status"})
+    cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner", "status", "checks"})
     advice_by_key: ClassVar[dict[str, str]] = {
         "version": "versions are counted when definitions are applied; leave it out",
         "columns": "columns belong to `main_table`",
@@ -88,6 +136,9 @@ class Dataset(Entity):
     natural_key_columns: tuple[Filled, ...] = Field(default=(), description="Columns that identify a row to its users.")
     main_table: Table = Field(description="The table that projects work on.")
     lookups: tuple[Lookup, ...] = Field(default=(), description="What is joined to the main table first.")
+    checks: tuple[DatasetCheck, ...] = Field(
+        default=(), description="What must hold of its rows whenever a run reads them."
+    )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -110,6 +161,25 @@ class Dataset(Entity):
                 yield DuplicateName(kind="table", name=alias, first=first, span=part.span())
         for lookup in lookups:
             yield from check_columns_exist(lookup, "source_column", known=columns, qualifier=None)
+        checks = places.at("checks")
+        for part in checks.elements() if checks is not None and columns else ():
+            yield from _check_rule(part, columns)
+
+
+def _check_rule(places: Places, known: tuple[str, ...]) -> Iterator[Problem]:
+    """The columns of a check exist."""
+    listed = [
+        part for key in ("unique", "not_null") if (given := places.at(key)) is not None for part in given.elements()
+    ]
+    for part in listed:
+        name = part.text()
+        if name is not None and name.casefold() not in _folded(known):
+            yield UnknownColumn(name=name, known=known, span=part.span())
+    for key in ("values", "range"):
+        given = places.at(key)
+        for name in given.keys if given is not None and given.is_mapping else ():
+            if name.casefold() not in _folded(known):
+                yield UnknownColumn(name=name, known=known, span=places.key_span(key, name))
 
 
 def check_columns_exist(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Literal
 
 from dobonomodo.formula import Typed
@@ -43,6 +44,7 @@ class Measure:
 class RowCondition:
     """A condition that every selected row must meet."""
 
+    rows: Rel
     selected: Typed
     violated: Typed
     """The selected rows for which the condition is false or unknown."""
@@ -86,6 +88,8 @@ class Check:
     condition: RowCondition | GroupCondition
     excludes: bool = False
     """Whether violating rows are deleted."""
+    tolerance: Decimal | None = None
+    """How far, in percent, the number of rows may be from that of the run before."""
 
     def result(
         self,
@@ -105,6 +109,9 @@ class Check:
         what: Literal["rows", "groups", "total"] = "rows"
         if isinstance(self.condition, GroupCondition):
             what = "groups" if self.condition.groups.keys else "total"
+        if self.tolerance is not None:
+            what = "total"
+        limit = str(self.tolerance) if self.tolerance is not None else None
         return CheckResult(
             self.seq,
             self.name,
@@ -118,6 +125,7 @@ class Check:
             right,
             difference,
             sample,
+            limit,
         )
 
 
@@ -138,6 +146,23 @@ class CheckResult:
     right: str | None = None
     difference: str | None = None
     sample: tuple[Cells, ...] = field(default=())
+    tolerance: str | None = None
+    """How far, in percent, the number of rows may be from that of the previous period."""
+
+    def against(self, previous: CheckResult | None) -> CheckResult:
+        """The same, judged by how many rows the previous period had; without one there is nothing to compare with."""
+        if self.tolerance is None or previous is None:
+            return self
+        before, allowed = previous.reached, Decimal(self.tolerance)
+        differs = abs(self.reached - before) * 100 > allowed * before
+        return replace(
+            self,
+            status="failed" if differs else "passed",
+            violations=1 if differs else 0,
+            left=str(self.reached),
+            right=str(before),
+            difference=str(self.reached - before),
+        )
 
     @property
     def holds(self) -> bool:
@@ -177,7 +202,7 @@ class CheckResult:
     @classmethod
     def load(cls, document: Document) -> CheckResult:
         """From plain data."""
-        found: Mapping[str, object] = {name: document[name] for name in cls.__slots__}
+        found: Mapping[str, object] = {name: document.get(name) for name in cls.__slots__}
         sample = tuple(tuple((cell[0], cell[1]) for cell in row) for row in document["sample"])
         return cls(**{**found, "sample": sample})  # type: ignore[arg-type]
 

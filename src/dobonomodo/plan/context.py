@@ -14,6 +14,8 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
+from dobonomodo.plan.check import Check
+from dobonomodo.plan.contract import find_contracts
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types
 from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan
@@ -47,6 +49,9 @@ class Context:
         self.unchecked: list[OperationSpec] = []
         """Operations of which parts could not be checked."""
         self.destinations: dict[object, int] = {}
+        self.contracts: list[Check] = []
+        """The checks of the datasets that are read."""
+        self._contracted: set[object] = set()
         self.states: dict[str, Rows] = {}
         """The working dataset as it was loaded, and as each operation so far left it, by the names that checks know them by."""
         self.operation: OperationSpec | None = None
@@ -213,7 +218,22 @@ class Context:
             self.report_resolvers()
         use = replace(use, resolver_id=found.resolver_id, rule=found.rule, locations=found.locations)
         self.uses.append(use)
-        return Scan(use)
+        scan = Scan(use)
+        if isinstance(table, Table):
+            self._note_contracts(scan, dataset)
+        return scan
+
+    def _note_contracts(self, scan: Scan, dataset: Dataset) -> None:
+        """What the dataset says must hold of its rows; once, however often the same rows are read."""
+        key = (dataset.id, scan.use.version, scan.use.as_of)
+        if key in self._contracted:
+            return
+        self._contracted.add(key)
+        for found in find_contracts(scan, dataset):
+            if isinstance(found, Check):
+                self.contracts.append(found)
+            else:
+                self.report(found)
 
 
 def _is_about_columns(problem: Problem) -> bool:

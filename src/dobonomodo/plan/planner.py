@@ -18,7 +18,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
-from dobonomodo.plan.check import START, state_after
+from dobonomodo.plan.check import START, Check, state_after
 from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, unknown_use
@@ -47,6 +47,8 @@ class Plan:
     uses: tuple[DatasetUse, ...]
     start: Rows
     steps: tuple[Step, ...]
+    contracts: tuple[Check, ...] = ()
+    """What the datasets that are read say must hold of their rows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +96,7 @@ def plan_project(
     failed = any(problem.severity == "error" for problem in problems)
     if failed or ctx.blocked or uncertain_from is not None:
         return Planned(None, problems)
-    return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps)), problems)
+    return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps), tuple(ctx.contracts)), problems)
 
 
 def _report_type(spec: OperationSpec, ctx: Context) -> None:

@@ -118,8 +118,8 @@ class Progress:
 
     def with_checks(self, results: Iterable[CheckResult]) -> Progress:
         """More checks are evaluated."""
-        known = {each.seq: each for each in (*self.checks, *results)}
-        return replace(self, checks=tuple(known[seq] for seq in sorted(known)))
+        known = {(each.seq, each.name): each for each in (*self.checks, *results)}
+        return replace(self, checks=tuple(known[key] for key in sorted(known)))
 
     def with_published(self, outputs: Iterable[PublishedOutput]) -> Progress:
         """The intent is carried out."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -81,6 +81,10 @@ class Engine(Protocol):
 
     def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
         """The outputs of a plan, one after the other."""
+        ...
+
+    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
+        """What the datasets that a plan reads say must hold of their rows."""
         ...
 
     def checks(
@@ -386,13 +390,17 @@ class _Attempt:
         self._drop_unverified(opened)
         done = self._progress.published | {output.seq for output in self._progress.staged}
         facts, as_of = self._spec.facts, self._spec.as_of
+        if self._unmet():
+            found = opened.contracts(self._spec.plan, facts, as_of=as_of)
+            self._advance(self._progress.with_checks(self._compared(found)))
+            self._judge()
         for output in self._outputs_of(opened, facts, as_of, done):
             self._stage(output)
             if self._spec.plan.project.publish == "as_done":
                 self._judge(until=output.step.spec.seq)
                 self._publish(self._progress.staged)
         if self._unchecked():
-            known = {each.seq for each in self._progress.checks}
+            known = set(self._checks) - self._unchecked()
             results = opened.checks(self._spec.plan, facts, as_of=as_of, skip=known)
             self._advance(self._progress.with_checks(results))
 
@@ -429,7 +437,22 @@ class _Attempt:
 
     def _unchecked(self) -> set[int]:
         """The checks that were not evaluated yet."""
-        return set(self._checks) - {each.seq for each in self._progress.checks}
+        done = {(each.seq, each.name) for each in self._progress.checks}
+        return {seq for seq, step in self._checks.items() if (seq, step.spec.name) not in done}
+
+    def _unmet(self) -> bool:
+        """Whether contracts of datasets were not evaluated yet."""
+        done = {(each.seq, each.name) for each in self._progress.checks}
+        return any((each.seq, each.name) not in done for each in self._spec.plan.contracts)
+
+    def _compared(self, results: Iterable[CheckResult]) -> list[CheckResult]:
+        """Results that depend on the previous period, judged by the newest run of it that completed."""
+        before = self._spec.facts.period_start - timedelta(days=1)
+        runs = self._store.list_runs(project=self._run.project, status=RunStatus.COMPLETED)
+        ended = (run for run in runs if run.snapshot["period"]["end_date"] == before.isoformat())
+        newest = next(ended, None)
+        known = {each.name: each for each in Progress.load(newest.progress).checks} if newest is not None else {}
+        return [each.against(known.get(each.name)) for each in results]
 
     def _judge(self, *, until: int | None = None) -> None:
         """Raise if a check stops the run; with ``until``, one before that operation. Only quarantines are published then."""

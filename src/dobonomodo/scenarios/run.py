@@ -158,6 +158,9 @@ class _Stage:
                 reading = Reading(self.spark, facts, as_of, self.scratch / f"{number}-{at}")
                 reader = _RowReader(self.datasets, reading)
                 engine = SparkEngine(self.spark)
+                met = engine.contracts(planned[0], facts, reader=reader, as_of=as_of)
+                if (stop := find_stop(met)) is not None:
+                    raise stop
                 for output in engine.outputs(planned[0], facts, reader=reader, as_of=as_of):
                     with output.explained():
                         writer.stage(output)

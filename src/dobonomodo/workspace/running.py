@@ -216,6 +216,10 @@ class Computing:
         sharing = plan.project.publish != "as_done"
         return self._engine.outputs(plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing)
 
+    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> tuple[CheckResult, ...]:
+        """What the datasets that a plan reads say must hold of their rows."""
+        return self._engine.contracts(plan, facts, reader=self._reader, as_of=as_of)
+
     def checks(
         self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
     ) -> tuple[CheckResult, ...]:

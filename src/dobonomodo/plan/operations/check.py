@@ -123,7 +123,7 @@ class CheckRows(Operation):
         keys = [name for name in ctx.uses[0].natural_key if name in rows.columns] if ctx.uses else []
         own = [each.name for each in columns_of(holds) if each.qualifier is None]
         shown = tuple(dict.fromkeys([*keys, *own]))
-        condition = RowCondition(selected, violated, shown)
+        condition = RowCondition(rows.node, selected, violated, shown)
         after = self._exclude(rows, violated, ctx) if self.exclude else rows
         return Lowered(
             after,
