@@ -167,6 +167,7 @@ def show_summary(run: RunView) -> None:
     """What a run came to, and what one may want to do next."""
     from rich.markup import escape
 
+    from dobonomodo.cli.checks import show_checks
     from dobonomodo.cli.table import show_counts
 
     console = make_console(sys.stderr, markup=True)
@@ -178,6 +179,7 @@ def show_summary(run: RunView) -> None:
         lines.append((str(each.seq), f"{each.name} ({each.type})", *counts))
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
         show_counts(lines, right={0, 2, 3, 4, 5, 6})
+    show_checks(console, run.checks)
     for output in run.outputs.values():
         where = output.location.shown or output.destination
         kept = (
