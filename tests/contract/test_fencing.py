@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo import failpoint
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.runs import Runner, RunSpec, RunView
 from dobonomodo.runs.lease import Pace
@@ -97,7 +98,7 @@ class ThreeRows:
         return nullcontext()
 
     def finish(self, written: Callable[[], Any] | None = None) -> Any:
-        return SimpleNamespace(rows=3, digest="d", seconds=0.0, operations=[])
+        return SimpleNamespace(rows=3, digest="d", seconds=0.0, operations=[], checks=())
 
 
 class OneOutput:
@@ -109,6 +110,14 @@ class OneOutput:
 
     def digest(self, frame: Any, columns: Sequence[str]) -> str:
         raise AssertionError("nothing is staged before")
+
+    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
+        return ()
+
+    def checks(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+    ) -> Sequence[CheckResult]:
+        return ()
 
     def interrupt(self) -> None:
         """Nothing to stop."""

@@ -17,6 +17,7 @@ import pytest
 
 from dobonomodo.model import load_definitions
 from dobonomodo.plan import KnownDataset, Plan, Step, plan_project
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolution
 from dobonomodo.problems import Rejected, RunFailed, Source
@@ -150,7 +151,7 @@ class Written:
 
     def finish(self, written: Callable[[], Any] | None = None) -> Any:
         counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
-        return SimpleNamespace(rows=3, digest=f"d{self.step.spec.seq}", seconds=0.5, operations=counts)
+        return SimpleNamespace(rows=3, digest=f"d{self.step.spec.seq}", seconds=0.5, operations=counts, checks=())
 
 
 class Hand:
@@ -169,6 +170,14 @@ class Hand:
     def digest(self, frame: Any, columns: Sequence[str]) -> str:
         self.digested.append(frame)
         return f"d{frame.rpartition('/')[2]}"
+
+    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
+        return ()
+
+    def checks(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+    ) -> Sequence[CheckResult]:
+        return ()
 
     def interrupt(self) -> None:
         """Nothing to stop."""

@@ -70,7 +70,7 @@ class CheckRows(Operation):
     """A condition that must be true: for every selected row, for aggregates over them, or for each group."""
 
     type: ClassVar[str] = "check"
-    facts: ClassVar[Facts] = Facts(Effect.SELECTS | Effect.CHECKS, badge="✓", color="green", counted="checked")
+    facts: ClassVar[Facts] = Facts(Effect.SELECTS | Effect.CHECKS, badge="✓", color="teal", counted="checked")
 
     expect: Setting = Field(description="What must be true. FALSE and NULL are violations.")
     group_by: tuple[Filled, ...] = Field(default=(), description="Evaluate it once for each group of these columns.")

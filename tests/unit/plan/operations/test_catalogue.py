@@ -14,7 +14,7 @@ from tests.unit.plan.building import aggregate, append, delete, join, output, pl
 
 def test_every_type_that_can_be_written_has_a_meaning() -> None:
     #
-    assert set(OPERATION_BY_TYPE) == {"update", "aggregate", "append", "delete", "output"}
+    assert set(OPERATION_BY_TYPE) == {"update", "aggregate", "append", "delete", "output", "check"}
     assert len(OPERATIONS) == len(OPERATION_BY_TYPE)
 
 
@@ -41,6 +41,7 @@ def test_the_keys_of_the_seeds_are_there() -> None:
         "append": {"source", "source_selector", "aggregation"},
         "delete": set(),
         "output": {"destination", "mode", "columns", "include_deleted", "register_as_dataset"},
+        "check": {"expect", "group_by", "severity", "empty", "against", "quarantine", "exclude"},
     }
 
 
@@ -52,6 +53,7 @@ def test_what_the_types_do_with_rows() -> None:
         "append": Effect.ADDS,
         "delete": Effect.SELECTS | Effect.DELETES,
         "output": Effect.WRITES,
+        "check": Effect.SELECTS | Effect.CHECKS,
     }
 
 

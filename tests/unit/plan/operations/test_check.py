@@ -1,0 +1,125 @@
+"""``check``: what must hold of rows, totals and groups, and what is wrong with how it is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from dobonomodo.plan.check import Check, GroupCondition, RowCondition
+from dobonomodo.plan.conservation import find_conservation
+from dobonomodo.problems.definition import InvalidOperation, OperationReason
+from tests.unit.plan.building import aggregate, append, codes, delete, plan_of, problem_in, update
+
+
+def check(arguments: str, *, seq: int = 50, selector: str | None = None) -> str:
+    chosen = f", selector: '{selector}'" if selector else ""
+    return f"- {{seq: {seq}, name: the check, type: check{chosen}, arguments: {{{arguments}}}}}\n"
+
+
+def planned(arguments: str, before: str = "", **more: str) -> Check:
+    plan = plan_of(before + check(arguments, **more))  # type: ignore[arg-type]
+    (found,) = [step.lowered.check for step in plan.steps if step.lowered.check is not None]
+    return found
+
+
+def test_without_an_aggregate_every_row_is_checked() -> None:
+    found = planned("expect: amount > 0")
+    assert isinstance(found.condition, RowCondition)
+    assert (found.seq, found.name, found.severity, found.may_be_empty, found.excludes) == (
+        50, "the check", "stop", False, False,
+    )  # fmt: skip
+    assert found.condition.shown == ("order_id", "amount")
+
+
+def test_with_an_aggregate_all_rows_together_are_checked() -> None:
+    found = planned("expect: SUM(amount) = SUM(quantity), severity: warn, empty: pass")
+    assert isinstance(found.condition, GroupCondition)
+    assert (found.severity, found.may_be_empty, found.condition.keys) == ("warn", True, ())
+    assert found.condition.left is not None
+    assert [measure.name for measure in found.condition.measures] == ["=0", "=1", "=rows0"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "expect: SUM(amount) > 0, group_by: [region]",
+        "expect: SUM(amount) = SUM(against.amount), against: {dataset_id: budget}",
+        "expect: COUNT_DISTINCT(region) > 1",
+    ],
+)
+def test_what_cannot_be_observed_takes_a_job_of_its_own(arguments: str) -> None:
+    found = planned(arguments)
+    assert isinstance(found.condition, GroupCondition)
+    assert found.condition.measures == ()
+
+
+def test_states_are_known_by_their_names() -> None:
+    before = update("amount = amount + 1", seq=10) + delete(seq=20, selector="paid")
+    found = planned("expect: SUM(amount) = SUM(start.amount) + SUM(after_10.amount)", before)
+    assert isinstance(found.condition, GroupCondition)
+    assert len({id(measure.rows) for measure in found.condition.measures}) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ("expect: amount > 0, exclude: true", OperationReason.EXCLUDED_AND_STOPPED),
+        ("expect: SUM(amount) > 0, exclude: true, severity: warn", OperationReason.ROWS_OF_GROUPS),
+        ("expect: SUM(amount) > 0, quarantine: {datasource_id: lake, table: bad}", OperationReason.ROWS_OF_GROUPS),
+        ("expect: SUM(amount - start.amount) = 0", OperationReason.MIXED_STATES),
+        ("expect: SUM(amount) = 0, against: {dataset_id: budget}", OperationReason.UNUSED_AGAINST),
+    ],
+)
+def test_what_contradicts_itself(arguments: str, reason: OperationReason) -> None:
+    problem = problem_in(check(arguments))
+    assert isinstance(problem, InvalidOperation)
+    assert problem.reason is reason
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ("expect: amout > 0", "UNKNOWN_COLUMN"),
+        ("expect: amount", "TYPE_MISMATCH"),
+        ("expect: start.amount > 0", "INVALID_AGGREGATE"),
+        ("expect: SUM(after_99.amount) > 0", "UNKNOWN_COLUMN"),
+        ("expect: SUM(after_50.amount) > 0", "UNKNOWN_COLUMN"),
+        ("expect: SUM(start.nothing) > 0", "UNKNOWN_COLUMN"),
+        ("expect: region = 'a', group_by: [region]", "INVALID_AGGREGATE"),
+        ("expect: amount = SUM(amount), group_by: [region]", "INVALID_AGGREGATE"),
+        ("expect: SUM(amount) > 0, group_by: [region, orders.region]", "DUPLICATE_GROUP_BY"),
+        ("expect: SUM(amount) = SUM(against.amount), group_by: [quantity], against: {dataset_id: budget}", "UNKNOWN_COLUMN"),
+        ("expect: SUM(amount) = SUM(against.amount), against: {dataset_id: nothing}", "JOIN_DATASET_NOT_FOUND"),
+        ("expect: SUM(amount) = SUM(against.amount), against: {dataset_id: budget, selector: paid}", "UNKNOWN_COLUMN"),
+        ("expect: amount > 0, quarantine: {datasource_id: nowhere, table: bad}", "INVALID_DESTINATION"),
+        ("expect: amount > 0, severity: loud", "INVALID_VALUE"),
+        ("severity: warn", "MISSING_KEY"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_found_before_a_row_is_read(arguments: str, code: str) -> None:
+    assert code in codes(check(arguments))
+
+
+def test_a_selector_must_fit_every_state_that_is_read() -> None:
+    before = update("fresh = amount * 2", seq=10)
+    good = check("expect: SUM(amount) = SUM(after_10.amount)", selector="fresh > 1")
+    assert plan_of(before + good).steps
+    bad = check("expect: SUM(amount) = SUM(start.amount)", selector="fresh > 1")
+    assert set(codes(before + bad)) == {"UNKNOWN_COLUMN"}
+
+
+def test_a_check_behind_the_last_output_has_an_effect() -> None:
+    text = update("fresh = amount * 2", seq=950) + check("expect: SUM(fresh) > 0", seq=960)
+    assert codes(text) == []
+
+
+def test_which_totals_can_change() -> None:
+    plan = plan_of(
+        update("amount = amount * 2", "region = UPPER(region)", seq=10)
+        + delete(seq=20, selector="paid")
+        + append("budget", seq=30)
+        + aggregate("region", "quantity = SUM(quantity)", seq=40)
+    )
+    assert {each.column: each.changes for each in find_conservation(plan)} == {
+        "quantity": ((20, "deletes rows"), (40, "adds rows")),
+        "amount": ((10, "assigns"), (20, "deletes rows"), (30, "adds rows")),
+    }
