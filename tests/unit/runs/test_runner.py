@@ -192,7 +192,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture(scope="module")
 def planned() -> RunSpec:
-    definitions, problems = load_definitions([Source("x", DEFINITIONS)])
+    return plan_definitions(DEFINITIONS)
+
+
+def plan_definitions(text: str) -> RunSpec:
+    definitions, problems = load_definitions([Source("x", text)])
     assert problems == ()
     resolution = Resolution(
         resolvers=definitions.resolvers, default_resolver="files", datasources=definitions.datasources
