@@ -25,6 +25,8 @@ FAILPOINTS = (
     "output.converting",
     "output.converted",
     "output.ready",
+    "checks.evaluated",
+    "checks.passed",
     "publish.claimed",
     "publish.intended",
     "publish.before",

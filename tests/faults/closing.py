@@ -77,6 +77,8 @@ project:
           - {{column: seen, expression: NOW()}}
     - {{seq: 20, type: aggregate, arguments: {{group_by: [customer], aggregations: [{{column: total, expression: SUM(net)}}]}}}}
     - {{seq: 30, type: delete, selector: amount < 10}}
+    - {{seq: 35, name: rows, type: check, selector: _operation_seq = 0, arguments: {{expect: ABS(net) <= ABS(amount)}}}}
+    - {{seq: 36, name: total, type: check, selector: _operation_seq = 20, arguments: {{expect: SUM(total) = SUM(after_20.total)}}}}
     - seq: 40
       type: output
       arguments: {{destination: {{datasource_id: lake, table: closed}}, register_as_dataset: closed}}
@@ -86,6 +88,7 @@ project:
     - seq: 60
       type: output
       arguments: {{destination: {{datasource_id: base, table: closed}}, register_as_dataset: closed-base}}
+    - {{seq: 70, name: groups, type: check, selector: _operation_seq = 0, arguments: {{expect: COUNT(*) > 0, group_by: [customer]}}}}
 """
 
 

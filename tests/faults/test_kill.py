@@ -45,6 +45,8 @@ SOME = [
     "run.recorded:1",
     "output.staged:2",
     "output.ready:3",
+    "checks.evaluated:1",
+    "checks.passed:1",
     "publish.claimed:1",
     "publish.intended:1",
     "publish.during:1",

@@ -378,6 +378,7 @@ class _Attempt:
             self._data.prepare()
             reach("input.pinned")
             self._compute(engine)
+        reach("checks.evaluated")
         self._judge()
         reach("checks.passed")
         self._publish(self._progress.staged)
