@@ -126,7 +126,7 @@ class History:
 
         One that is widened beyond 38 digits loses some digits in all rows.
         """
-        if Effect.WRITES in step.facts.effect:
+        if step.after.node is step.before.node:
             return True
         if step.lowered.added is None and step.spec.seq not in self._marks:
             return False
