@@ -21,22 +21,33 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import inspect, text
 
+from dobonomodo.model.plain import hash_document
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
+from dobonomodo.problems.control import ApprovalsMissing
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.store import (
     LIVE,
     PROJECT_LIFE,
     Action,
+    Approvals,
     Definition,
+    Entry,
+    Event,
+    Head,
     Held,
     Lease,
+    Override,
+    PeriodEvent,
     PeriodStatus,
     Pin,
     ProjectEvent,
     ProjectStatus,
     Run,
+    SignOff,
     Store,
+    Subject,
     Version,
+    find_break,
     open_store,
 )
 from dobonomodo.store import database as database_module
@@ -57,6 +68,7 @@ if TYPE_CHECKING:
 
 LATER = AT + timedelta(hours=1)
 OPEN, CLOSED, LOCKED = PeriodStatus
+CLOSE, LOCK, REOPEN = PeriodEvent.CLOSE, PeriodEvent.LOCK, PeriodEvent.REOPEN
 
 HURTFUL = [
     "o'brien\"s",
@@ -239,9 +251,9 @@ class TestText:
         project = store.activate(name, 1, fingerprint=define(name).fingerprint, pin=Pin("orders", 1), at=AT, by=name)
         assert (project.id, project.created_by, project.status) == (name, name, ProjectStatus.ACTIVE)
         assert [version.id for version in store.list_live_projects()] == [name]
-        store.change_period(name, name, to=CLOSED, start=OPEN, at=AT, by=name)
+        store.change_period(name, name, event=CLOSE, start=OPEN, at=AT, by=name)
         assert list(store.list_periods(name)) == [name]
-        assert [entry.by for entry in store.list_period_history(name, name)] == [name]
+        assert [entry.by for entry in store.list_history(period=name)] == [name]
         lease = store.take_lease(name, name, token=name, holder=name, at=AT)
         assert store.take_lease(name, name, token="other", holder="other", at=AT) == Held(lease)  # type: ignore[arg-type]
 
@@ -299,6 +311,11 @@ def statuses(store: Store) -> list[str]:
     return [version.status for version in store.list_versions("project", "sales")]
 
 
+def life(store: Store) -> list[Entry]:
+    """What happened to the versions of the project once they were there."""
+    return [entry for entry in store.list_history(project="sales") if entry.event != Event.APPLY]
+
+
 REPORT = {"dataset": "orders", "version": 2, "columns": [{"name": "amount", "change": "removed", "operations": [20]}]}
 
 
@@ -348,8 +365,8 @@ class TestProjects:
         activate(store, 1)
         activate(store, 2, at=LATER)
         assert statuses(store) == ["inactive", "active"]
-        history = store.list_project_history("sales")
-        assert [(entry.version, entry.event, entry.before, entry.after) for entry in history] == [
+        history = life(store)
+        assert [(entry.subject.version, entry.event, entry.before, entry.after) for entry in history] == [
             (1, "activate", "draft", "active"),
             (1, "supersede", "active", "inactive"),
             (2, "activate", "draft", "active"),
@@ -361,7 +378,7 @@ class TestProjects:
         store.activate("other", 1, fingerprint="sha256:1", pin=Pin("orders", 1), at=AT, by="ann")
         activate(store, 1)
         assert [version.id for version in store.list_live_projects()] == ["other", "sales"]
-        assert len(store.list_project_history("sales")) == 1
+        assert len(life(store)) == 1
 
     @pytest.mark.parametrize(
         ("change", "code"),
@@ -377,12 +394,12 @@ class TestProjects:
     def test_a_wrong_activation_changes_nothing(self, store: Store, change: dict[str, Any], code: str) -> None:
         put_project(store, "a", "b")
         activate(store, 1)
-        before, history = store.list_versions("project", "sales"), store.list_project_history("sales")
+        before, history = store.list_versions("project", "sales"), life(store)
         arguments: dict[str, Any] = {"project": "sales", "version": 2, "fingerprint": "sha256:b"}
         arguments |= {"pin": Pin("orders", 2)} | change
         assert refused(lambda: store.activate(**arguments, at=AT, by="ann")).code == code
         assert store.list_versions("project", "sales") == before
-        assert store.list_project_history("sales") == history
+        assert life(store) == history
 
     def test_the_pin_can_be_moved(self, store: Store) -> None:
         put_project(store, "a")
@@ -396,7 +413,7 @@ class TestProjects:
         assert (version.status, version.conflict, version.activation) == ("conflict", REPORT, pin)
         assert store.get_active_version("project", "sales") is None
         assert store.list_live_projects() == (version,)
-        assert store.list_project_history("sales")[-1].detail == REPORT
+        assert life(store)[-1].detail == REPORT
 
     def test_a_conflict_ends_by_keeping_the_pin(self, store: Store) -> None:
         put_project(store, "a")
@@ -412,7 +429,7 @@ class TestProjects:
             store.mark_conflict("sales", 1, report=REPORT, at=LATER, by="apply")
         store.keep_pin("sales", 1, at=LATER, by="bob")
         assert store.mark_conflict("sales", 1, report=REPORT, at=LATER, by="apply").status == "active"
-        assert len(store.list_project_history("sales")) == 3
+        assert len(life(store)) == 3
         assert store.mark_conflict("sales", 1, report=REPORT | {"version": 3}, at=LATER, by="x").status == "conflict"
 
     def test_a_conflict_ends_by_activating_an_adapted_version(self, store: Store) -> None:
@@ -459,54 +476,279 @@ class TestProjects:
 
 
 class TestPeriods:
-    def test_a_period_goes_one_way(self, store: Store) -> None:
-        def change(to: PeriodStatus, by: str) -> PeriodStatus:
-            return store.change_period("fiscal", "2026-01", to=to, start=OPEN, at=AT, by=by)
+    def test_a_period_is_closed_locked_and_reopened(self, store: Store) -> None:
+        def change(event: PeriodEvent, by: str, reason: str | None = None) -> PeriodStatus:
+            return store.change_period("fiscal", "2026-01", event=event, start=OPEN, at=AT, by=by, reason=reason)
 
         assert store.list_periods("fiscal") == {}
-        assert [change(CLOSED, "ann"), change(LOCKED, "bob")] == [CLOSED, LOCKED]
+        assert [change(CLOSE, "ann"), change(LOCK, "bob"), change(REOPEN, "cy", "late")] == [CLOSED, LOCKED, OPEN]
         record = store.list_periods("fiscal")["2026-01"]
-        assert (record.status, record.changed_at, record.changed_by) == (LOCKED, AT, "bob")
-        history = store.list_period_history("fiscal", "2026-01")
-        assert [(entry.before, entry.after, entry.by) for entry in history] == [
-            ("open", "closed", "ann"),
-            ("closed", "locked", "bob"),
+        assert (record.status, record.changed_at, record.changed_by) == (OPEN, AT, "cy")
+        assert [
+            (entry.event, entry.before, entry.after, entry.by, entry.reason)
+            for entry in store.list_history(period="2026-01")
+        ] == [
+            ("close", "open", "closed", "ann", None),
+            ("lock", "closed", "locked", "bob", None),
+            ("reopen", "locked", "open", "cy", "late"),
         ]
 
     @pytest.mark.parametrize(
-        ("start", "to"), [(OPEN, LOCKED), (CLOSED, OPEN), (LOCKED, CLOSED), (LOCKED, OPEN)], ids=str
+        ("start", "event"),
+        [(OPEN, LOCK), (CLOSED, PeriodEvent.OPEN), (LOCKED, CLOSE), (LOCKED, PeriodEvent.OPEN)],
+        ids=str,
     )
-    def test_back_and_two_steps_at_once_are_refused(self, store: Store, start: PeriodStatus, to: PeriodStatus) -> None:
+    def test_what_the_table_does_not_have_is_refused(
+        self, store: Store, start: PeriodStatus, event: PeriodEvent
+    ) -> None:
         def change() -> PeriodStatus:
-            return store.change_period("fiscal", "2026-01", to=to, start=start, at=AT, by="ann")
+            return store.change_period("fiscal", "2026-01", event=event, start=start, at=AT, by="ann")
 
         assert refused(change).code == "INVALID_TRANSITION"
         assert store.list_periods("fiscal") == {}
-        assert store.list_period_history("fiscal", "2026-01") == ()
+        assert store.list_history() == ()
 
     def test_the_same_again_is_fine_and_leaves_no_trace(self, store: Store) -> None:
         for at in (AT, LATER):
-            store.change_period("fiscal", "2026-01", to=CLOSED, start=OPEN, at=at, by="ann")
+            store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=at, by="ann")
         assert store.list_periods("fiscal")["2026-01"].changed_at == AT
-        assert len(store.list_period_history("fiscal", "2026-01")) == 1
+        assert len(store.list_history(period="2026-01")) == 1
 
-    def test_a_file_cannot_take_a_period_back(self, store: Store) -> None:
-        store.change_period("fiscal", "2026-01", to=LOCKED, start=CLOSED, at=AT, by="ann")
-        problem = refused(lambda: store.change_period("fiscal", "2026-01", to=CLOSED, start=OPEN, at=AT, by="ann"))
-        assert getattr(problem, "status", None) == LOCKED
-
-    def test_a_file_can_be_further_than_the_record(self, store: Store) -> None:
-        store.change_period("fiscal", "2026-01", to=CLOSED, start=OPEN, at=AT, by="ann")
-        problem = refused(lambda: store.change_period("fiscal", "2026-01", to=CLOSED, start=LOCKED, at=AT, by="ann"))
-        assert getattr(problem, "status", None) == LOCKED
+    @pytest.mark.parametrize("start", PeriodStatus)
+    def test_the_record_wins_over_the_file(self, store: Store, start: PeriodStatus) -> None:
+        store.change_period("fiscal", "2026-01", event=REOPEN, start=LOCKED, at=AT, by="ann", reason="late")
+        assert store.change_period("fiscal", "2026-01", event=CLOSE, start=start, at=AT, by="ann") is CLOSED
 
     def test_calendars_and_periods_are_apart(self, store: Store) -> None:
-        store.change_period("fiscal", "2026-02", to=CLOSED, start=OPEN, at=AT, by="ann")
-        store.change_period("fiscal", "2026-01", to=CLOSED, start=OPEN, at=AT, by="ann")
-        store.change_period("other", "2026-01", to=LOCKED, start=CLOSED, at=AT, by="ann")
+        store.change_period("fiscal", "2026-02", event=CLOSE, start=OPEN, at=AT, by="ann")
+        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
+        store.change_period("other", "2026-01", event=LOCK, start=CLOSED, at=AT, by="ann")
         assert list(store.list_periods("fiscal")) == ["2026-01", "2026-02"]
         assert store.list_periods("fiscal")["2026-01"].status is CLOSED
-        assert len(store.list_period_history("fiscal", "2026-01")) == 1
+        assert [entry.subject.calendar for entry in store.list_history(period="2026-01")] == ["fiscal", "other"]
+
+
+PROJECT_V1, PERIOD = Subject.of_project("sales", 1), Subject.of_period("2026-01")
+
+
+def check_chain(store: Store) -> tuple[Entry, ...]:
+    """The whole history, after a look at every link of it."""
+    entries = store.list_history()
+    assert find_break(entries, start=Head(0, store.id)) is None
+    assert store.head() == (Head(entries[-1].number, entries[-1].hash) if entries else Head(0, store.id))
+    return entries
+
+
+class TestHistory:
+    def test_it_begins_with_the_id_of_the_store(self, store: Store) -> None:
+        assert check_chain(store) == ()
+        apply(store, define("orders"))
+        (entry,) = check_chain(store)
+        assert (entry.number, entry.previous, entry.at, entry.by) == (1, store.id, AT, "ann")
+
+    def test_everything_that_happens_is_an_entry(self, store: Store) -> None:
+        put_project(store, "a", "b")
+        activate(store, 1)
+        store.mark_conflict("sales", 1, report=REPORT, at=AT, by="ann")
+        store.keep_pin("sales", 1, at=AT, by="ann")
+        activate(store, 2)
+        store.deactivate("sales", 2, at=AT, by="ann")
+        store.register(define("out"), location={}, origin="run-1/5", at=AT, by="ann")
+        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
+        store.put_run(RUN, override=Override(reason="late"))
+        store.change_run_status("run-1", before="pending", after="completed", at=AT, by="ann")
+        store.sign(PERIOD, "f", at=AT, by="ann")
+        store.unsign(PERIOD, at=AT, by="ann")
+        store.change_period("fiscal", "2026-01", event=LOCK, start=OPEN, at=AT, by="ann")
+        assert [
+            (entry.subject.kind, entry.subject.id, entry.subject.version, entry.event) for entry in check_chain(store)
+        ] == [
+            ("dataset", "orders", 1, "apply"),
+            ("dataset", "orders", 2, "apply"),
+            ("project", "sales", 1, "apply"),
+            ("project", "sales", 2, "apply"),
+            ("project", "sales", 1, "activate"),
+            ("project", "sales", 1, "conflict"),
+            ("project", "sales", 1, "keep pin"),
+            ("project", "sales", 1, "supersede"),
+            ("project", "sales", 2, "activate"),
+            ("project", "sales", 2, "deactivate"),
+            ("dataset", "out", 1, "register"),
+            ("period", "2026-01", None, "close"),
+            ("run", "run-1", 1, "started"),
+            ("run", "run-1", 1, "override"),
+            ("run", "run-1", 1, "completed"),
+            ("period", "2026-01", None, "sign"),
+            ("period", "2026-01", None, "unsign"),
+            ("period", "2026-01", None, "lock"),
+        ]
+
+    def test_what_belongs_to_a_project_or_a_period_is_found(self, store: Store) -> None:
+        put_project(store, "a")
+        store.put_run(RUN)
+        store.put_run(replace(RUN, id="run-2", project="fx"))
+        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
+
+        def listed(**wanted: Any) -> list[tuple[str, str]]:
+            return [(entry.subject.id, entry.event) for entry in store.list_history(**wanted)]
+
+        assert listed(project="sales") == [("sales", "apply"), ("run-1", "started")]
+        assert listed(period="2026-01") == [("run-1", "started"), ("run-2", "started"), ("2026-01", "close")]
+        assert listed(period="2026-01", limit=2) == [("run-2", "started"), ("2026-01", "close")]
+        assert listed(project="sales", period="2026-01") == [("run-1", "started")]
+        assert listed(subject=PROJECT_V1) == [("sales", "apply")]
+
+    def test_what_is_refused_leaves_no_entry(self, store: Store) -> None:
+        put_project(store, "a")
+        before = store.head()
+        refused(lambda: store.deactivate("sales", 1, at=AT, by="ann"))
+        refused(lambda: store.apply([define("good"), define("")], at=AT, by="ann"))
+        apply(store, define("orders", 2))
+        assert store.head() == before
+
+    def test_an_entry_keeps_its_details(self, store: Store) -> None:
+        put_project(store, "a")
+        detail = {"scenarios": ["\0", "größe"], "number": 10**40}
+        store.activate(
+            "sales", 1, fingerprint="sha256:a", pin=Pin("orders", 1), at=AT, by="ann", reason="'\"", detail=detail
+        )
+        entry = check_chain(store)[-1]
+        assert (entry.reason, entry.detail) == ("'\"", {"dataset": "orders", "version": 1, **detail})
+
+    def test_the_records_of_a_run_are_covered(self, store: Store) -> None:
+        store.put_run(RUN)
+        store.change_run_status("run-1", before="pending", after="failed", at=LATER, by="bob", progress={"seq": 10})
+        started, ended = check_chain(store)
+        assert (started.detail, ended.detail) == (
+            {"snapshot": hash_document(RUN.snapshot)},
+            {"progress": hash_document({"seq": 10})},
+        )
+        assert (ended.before, ended.after, ended.by, ended.at) == ("pending", "failed", "bob", LATER)
+
+    def test_progress_is_no_entry_and_a_new_attempt_is_one(self, store: Store) -> None:
+        lease = take(store)
+        store.put_run(replace(RUN, status="running", fence=lease.fence), lease=lease)
+        for seq in (1, 2):
+            store.change_run_status(
+                "run-1", before="running", after="running", at=LATER, by="ann", progress={"seq": seq}, lease=lease
+            )
+        again = take_over(store, lease, token="second")
+        store.change_run_status("run-1", before="running", after="running", at=LATER, by="bob", lease=again)
+        run = store.get_run("run-1")
+        assert run is not None
+        assert store.change_run_if_same(run, status="cancelled", at=LATER, by="cy") is not None
+        assert [(entry.event, entry.by) for entry in check_chain(store)] == [
+            ("started", "ann"),
+            ("resumed", "bob"),
+            ("cancelled", "cy"),
+        ]
+
+    @pytest.mark.parametrize(
+        "tampering",
+        [
+            "UPDATE dobo_history SET reason = 'another' WHERE number = 2",
+            "UPDATE dobo_history SET by = 'nobody' WHERE number = 2",
+            "UPDATE dobo_history SET detail = '{}' WHERE number = 2",
+            "UPDATE dobo_history SET project = NULL WHERE number = 2",
+            "DELETE FROM dobo_history WHERE number = 2",
+            "UPDATE dobo_history SET number = 9 WHERE number = 2",
+        ],
+    )
+    def test_a_changed_or_missing_entry_is_found(self, store: Store, behind: Database, tampering: str) -> None:
+        for number in range(3):
+            store.put_run(replace(RUN, id=f"run-{number}"), override=Override(reason="late"))
+        check_chain(store)
+        with closing(behind), behind.writing() as connection:
+            connection.execute(text(tampering))
+        assert find_break(store.list_history(), start=Head(0, store.id)) == 2
+
+    def test_the_chain_has_no_gap_when_eight_write_at_once(self, store: Store, place: Place, crowd: Crowd) -> None:
+        crowd(work.apply_contents, place, rounds=5)
+        assert len(check_chain(store)) == 40
+
+
+class TestSignOffs:
+    def test_a_sign_off_is_of_a_fingerprint(self, store: Store) -> None:
+        signed = store.sign(PROJECT_V1, "first", at=AT, by="ann", comment="checked")
+        store.sign(PROJECT_V1, "second", at=LATER, by="ann")
+        store.sign(PERIOD, "first", at=LATER, by="bob")
+        assert signed == SignOff(subject=PROJECT_V1, fingerprint="first", by="ann", at=AT, comment="checked")
+        assert [(each.by, each.fingerprint) for each in store.list_signoffs(PROJECT_V1)] == [
+            ("ann", "first"),
+            ("ann", "second"),
+        ]
+        assert [each.by for each in store.list_signoffs(PERIOD, PROJECT_V1)] == ["ann", "ann", "bob"]
+        assert store.list_signoffs(Subject.of_project("sales", 2)) == store.list_signoffs() == ()
+
+    def test_signing_again_leaves_no_trace(self, store: Store) -> None:
+        first = store.sign(PERIOD, "f", at=AT, by="ann", comment="checked")
+        assert store.sign(PERIOD, "f", at=LATER, by="ann", comment="again") == first
+        assert len(store.list_history()) == 1
+
+    def test_one_withdraws_ones_own(self, store: Store) -> None:
+        for person in ("ann", "bob"):
+            store.sign(PERIOD, "f", at=AT, by=person)
+        store.sign(PROJECT_V1, "f", at=AT, by="ann")
+        assert [each.by for each in store.unsign(PERIOD, at=LATER, by="ann", reason="wrong")] == ["ann"]
+        assert [each.by for each in store.list_signoffs(PERIOD)] == ["bob"]
+        assert [each.by for each in store.list_signoffs(PROJECT_V1)] == ["ann"]
+        before = store.head()
+        assert store.unsign(PERIOD, at=LATER, by="ann") == ()
+        assert store.head() == before
+        store.sign(PERIOD, "f", at=LATER, by="ann")
+        assert [each.by for each in store.list_signoffs(PERIOD)] == ["bob", "ann"]
+
+
+class TestApprovals:
+    @staticmethod
+    def needed(count: int, subject: Subject = PROJECT_V1, fingerprint: str = "f") -> Approvals:
+        return Approvals(subject=subject, fingerprint=fingerprint, needed=count, command="dobo sign x")
+
+    def test_other_people_must_have_signed_what_it_is_now(self, store: Store) -> None:
+        put_project(store, "a")
+
+        def activate(needed: int) -> Version:
+            approvals = self.needed(needed)
+            return store.activate(
+                "sales", 1, fingerprint="sha256:a", pin=Pin("orders", 1), at=AT, by="ann", approvals=approvals
+            )
+
+        store.sign(PROJECT_V1, "f", at=AT, by="ann")
+        store.sign(PROJECT_V1, "before", at=AT, by="bob")
+        head = store.head()
+        assert refused(lambda: activate(1)) == ApprovalsMissing(
+            subject="sales", needed=1, own="ann", command="dobo sign x"
+        )
+        assert store.head() == head
+        assert statuses(store) == ["draft"]
+        store.sign(PROJECT_V1, "f", at=AT, by="bob")
+        assert getattr(refused(lambda: activate(2)), "approved_by", None) == ("bob",)
+        assert activate(1).status == "active"
+        assert (store.list_history()[-1].detail or {})["approved_by"] == ["bob"]
+
+    def test_a_withdrawn_sign_off_does_not_count(self, store: Store) -> None:
+        store.sign(PERIOD, "f", at=AT, by="bob")
+        store.unsign(PERIOD, at=AT, by="bob")
+        approvals = self.needed(1, PERIOD)
+        lock = partial(store.change_period, "fiscal", "2026-01", event=LOCK, start=CLOSED, at=AT, by="ann")
+        assert refused(lambda: lock(approvals=approvals)).code == "APPROVALS_MISSING"
+        assert store.list_periods("fiscal") == {}
+        store.sign(PERIOD, "f", at=AT, by="bob")
+        assert lock(approvals=approvals) is LOCKED
+
+    def test_a_run_for_a_closed_period_is_not_recorded_without_them(self, store: Store) -> None:
+        subject = Subject.of_override("sales", "2026-01")
+        override = Override(reason="late", approvals=self.needed(1, subject))
+        assert refused(lambda: store.put_run(RUN, override=override)).code == "APPROVALS_MISSING"
+        assert (store.get_run("run-1"), store.list_history()) == (None, ())
+        store.sign(subject, "f", at=AT, by="bob")
+        store.put_run(RUN, override=override)
+        entry = store.list_history()[-1]
+        assert (entry.event, entry.reason, entry.detail) == (
+            "override",
+            "late",
+            {"approved_by": ["bob"], "fingerprint": "f"},
+        )
 
 
 class TestRegistration:
@@ -578,20 +820,24 @@ class TestRuns:
 
     def test_a_status_changes_only_from_the_expected_one(self, store: Store) -> None:
         store.put_run(RUN)
-        running = store.change_run_status("run-1", before="pending", after="running", at=LATER, progress={"seq": 10})
+        running = store.change_run_status(
+            "run-1", before="pending", after="running", at=LATER, by="bob", progress={"seq": 10}
+        )
         assert (
             running == store.get_run("run-1") == replace(RUN, status="running", updated_at=LATER, progress={"seq": 10})
         )
-        again = refused(lambda: store.change_run_status("run-1", before="pending", after="failed", at=LATER))
+        again = refused(lambda: store.change_run_status("run-1", before="pending", after="failed", at=LATER, by="bob"))
         assert (again.code, getattr(again, "status", None)) == ("INVALID_TRANSITION", "running")
-        assert store.change_run_status("run-1", before="running", after="failed", at=LATER).progress == {"seq": 10}
+        assert store.change_run_status("run-1", before="running", after="failed", at=LATER, by="bob").progress == {
+            "seq": 10
+        }
 
     def test_a_run_that_lost_its_lease_cannot_change_its_record(self, store: Store) -> None:
         store.put_run(RUN)
         old = take(store, token="run-1")
         take_over(store, old, token="run-2")
         failure = failed(
-            lambda: store.change_run_status("run-1", before="pending", after="running", at=LATER, lease=old)
+            lambda: store.change_run_status("run-1", before="pending", after="running", at=LATER, by="bob", lease=old)
         )
         assert failure.problem.code == "LEASE_LOST"
         assert store.get_run("run-1") == RUN
@@ -608,13 +854,20 @@ class TestRuns:
     def test_the_record_has_the_fence_of_its_latest_attempt(self, store: Store) -> None:
         store.put_run(replace(RUN, fence=1))
         first = take(store, token="first")
-        assert store.change_run_status("run-1", before="pending", after="failed", at=LATER, lease=first).fence == 1
+        assert (
+            store.change_run_status("run-1", before="pending", after="failed", at=LATER, by="bob", lease=first).fence
+            == 1
+        )
         second = take_over(store, first, token="second")
-        again = store.change_run_status("run-1", before="failed", after="running", at=LATER, lease=second)
+        again = store.change_run_status("run-1", before="failed", after="running", at=LATER, by="bob", lease=second)
         assert (again.fence, again) == (2, store.get_run("run-1"))
-        stale = refused(lambda: store.change_run_status("run-1", before="running", after="failed", at=LATER, fence=1))
+        stale = refused(
+            lambda: store.change_run_status("run-1", before="running", after="failed", at=LATER, by="bob", fence=1)
+        )
         assert stale.code == "INVALID_TRANSITION"
-        assert store.change_run_status("run-1", before="running", after="failed", at=LATER, fence=2).fence == 2
+        assert (
+            store.change_run_status("run-1", before="running", after="failed", at=LATER, by="bob", fence=2).fence == 2
+        )
 
 
 def take(store: Store, *, token: str = "run-1", period: str = "2026-01") -> Lease:
@@ -734,13 +987,13 @@ class TestAtOnce:
         crowd(work.activate, place)
         assert sorted(statuses(store)) == ["active"] + ["inactive"] * 7
         live: int | None = None
-        for entry in store.list_project_history("sales"):
+        for entry in life(store):
             if entry.event == "supersede":
-                assert entry.version == live
+                assert entry.subject.version == live
                 live = None
             else:
                 assert live is None
-                live = entry.version
+                live = entry.subject.version
         assert store.list_live_projects()[0].version == live
 
     def test_registered_versions_are_gapless(self, store: Store, place: Place, crowd: Crowd) -> None:
@@ -832,6 +1085,32 @@ class TestFormat:
         with closing(place.open()) as store:
             assert take(store).fence == 8
 
+    def test_a_history_before_the_chain_becomes_its_beginning(self, place: Place, behind: Database) -> None:
+        with closing(behind):
+            migrate(behind, to="0003")
+            with behind.writing() as connection:
+                rows = [
+                    (7, "period", "fiscal", "2026-01", "locked", "closed", "locked", "bob", None),
+                    (3, "project", "sales", "2", "activate", "draft", "active", "ann", '{"version":1}'),
+                ]
+                names = ("number", "subject", "id", "item", "event", "before", "after", "by", "detail")
+                listed, values = ", ".join(names), ", ".join(f":{name}" for name in names)
+                insert = text(f"INSERT INTO dobo_history ({listed}, at) VALUES ({values}, :at)")
+                at = AT.isoformat(timespec="microseconds")
+                connection.execute(insert, [{**dict(zip(names, row, strict=True)), "at": at} for row in rows])
+        with closing(place.open()) as store:
+            apply(store, define("orders"))
+            first, second, third = check_chain(store)
+            assert (first.subject, first.event, first.by, first.at) == (
+                Subject.of_project("sales", 2),
+                "activate",
+                "ann",
+                AT,
+            )
+            assert (first.before, first.after, first.detail) == ("draft", "active", {"version": 1})
+            assert (second.subject, second.event) == (Subject.of_period("2026-01", calendar="fiscal"), "lock")
+            assert (third.event, third.number) == ("apply", 3)
+
     def test_an_upgrade_that_fails_leaves_the_old_format(self, place: Place, behind: Database) -> None:
         with closing(behind):
             migrate(behind, to="0001")
@@ -847,7 +1126,7 @@ class TestFormat:
         with closing(place.open()) as store:
             take(store)
 
-    @pytest.mark.parametrize("newer", ["0004", "1000", "later"])
+    @pytest.mark.parametrize("newer", ["0005", "1000", "later"])
     def test_a_newer_store_is_refused_and_left_alone(self, place: Place, behind: Database, newer: str) -> None:
         with closing(behind):
             migrate(behind)

@@ -99,7 +99,9 @@ def start_run(place: Place, number: int) -> str:
     """The status that a run has then, or the code of what was in the way."""
     with closing(place.open()) as store:
         try:
-            run = store.change_run_status("run-1", before="pending", after="running", at=AT, progress={"by": number})
+            run = store.change_run_status(
+                "run-1", before="pending", after="running", at=AT, by="me", progress={"by": number}
+            )
         except Rejected as refusal:
             return refusal.problems[0].code
         return run.status

@@ -13,6 +13,7 @@ import pyarrow.dataset
 import pytest
 
 from dobonomodo.problems import Rejected
+from dobonomodo.store import Head, find_break
 from dobonomodo.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -49,6 +50,18 @@ def test_its_runs_are_read(root: Path) -> None:
     assert [output.rows for output in runs["2026-01"].outputs.values()] == [14, 15]
     assert [output.rows for output in runs["2026-02"].outputs.values()] == [14]
     assert not any(run.is_publishing for run in runs.values())
+
+
+def test_its_history_is_the_beginning_of_the_chain(root: Path) -> None:
+    workspace = Workspace.open(root)
+    store = workspace.store
+    before = store.list_history()
+    assert [(entry.subject.id, entry.event, entry.after) for entry in before] == [("closing", "activate", "active")]
+    workspace.deactivate("closing")
+    after = store.list_history()
+    assert [entry.event for entry in after] == ["activate", "deactivate"]
+    assert find_break(after, start=Head(0, store.id)) is None
+    assert store.head() == Head(2, after[-1].hash)
 
 
 def test_its_results_are_verified(root: Path, spark: SparkSession) -> None:

@@ -790,15 +790,10 @@ def test_a_status_in_the_file_is_where_a_period_starts(stored: Folder) -> None:
     assert workspace.change_period("2026-01", "locked").status == "locked"
 
 
-def test_a_file_that_is_further_along_counts(stored: Folder) -> None:
+@pytest.mark.parametrize("status", ["open", "locked"])
+def test_what_is_recorded_wins_over_the_file(stored: Folder, status: str) -> None:
     stored.open().change_period("2026-01", "closed")
-    stored.add("calendars/fiscal.yaml", listed("locked"))
-    assert stored.open().find_period("2026-01").status == "locked"
-
-
-def test_a_file_cannot_open_a_period_again(stored: Folder) -> None:
-    stored.open().change_period("2026-01", "closed")
-    stored.add("calendars/fiscal.yaml", listed("open"))
+    stored.add("calendars/fiscal.yaml", listed(status))
     assert stored.open().find_period("2026-01").status == "closed"
 
 

@@ -25,7 +25,9 @@ class Period(Entity):
     parent: FileName | None = Field(default=None, description="The period of the level above that it is a part of.")
     start_date: Day = Field(description="The first day.")
     end_date: Day = Field(description="The last day.")
-    status: PeriodStatus = Field(default="open", description="open, then closed, then locked; never back.")
+    status: PeriodStatus = Field(
+        default="open", description="open, closed or locked to begin with; what `dobo period` records wins over it."
+    )
 
     def contains(self, start: date, end: date) -> bool:
         """Whether a stretch of days lies inside the period."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dobonomodo.problems.control import CONTROL_PROBLEMS
 from dobonomodo.problems.definition import DEFINITION_PROBLEMS
 from dobonomodo.problems.formula import (
     AggregateNotAllowed,
@@ -39,6 +40,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *OPERATION_PROBLEMS,
     *RUN_PROBLEMS,
     *STORE_PROBLEMS,
+    *CONTROL_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
 )

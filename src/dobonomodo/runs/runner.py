@@ -287,6 +287,7 @@ class Runner:
                 before=run.status,
                 after=next_run_status(run.status, RunEvent.RESUME, run=run.id),
                 at=self._pace.now(),
+                by=self._who.name,
                 progress=replace(progress, attempts=progress.attempts + 1, problems=()).document(),
                 lease=heart.lease,
             )
@@ -612,6 +613,7 @@ class _Attempt:
             before=self._run.status,
             after=next_run_status(self._run.status, event, run=self._run.id),
             at=self._pace.now(),
+            by=self._who.name,
             progress=self._progress.document(),
             fence=self._run.fence if self._of_other else self._heart.lease.fence,
             lease=None if event is RunEvent.FAIL or self._of_other else self._heart.lease,
@@ -639,7 +641,7 @@ def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], No
         pace.sleep(0.5)
 
 
-def cancel_run(store: Store, run: Run, *, at: datetime) -> RunView:
+def cancel_run(store: Store, run: Run, *, at: datetime, by: str) -> RunView:
     """Have a run stop as soon as it notices; one that is not at work any more is cancelled at once.
 
     Once it publishes, it is too late: the record is changed only if it is still the one that was looked at.
@@ -648,7 +650,7 @@ def cancel_run(store: Store, run: Run, *, at: datetime) -> RunView:
         after = next_run_status(run.status, RunEvent.CANCEL, run=run.id)
         if Progress.load(run.progress).intent is not None:
             raise Rejected([CancelRefused(run=run.id)])
-        changed = store.change_run_if_same(run, status=after, at=at)
+        changed = store.change_run_if_same(run, status=after, at=at, by=by)
         if changed is not None:
             return view_run(changed)
         run = store.get_run(run.id) or run

@@ -1,29 +1,30 @@
-"""Metadata: definitions and their versions, the life of projects, periods, runs and leases."""
+"""Metadata: definitions and their versions, the life of projects, periods, runs and leases, and the history of it all."""
 
+from dobonomodo.store.history import Entry, Event, Head, Kind, Subject, find_break
 from dobonomodo.store.life import (
     LIVE,
     PERIOD_LIFE,
     PROJECT_LIFE,
+    PeriodEvent,
     PeriodStatus,
     ProjectEvent,
     ProjectStatus,
-    further,
 )
 from dobonomodo.store.opening import open_store
+from dobonomodo.store.signoff import Approvals, SignOff
 from dobonomodo.store.store import (
     PROJECT,
     Action,
     Activation,
     Change,
     Definition,
-    Document,
     Held,
     Lease,
+    Override,
     PeriodRecord,
     Pin,
     Run,
     Store,
-    Transition,
     Version,
 )
 
@@ -34,20 +35,27 @@ __all__ = [
     "PROJECT_LIFE",
     "Action",
     "Activation",
+    "Approvals",
     "Change",
     "Definition",
-    "Document",
+    "Entry",
+    "Event",
+    "Head",
     "Held",
+    "Kind",
     "Lease",
+    "Override",
+    "PeriodEvent",
     "PeriodRecord",
     "PeriodStatus",
     "Pin",
     "ProjectEvent",
     "ProjectStatus",
     "Run",
+    "SignOff",
     "Store",
-    "Transition",
+    "Subject",
     "Version",
-    "further",
+    "find_break",
     "open_store",
 ]

@@ -20,7 +20,7 @@ from dobonomodo.store.tables import METADATA
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-FORMAT = "0003"
+FORMAT = "0004"
 """The newest revision in ``migrations/versions``."""
 
 FORMAT_TABLE = "dobo_format"

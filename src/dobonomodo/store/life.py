@@ -40,6 +40,16 @@ class PeriodStatus(StrEnum):
     LOCKED = "locked"
 
 
+class PeriodEvent(StrEnum):
+    """What can happen to a period."""
+
+    OPEN = "open"
+    """Nothing; it must be open."""
+    CLOSE = "close"
+    LOCK = "lock"
+    REOPEN = "reopen"
+
+
 LIVE = (ProjectStatus.ACTIVE, ProjectStatus.CONFLICT)
 """At most one version of a project is in one of these."""
 
@@ -60,15 +70,19 @@ PROJECT_LIFE: Mapping[tuple[ProjectStatus, ProjectEvent], ProjectStatus] = Mappi
     }
 )
 
-PERIOD_LIFE: Mapping[PeriodStatus, tuple[PeriodStatus, ...]] = MappingProxyType(
+PERIOD_LIFE: Mapping[tuple[PeriodStatus, PeriodEvent], PeriodStatus] = MappingProxyType(
     {
-        PeriodStatus.OPEN: (PeriodStatus.CLOSED,),
-        PeriodStatus.CLOSED: (PeriodStatus.LOCKED,),
-        PeriodStatus.LOCKED: (),
+        (PeriodStatus.OPEN, PeriodEvent.CLOSE): PeriodStatus.CLOSED,
+        (PeriodStatus.CLOSED, PeriodEvent.LOCK): PeriodStatus.LOCKED,
+        (PeriodStatus.CLOSED, PeriodEvent.REOPEN): PeriodStatus.OPEN,
+        (PeriodStatus.LOCKED, PeriodEvent.REOPEN): PeriodStatus.OPEN,
+        # The same again is fine, and nothing happens.
+        (PeriodStatus.OPEN, PeriodEvent.OPEN): PeriodStatus.OPEN,
+        (PeriodStatus.OPEN, PeriodEvent.REOPEN): PeriodStatus.OPEN,
+        (PeriodStatus.CLOSED, PeriodEvent.CLOSE): PeriodStatus.CLOSED,
+        (PeriodStatus.LOCKED, PeriodEvent.LOCK): PeriodStatus.LOCKED,
     }
 )
-
-_PERIOD_ORDER = tuple(PeriodStatus)
 
 
 def next_project_status(status: ProjectStatus, event: ProjectEvent, *, project: str, version: int) -> ProjectStatus:
@@ -81,15 +95,13 @@ def next_project_status(status: ProjectStatus, event: ProjectEvent, *, project: 
     return after
 
 
-def next_period_status(status: PeriodStatus, to: PeriodStatus, *, calendar: str, identifier: str) -> PeriodStatus:
-    """``to``, if it is the state a period is in or the next one."""
-    if to is not status and to not in PERIOD_LIFE[status]:
+def next_period_status(status: PeriodStatus, event: PeriodEvent, *, calendar: str, identifier: str) -> PeriodStatus:
+    """The status after an event; an event that does not fit is refused."""
+    after = PERIOD_LIFE.get((status, event))
+    if after is None:
         subject = f"period `{identifier}` of calendar `{calendar}`"
-        possible = tuple(known.value for known in PERIOD_LIFE[status])
-        raise Rejected([InvalidTransition(subject=subject, status=status, wanted=to, possible=possible)])
-    return to
-
-
-def further(one: PeriodStatus, other: PeriodStatus) -> PeriodStatus:
-    """The later of two statuses: a file gives the starting point, the store can only be further along."""
-    return max(one, other, key=_PERIOD_ORDER.index)
+        possible = tuple(
+            known.value for (before, known), to in PERIOD_LIFE.items() if before is status and to is not before
+        )
+        raise Rejected([InvalidTransition(subject=subject, status=status, wanted=event, possible=possible)])
+    return after

@@ -10,47 +10,49 @@ from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, assert_never
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 from typing_extensions import override
 
+from dobonomodo.model.plain import Document, hash_document, render_document
 from dobonomodo.problems import InternalError, Rejected, RunFailed
 from dobonomodo.problems.store import InvalidTransition, LeaseLost, VersionChanged, VersionNotFound
+from dobonomodo.store.history import Entry, Event, Head, Subject, link_entry
 from dobonomodo.store.life import (
     LIVE,
+    PeriodEvent,
     PeriodStatus,
     ProjectEvent,
     ProjectStatus,
-    further,
     next_period_status,
     next_project_status,
 )
+from dobonomodo.store.signoff import FINGERPRINT, Approvals, SignOff, find_signoffs
 from dobonomodo.store.store import (
     PROJECT,
     Action,
     Activation,
     Change,
     Definition,
-    Document,
     Held,
     Lease,
+    Override,
     PeriodRecord,
     Pin,
     Run,
     Store,
-    Transition,
     Version,
 )
-from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, STORE, VERSION, render_document
+from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, STORE, VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row
+    from sqlalchemy import ColumnElement, Connection, Row, RowMapping
 
     from dobonomodo.store.database import Database
 
-_DATASET, _PERIOD = "dataset", "period"
+_DATASET = "dataset"
 
 
 class SqlStore(Store):
@@ -89,9 +91,10 @@ class SqlStore(Store):
                     case Action.TOUCHED:
                         _touch_version(connection, change.definition, change.version, at=at, by=by)
                     case Action.UNCHANGED:
-                        pass
+                        continue
                     case _:
                         assert_never(change.action)
+                _record(connection, _describe_change(change, at=at, by=by))
             return changes
 
     @override
@@ -113,6 +116,8 @@ class SqlStore(Store):
                 return known[0]
             newest = connection.scalar(select(func.max(VERSION.c.version)).where(*same)) or 0
             _insert_version(connection, definition, newest + 1, at=at, by=by, location=location, origin=origin)
+            subject = Subject(kind=definition.kind, id=definition.id, version=newest + 1)
+            _record(connection, Entry(subject=subject, event=Event.REGISTER, at=at, by=by, detail={"origin": origin}))
             return _require_version(connection, definition.kind, definition.id, newest + 1)
 
     @override
@@ -141,12 +146,25 @@ class SqlStore(Store):
             return _read_versions(connection, VERSION.c.kind == PROJECT, VERSION.c.status.in_(LIVE))
 
     @override
-    def activate(self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str) -> Version:
+    def activate(
+        self,
+        project: str,
+        version: int,
+        *,
+        fingerprint: str,
+        pin: Pin,
+        at: datetime,
+        by: str,
+        reason: str | None = None,
+        detail: Document | None = None,
+        approvals: Approvals | None = None,
+    ) -> Version:
         with self._database.writing() as connection:
             chosen = _require_version(connection, PROJECT, project, version)
             if chosen.fingerprint != fingerprint:
                 raise Rejected([VersionChanged(kind=PROJECT, id=project, version=version)])
             _require_version(connection, _DATASET, pin.dataset, pin.version)
+            approved = _require_approvals(connection, approvals, by=by)
             live = (VERSION.c.kind == PROJECT, VERSION.c.id == project, VERSION.c.status.in_(LIVE))
             for other in _read_versions(connection, *live, VERSION.c.version != version):
                 _move_project(connection, other, ProjectEvent.SUPERSEDE, at=at, by=by, detail={"by_version": version})
@@ -156,7 +174,8 @@ class SqlStore(Store):
                 ProjectEvent.ACTIVATE,
                 at=at,
                 by=by,
-                detail=pin._asdict(),
+                reason=reason,
+                detail={**pin._asdict(), **(detail or {}), **approved},
                 activated_at=at,
                 activated_by=by,
                 pinned_dataset=pin.dataset,
@@ -187,28 +206,44 @@ class SqlStore(Store):
             return _move_project(connection, chosen, ProjectEvent.KEEP_PIN, at=at, by=by)
 
     @override
-    def list_project_history(self, project: str) -> tuple[Transition, ...]:
-        with self._database.reading() as connection:
-            return _read_history(connection, HISTORY.c.subject == PROJECT, HISTORY.c.id == project)
-
-    @override
     def change_period(
-        self, calendar: str, identifier: str, *, to: PeriodStatus, start: PeriodStatus, at: datetime, by: str
+        self,
+        calendar: str,
+        identifier: str,
+        *,
+        event: PeriodEvent,
+        start: PeriodStatus,
+        at: datetime,
+        by: str,
+        reason: str | None = None,
+        detail: Document | None = None,
+        approvals: Approvals | None = None,
     ) -> PeriodStatus:
         this = (PERIOD.c.calendar == calendar, PERIOD.c.identifier == identifier)
         with self._database.writing() as connection:
             recorded = connection.scalar(select(PERIOD.c.status).where(*this))
-            before = further(start, PeriodStatus(recorded)) if recorded else start
-            if next_period_status(before, to, calendar=calendar, identifier=identifier) is before:
+            before = PeriodStatus(recorded) if recorded else start
+            after = next_period_status(before, event, calendar=calendar, identifier=identifier)
+            if after is before:
                 return before
-            values = {"status": to, "changed_at": at, "changed_by": by}
+            approved = _require_approvals(connection, approvals, by=by)
+            values = {"status": after, "changed_at": at, "changed_by": by}
             if recorded:
                 connection.execute(update(PERIOD).where(*this).values(values))
             else:
                 connection.execute(insert(PERIOD).values(calendar=calendar, identifier=identifier, **values))
-            entry = Transition(event=to, before=before, after=to, at=at, by=by)
-            _insert_history(connection, entry, subject=_PERIOD, subject_id=calendar, item=identifier)
-            return to
+            entry = Entry(
+                subject=Subject.of_period(identifier, calendar=calendar),
+                event=event,
+                before=before,
+                after=after,
+                at=at,
+                by=by,
+                reason=reason,
+                detail={**(detail or {}), **approved} or None,
+            )
+            _record(connection, entry)
+            return after
 
     @override
     def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
@@ -218,18 +253,75 @@ class SqlStore(Store):
         return {record.identifier: record for record in sorted(records, key=lambda record: record.identifier)}
 
     @override
-    def list_period_history(self, calendar: str, identifier: str) -> tuple[Transition, ...]:
+    def list_history(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        subject: Subject | None = None,
+        limit: int | None = None,
+    ) -> tuple[Entry, ...]:
+        wanted = [
+            column == value
+            for column, value in ((HISTORY.c.project, project), (HISTORY.c.period, period))
+            if value is not None
+        ]
+        if subject is not None:
+            wanted.append(_is_of(subject))
         with self._database.reading() as connection:
-            this = (HISTORY.c.subject == _PERIOD, HISTORY.c.id == calendar, HISTORY.c.item == identifier)
-            return _read_history(connection, *this)
+            return _read_history(connection, *wanted, limit=limit)
 
     @override
-    def put_run(self, run: Run, *, lease: Lease | None = None) -> None:
+    def head(self) -> Head:
+        with self._database.reading() as connection:
+            return _read_head(connection)
+
+    @override
+    def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:
+        with self._database.writing() as connection:
+            for known in _read_signoffs(connection, [subject]):
+                if (known.by, known.fingerprint) == (by, fingerprint):
+                    return known
+            detail = {FINGERPRINT: fingerprint}
+            entry = Entry(subject=subject, event=Event.SIGN, at=at, by=by, reason=comment, detail=detail)
+            _record(connection, entry)
+            return SignOff(subject=subject, fingerprint=fingerprint, by=by, at=at, comment=comment)
+
+    @override
+    def unsign(self, subject: Subject, *, at: datetime, by: str, reason: str | None = None) -> tuple[SignOff, ...]:
+        with self._database.writing() as connection:
+            own = tuple(each for each in _read_signoffs(connection, [subject]) if each.by == by)
+            if own:
+                _record(connection, Entry(subject=subject, event=Event.UNSIGN, at=at, by=by, reason=reason))
+            return own
+
+    @override
+    def list_signoffs(self, *subjects: Subject) -> tuple[SignOff, ...]:
+        with self._database.reading() as connection:
+            return _read_signoffs(connection, subjects)
+
+    @override
+    def put_run(self, run: Run, *, lease: Lease | None = None, override: Override | None = None) -> None:
         values = {column.name: getattr(run, column.name) for column in RUN.columns}
         with self._database.writing() as connection:
             if lease is not None:
                 _require_lease(connection, lease)
+            approved = _require_approvals(connection, override.approvals, by=run.by) if override is not None else {}
             connection.execute(insert(RUN).values(values))
+            started = Entry(
+                subject=_subject_of(run),
+                event=Event.STARTED,
+                after=run.status,
+                at=run.created_at,
+                by=run.by,
+                detail={"snapshot": hash_document(run.snapshot)},
+            )
+            _record(connection, started)
+            if override is not None:
+                overridden = replace(
+                    started, event=Event.OVERRIDE, after=None, reason=override.reason, detail=approved or None
+                )
+                _record(connection, overridden)
 
     @override
     def get_run(self, run_id: str) -> Run | None:
@@ -263,6 +355,7 @@ class SqlStore(Store):
         before: str,
         after: str,
         at: datetime,
+        by: str,
         progress: Document | None = None,
         fence: int | None = None,
         lease: Lease | None = None,
@@ -289,15 +382,18 @@ class SqlStore(Store):
                     status=changed.status, updated_at=changed.updated_at, progress=changed.progress, fence=changed.fence
                 )
             )
+            _record_run(connection, run, changed, by=by)
             return changed
 
     @override
-    def change_run_if_same(self, run: Run, *, status: str, at: datetime) -> Run | None:
+    def change_run_if_same(self, run: Run, *, status: str, at: datetime, by: str) -> Run | None:
         with self._database.writing() as connection:
             if _find_run(connection, run.id) != run:
                 return None
             connection.execute(update(RUN).where(RUN.c.id == run.id).values(status=status, updated_at=at))
-            return replace(run, status=status, updated_at=at)
+            changed = replace(run, status=status, updated_at=at)
+            _record_run(connection, run, changed, by=by)
+            return changed
 
     @override
     def take_lease(self, project: str, period: str, *, token: str, holder: str, at: datetime) -> Lease | Held:
@@ -470,6 +566,7 @@ def _move_project(
     *,
     at: datetime,
     by: str,
+    reason: str | None = None,
     detail: Document | None = None,
     **values: Any,
 ) -> Version:
@@ -477,41 +574,99 @@ def _move_project(
     after = next_project_status(before, event, project=version.id, version=version.version)
     this = (VERSION.c.kind == PROJECT, VERSION.c.id == version.id, VERSION.c.version == version.version)
     connection.execute(update(VERSION).where(*this).values(status=after, updated_at=at, updated_by=by, **values))
-    entry = Transition(event=event, before=before, after=after, at=at, by=by, detail=detail)
-    _insert_history(connection, entry, subject=PROJECT, subject_id=version.id, item=str(version.version))
+    subject = Subject.of_project(version.id, version.version)
+    entry = Entry(subject=subject, event=event, before=before, after=after, at=at, by=by, reason=reason, detail=detail)
+    _record(connection, entry)
     return _require_version(connection, PROJECT, version.id, version.version)
 
 
-def _insert_history(connection: Connection, entry: Transition, *, subject: str, subject_id: str, item: str) -> None:
-    connection.execute(
-        insert(HISTORY).values(
-            subject=subject,
-            id=subject_id,
-            item=item,
-            event=entry.event,
-            before=entry.before,
-            after=entry.after,
-            at=entry.at,
-            by=entry.by,
-            detail=entry.detail,
-        )
+def _describe_change(change: Change, *, at: datetime, by: str) -> Entry:
+    definition = change.definition
+    project = definition.id if definition.kind == PROJECT else None
+    return Entry(
+        subject=Subject(kind=definition.kind, id=definition.id, version=change.version, project=project),
+        event=Event.APPLY,
+        at=at,
+        by=by,
+        detail={
+            "action": change.action.value,
+            FINGERPRINT: definition.fingerprint,
+            "document": hash_document(definition.document),
+        },
     )
 
 
-def _read_history(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Transition, ...]:
-    rows = connection.execute(select(HISTORY).where(*conditions).order_by(HISTORY.c.number))
-    return tuple(
-        Transition(
-            event=row.event,
-            before=row.before,
-            after=row.after,
-            at=row.at,
-            by=row.by,
-            version=int(row.item) if row.subject == PROJECT else None,
-            detail=row.detail,
-        )
-        for row in rows
+# --- the history
+
+
+def _record(connection: Connection, entry: Entry) -> None:
+    """Append an entry; in a writing transaction nobody else does."""
+    linked = link_entry(entry, to=_read_head(connection))
+    values = {name: getattr(linked, name) for name in _OWN_FIELDS} | asdict(linked.subject)
+    connection.execute(insert(HISTORY).values(values))
+
+
+_OWN_FIELDS = ("number", "at", "by", "event", "before", "after", "reason", "detail", "previous", "hash")
+_SUBJECT_FIELDS = ("kind", "id", "version", "calendar", "project", "period")
+
+
+def _read_head(connection: Connection) -> Head:
+    latest = select(HISTORY.c.number, HISTORY.c.hash).order_by(HISTORY.c.number.desc()).limit(1)
+    row = connection.execute(latest).one_or_none()
+    return Head(0, connection.execute(select(STORE.c.id)).scalar_one()) if row is None else Head(*row)
+
+
+def _read_history(
+    connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None
+) -> tuple[Entry, ...]:
+    latest = select(HISTORY).where(*conditions).order_by(HISTORY.c.number.desc()).limit(limit)
+    return tuple(_to_entry(row) for row in reversed(connection.execute(latest).mappings().all()))
+
+
+def _to_entry(row: RowMapping) -> Entry:
+    subject = Subject(**{name: row[name] for name in _SUBJECT_FIELDS})
+    return Entry(subject=subject, **{name: row[name] for name in _OWN_FIELDS})
+
+
+def _is_of(subject: Subject) -> ColumnElement[bool]:
+    of_version = HISTORY.c.version == subject.version if subject.version is not None else HISTORY.c.version.is_(None)
+    return (HISTORY.c.kind == subject.kind) & (HISTORY.c.id == subject.id) & of_version
+
+
+def _read_signoffs(connection: Connection, subjects: Sequence[Subject]) -> tuple[SignOff, ...]:
+    if not subjects:
+        return ()
+    is_signing = HISTORY.c.event.in_([Event.SIGN, Event.UNSIGN])
+    return find_signoffs(_read_history(connection, is_signing, or_(*map(_is_of, subjects))))
+
+
+def _require_approvals(connection: Connection, approvals: Approvals | None, *, by: str) -> dict[str, Any]:
+    """Who approved, as a detail of the entry; refuses if they are too few."""
+    if approvals is None or approvals.needed == 0:
+        return {}
+    people = approvals.require(_read_signoffs(connection, [approvals.subject]), by=by)
+    return {"approved_by": list(people), FINGERPRINT: approvals.fingerprint}
+
+
+def _subject_of(run: Run) -> Subject:
+    return Subject.of_run(run.id, project=run.project, period=run.period, version=run.version)
+
+
+def _record_run(connection: Connection, before: Run, after: Run, *, by: str) -> None:
+    """An entry for a new status or a new attempt; how far a run got in between is in its record alone."""
+    resumed = after.fence != before.fence
+    if after.status == before.status and not resumed:
+        return
+    entry = Entry(
+        subject=_subject_of(after),
+        event=Event.RESUMED if resumed else after.status,
+        before=before.status,
+        after=after.status,
+        at=after.updated_at,
+        by=by,
+        detail={"progress": hash_document(after.progress)},
     )
+    _record(connection, entry)
 
 
 def _find_run(connection: Connection, run_id: str) -> Run | None:

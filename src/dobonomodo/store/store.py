@@ -8,16 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from dobonomodo.model.plain import Document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from dobonomodo.store.life import PeriodStatus
-
-Document = Mapping[str, Any]
-"""A JSON object: text, whole numbers, booleans, None, lists and objects. Equal after every way through a store."""
+    from dobonomodo.store.history import Entry, Head, Subject
+    from dobonomodo.store.life import PeriodEvent, PeriodStatus
+    from dobonomodo.store.signoff import Approvals, SignOff
 
 PROJECT = "project"
 """The kind of definition whose status is a life (``life.py``) and not a field of its document."""
@@ -94,20 +95,6 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Transition:
-    """One entry of the history of a project or a period."""
-
-    event: str
-    before: str
-    after: str
-    at: datetime
-    by: str
-    version: int | None = None
-    """Of the project; None for a period."""
-    detail: Document | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodRecord:
     """How far the store knows a period to be."""
 
@@ -141,6 +128,14 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Override:
+    """A run for a closed period: why, and who must have approved it."""
+
+    reason: str
+    approvals: Approvals | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The right to run a project for a period. It belongs to a token, and each lease has a higher fencing number.
 
@@ -168,6 +163,8 @@ class Held:
 
 class Store(Protocol):
     """Keeps metadata. Every method that writes is one transaction: all of it happened, or nothing.
+
+    What people must be able to look up later is an entry of the history, written in the same transaction.
 
     Raises ``Rejected`` for what the caller must change and ``RunFailed`` for what the outside world must.
     """
@@ -221,10 +218,22 @@ class Store(Protocol):
         """The version of each project that is active or in conflict, by id."""
         ...
 
-    def activate(self, project: str, version: int, *, fingerprint: str, pin: Pin, at: datetime, by: str) -> Version:
+    def activate(
+        self,
+        project: str,
+        version: int,
+        *,
+        fingerprint: str,
+        pin: Pin,
+        at: datetime,
+        by: str,
+        reason: str | None = None,
+        detail: Document | None = None,
+        approvals: Approvals | None = None,
+    ) -> Version:
         """Make a version the active one; the version that was active before becomes inactive.
 
-        ``fingerprint`` is that of the project as it was checked.
+        ``fingerprint`` is that of the project as it was checked. ``detail`` is recorded with the pin.
         """
         ...
 
@@ -243,26 +252,58 @@ class Store(Protocol):
         """End a conflict: the version is active again and goes on reading what it is pinned to."""
         ...
 
-    def list_project_history(self, project: str) -> tuple[Transition, ...]:
-        """Everything that happened to the versions of a project, oldest first."""
-        ...
-
     def change_period(
-        self, calendar: str, identifier: str, *, to: PeriodStatus, start: PeriodStatus, at: datetime, by: str
+        self,
+        calendar: str,
+        identifier: str,
+        *,
+        event: PeriodEvent,
+        start: PeriodStatus,
+        at: datetime,
+        by: str,
+        reason: str | None = None,
+        detail: Document | None = None,
+        approvals: Approvals | None = None,
     ) -> PeriodStatus:
-        """Move a period one step on. ``start`` is its status in the calendar's file."""
+        """Have an event happen to a period; the same again is fine and leaves no trace.
+
+        ``start`` is its status in the calendar's file, which counts until something has happened.
+        """
         ...
 
     def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
-        """The periods of a calendar that were ever moved on, by identifier."""
+        """The periods of a calendar to which something ever happened, by identifier."""
         ...
 
-    def list_period_history(self, calendar: str, identifier: str) -> tuple[Transition, ...]:
-        """Every step of a period, oldest first."""
+    def list_history(
+        self,
+        *,
+        project: str | None = None,
+        period: str | None = None,
+        subject: Subject | None = None,
+        limit: int | None = None,
+    ) -> tuple[Entry, ...]:
+        """The history, or what belongs to a project, a period or a subject, oldest first; with a limit, the latest."""
         ...
 
-    def put_run(self, run: Run, *, lease: Lease | None = None) -> None:
-        """Record a new run, if the lease is still held."""
+    def head(self) -> Head:
+        """The latest entry of the history; number 0 and the id of the store before there is one."""
+        ...
+
+    def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:
+        """Record that a person stands behind something as it is; the same again is fine and leaves no trace."""
+        ...
+
+    def unsign(self, subject: Subject, *, at: datetime, by: str, reason: str | None = None) -> tuple[SignOff, ...]:
+        """Withdraw the sign-offs of a person; gives those that were withdrawn."""
+        ...
+
+    def list_signoffs(self, *subjects: Subject) -> tuple[SignOff, ...]:
+        """The sign-offs of subjects that were not withdrawn, by time."""
+        ...
+
+    def put_run(self, run: Run, *, lease: Lease | None = None, override: Override | None = None) -> None:
+        """Record a new run, if the lease is still held, and the override that it needs."""
         ...
 
     def get_run(self, run_id: str) -> Run | None:
@@ -287,6 +328,7 @@ class Store(Protocol):
         before: str,
         after: str,
         at: datetime,
+        by: str,
         progress: Document | None = None,
         fence: int | None = None,
         lease: Lease | None = None,
@@ -297,7 +339,7 @@ class Store(Protocol):
         """
         ...
 
-    def change_run_if_same(self, run: Run, *, status: str, at: datetime) -> Run | None:
+    def change_run_if_same(self, run: Run, *, status: str, at: datetime, by: str) -> Run | None:
         """Change the status of a run whose record is still exactly the one given; None if it is not."""
         ...
 

@@ -11,6 +11,7 @@ from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, text
 from sqlalchemy.types import TypeDecorator
 from typing_extensions import override
 
+from dobonomodo.model.plain import render_document
 from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.problems.store import TextReason, UnstorableText
 
@@ -83,11 +84,6 @@ class Json(TypeDecorator[Mapping[str, Any]]):
         return None if value is None else json.loads(value)
 
 
-def render_document(document: Mapping[str, Any]) -> str:
-    """The canonical text of a document; equal documents have equal texts."""
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
 def _check_text(value: str) -> None:
     if "\0" in value:
         _refuse(value, TextReason.NUL)
@@ -140,18 +136,26 @@ Index("dobo_version_origin", VERSION.c.kind, VERSION.c.id, VERSION.c.origin, uni
 HISTORY = Table(
     "dobo_history",
     METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("subject", Name, nullable=False),
-    Column("id", Name, nullable=False),
-    Column("item", Name, nullable=False),
-    Column("event", Name, nullable=False),
-    Column("before", Name, nullable=False),
-    Column("after", Name, nullable=False),
+    Column("number", Integer, primary_key=True, autoincrement=False),
     Column("at", Instant, nullable=False),
     Column("by", Name, nullable=False),
+    Column("event", Name, nullable=False),
+    Column("kind", Name, nullable=False),
+    Column("id", PlainText, nullable=False),
+    Column("version", Integer),
+    Column("calendar", Name),
+    Column("project", Name),
+    Column("period", Name),
+    Column("before", Name),
+    Column("after", Name),
+    Column("reason", PlainText),
     Column("detail", Json),
+    Column("previous", Name, nullable=False),
+    Column("hash", Name, nullable=False),
 )
-Index("dobo_history_of", HISTORY.c.subject, HISTORY.c.id)
+Index("dobo_history_kind", HISTORY.c.kind, HISTORY.c.event)
+Index("dobo_history_project", HISTORY.c.project)
+Index("dobo_history_period", HISTORY.c.period)
 
 PERIOD = Table(
     "dobo_period",

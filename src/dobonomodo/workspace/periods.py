@@ -8,7 +8,7 @@ from dobonomodo.model import Calendar, Period, Schedule
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.definition import PeriodNotFound
 from dobonomodo.problems.operation import PeriodNotRunnable
-from dobonomodo.store import PeriodStatus, further
+from dobonomodo.store import PeriodEvent, PeriodStatus
 from dobonomodo.workspace.arguments import read_choice, read_period
 from dobonomodo.workspace.stamp import now, who
 
@@ -35,9 +35,7 @@ class Periods:
             return calendar.schedule
         listed = calendar.schedule.by_identifier
         current: dict[str, Any] = {
-            name: further(PeriodStatus(listed[name].status), record.status).value
-            for name, record in store.list_periods(calendar.id).items()
-            if name in listed
+            name: record.status.value for name, record in store.list_periods(calendar.id).items() if name in listed
         }
         return calendar.schedule.with_statuses(current)
 
@@ -70,12 +68,13 @@ class Periods:
     def change(self, identifier: str, status: str) -> Period:
         """Move a period on: open, closed, locked, one way only."""
         read_choice("status", status, [each.value for each in PeriodStatus])
+        event = {"open": PeriodEvent.OPEN, "closed": PeriodEvent.CLOSE, "locked": PeriodEvent.LOCK}[status]
         self.find(identifier)
         for calendar in self._definitions.calendars.values():
             listed = calendar.schedule.by_identifier.get(identifier)
             if listed is not None:
-                start, to = PeriodStatus(listed.status), PeriodStatus(status)
-                self._stores.main.change_period(calendar.id, identifier, to=to, start=start, at=now(), by=who())
+                start = PeriodStatus(listed.status)
+                self._stores.main.change_period(calendar.id, identifier, event=event, start=start, at=now(), by=who())
         return self.find(identifier)
 
 

@@ -19,7 +19,7 @@ from dobonomodo.workspace.naming import find_run
 from dobonomodo.workspace.periods import Periods
 from dobonomodo.workspace.planning import PlannedRun, Planning
 from dobonomodo.workspace.session import SessionOptions, SparkChoice
-from dobonomodo.workspace.stamp import now
+from dobonomodo.workspace.stamp import now, who
 from dobonomodo.workspace.stores import Stores
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Workspace:
         from dobonomodo.runs.runner import cancel_run
 
         record = self._find_record(run_id)
-        return cancel_run(self.store, record, at=now())
+        return cancel_run(self.store, record, at=now(), by=who())
 
     def verify(
         self,

@@ -364,7 +364,7 @@ def test_a_run_that_is_publishing_is_not_cancelled(store: Store, planned: RunSpe
     record = store.get_run("r1")
     assert record is not None
     with pytest.raises(Rejected) as refused:
-        cancel_run(store, record, at=datetime.now(UTC))
+        cancel_run(store, record, at=datetime.now(UTC), by="ann")
     assert [problem.code for problem in refused.value.problems] == ["CANCEL_REFUSED"]
     assert store.get_run("r1") == record
 
@@ -373,9 +373,11 @@ def test_cancelling_looks_again_when_the_run_goes_on_meanwhile(store: Store, pla
     start(store, planned, Diary(fails_at="stage 3"))
     seen = store.get_run("r1")
     assert seen is not None
-    store.change_run_status("r1", before="failed", after="failed", at=datetime.now(UTC), progress={"intent": [2]})
+    store.change_run_status(
+        "r1", before="failed", after="failed", at=datetime.now(UTC), by="ann", progress={"intent": [2]}
+    )
     with pytest.raises(Rejected) as refused:
-        cancel_run(store, seen, at=datetime.now(UTC))
+        cancel_run(store, seen, at=datetime.now(UTC), by="ann")
     assert [problem.code for problem in refused.value.problems] == ["CANCEL_REFUSED"]
 
 
@@ -434,7 +436,7 @@ def test_a_run_whose_lease_is_not_renewed_is_taken_over(store: Store, planned: R
 
     with pytest.raises(Killed):
         start(store, planned, Diary(), Hand(between=_raising(Killed)))
-    store.change_run_status("r1", before="failed", after="running", at=datetime.now(UTC))
+    store.change_run_status("r1", before="failed", after="running", at=datetime.now(UTC), by="ann")
     assert isinstance(take(store), Lease)
     data = Diary()
     assert resume(store, data).status == "completed"
@@ -530,7 +532,7 @@ def test_cancelled_while_at_work(store: Store, planned: RunSpec) -> None:
         record = store.get_run("r1")
         assert record is not None
         if seq == 3:
-            cancel_run(store, record, at=datetime.now(UTC))
+            cancel_run(store, record, at=datetime.now(UTC), by="ann")
 
     data = Diary()
     run = start(store, planned, data, Hand(between=cancel))
@@ -566,7 +568,7 @@ def test_cancelled_at_any_place_before_it_publishes(store: Store, planned: RunSp
     def cancel() -> None:
         record = store.get_run("r1")
         assert record is not None
-        cancel_run(store, record, at=datetime.now(UTC))
+        cancel_run(store, record, at=datetime.now(UTC), by="ann")
 
     data = Disturbed(at=place, meanwhile=cancel)
     run = start(store, planned, data, pace=NEVER)
@@ -598,7 +600,7 @@ def test_a_run_that_has_published_everything_is_not_cancelled(store: Store, plan
         record = store.get_run("r1")
         assert record is not None
         with pytest.raises(Rejected) as refused:
-            cancel_run(store, record, at=datetime.now(UTC))
+            cancel_run(store, record, at=datetime.now(UTC), by="ann")
         assert [problem.code for problem in refused.value.problems] == ["CANCEL_REFUSED"]
 
     run = start_listening(store, planned, cancel)

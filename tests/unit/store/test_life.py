@@ -6,7 +6,7 @@ import pytest
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.store import InvalidTransition
-from dobonomodo.store import LIVE, PERIOD_LIFE, PROJECT_LIFE, PeriodStatus, ProjectEvent, ProjectStatus, further
+from dobonomodo.store import LIVE, PERIOD_LIFE, PROJECT_LIFE, PeriodEvent, PeriodStatus, ProjectEvent, ProjectStatus
 from dobonomodo.store.life import next_period_status, next_project_status
 
 OPEN, CLOSED, LOCKED = PeriodStatus
@@ -36,20 +36,30 @@ def test_a_refusal_names_what_is_possible() -> None:
     )
 
 
-def test_periods_go_one_step_or_stay() -> None:
-    allowed = {(before, before) for before in PeriodStatus} | {(OPEN, CLOSED), (CLOSED, LOCKED)}
-    for before, to in product(PeriodStatus, repeat=2):
-        if (before, to) in allowed:
-            assert next_period_status(before, to, calendar="c", identifier="p") is to
-        else:
-            with pytest.raises(Rejected) as refusal:
-                next_period_status(before, to, calendar="c", identifier="p")
-            (problem,) = refusal.value.problems
-            assert isinstance(problem, InvalidTransition)
-            assert problem.possible == PERIOD_LIFE[before]
+def test_a_period_goes_on_one_step_at_a_time_and_back_only_by_reopening() -> None:
+    moves = {(before, event): after for (before, event), after in PERIOD_LIFE.items() if after is not before}
+    assert moves == {
+        (OPEN, PeriodEvent.CLOSE): CLOSED,
+        (CLOSED, PeriodEvent.LOCK): LOCKED,
+        (CLOSED, PeriodEvent.REOPEN): OPEN,
+        (LOCKED, PeriodEvent.REOPEN): OPEN,
+    }
 
 
-def test_the_further_of_two_statuses() -> None:
-    for one, other in product(PeriodStatus, repeat=2):
-        assert further(one, other) is further(other, one)
-    assert (further(OPEN, CLOSED), further(LOCKED, CLOSED), further(OPEN, OPEN)) == (CLOSED, LOCKED, OPEN)
+def test_the_same_again_stays() -> None:
+    same = {PeriodEvent.OPEN: OPEN, PeriodEvent.CLOSE: CLOSED, PeriodEvent.LOCK: LOCKED, PeriodEvent.REOPEN: OPEN}
+    for event, status in same.items():
+        assert next_period_status(status, event, calendar="c", identifier="p") is status
+
+
+def test_a_refused_event_of_a_period_names_what_is_possible() -> None:
+    for before, event in product(PeriodStatus, PeriodEvent):
+        if (before, event) in PERIOD_LIFE:
+            continue
+        with pytest.raises(Rejected) as refusal:
+            next_period_status(before, event, calendar="c", identifier="p")
+        (problem,) = refusal.value.problems
+        assert isinstance(problem, InvalidTransition)
+        assert problem.possible == tuple(
+            known for (status, known), after in PERIOD_LIFE.items() if status is before and after is not before
+        )
