@@ -7,6 +7,9 @@ from typing import Any
 
 from dobonomodo.formula.sql import quote_name
 
+Metrics = Mapping[str, Any]
+"""What a job observed, by name, in the types that Spark gives."""
+
 ROWS = "rows"
 PARTS = {"hash_low": 22, "hash_middle": 21, "hash_high": 21}
 """The pieces of a hash, with their bits. Each is summed by itself, so that the sums of a trillion rows fit a BIGINT."""
@@ -31,7 +34,7 @@ def digest_columns(hashed: str) -> dict[str, str]:
     return {ROWS: f"count({hashed})", **sums}
 
 
-def render_digest(sums: Mapping[str, Any]) -> str:
+def render_digest(sums: Metrics) -> str:
     """The digest as short text: the sum of the hashes modulo 2**64, and the number of rows."""
     total = shift = 0
     for name, bits in PARTS.items():

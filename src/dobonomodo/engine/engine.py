@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.engine.arithmetic import require_arithmetic
 from dobonomodo.engine.checking import Checking, evaluate_contracts
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
-from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
+from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
@@ -69,7 +69,7 @@ class Computed:
         *,
         observation: Observation,
         observing: _Observing,
-        before: Mapping[str, Any] | None,
+        before: Metrics | None,
         explained: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.step, self.frame = step, frame
@@ -78,7 +78,7 @@ class Computed:
         self._observation, self._observing, self._before = observation, observing, before
         self._started = time.monotonic()
         self.result: OutputResult | None = None
-        self.metrics: Mapping[str, Any] = before or {}
+        self.metrics: Metrics = before or {}
         self.written: Callable[[], DataFrame | None] = lambda: None
 
     def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
@@ -134,7 +134,7 @@ class _Observing:
         more = self.measuring.metrics(step) if self.measuring is not None else {}
         return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
 
-    def take_checks(self, metrics: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    def take_checks(self, metrics: Metrics) -> tuple[CheckResult, ...]:
         """The results of the checks that an observation has reached."""
         return self.checking.take(self.frames, self.spark, metrics)
 

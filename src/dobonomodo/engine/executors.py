@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 from dobonomodo.engine.session import is_local, is_remote
 
 if TYPE_CHECKING:
+    from pyspark import SparkContext
     from pyspark.sql import SparkSession
-    from pyspark.sql.connect.shell.progress import ProgressHandler
+    from pyspark.sql.connect.shell.progress import ProgressHandler, StageInfo
 
 REPORT_EVERY_SECONDS = 10
 POLL_EVERY_SECONDS = 1.0
@@ -95,7 +96,7 @@ def _observing(spark: SparkSession) -> Iterator[Callable[[], Tasks] | None]:
         return
     latest = [Tasks()]
 
-    def receive(*, stages: Any, inflight_tasks: int, operation_id: Any, done: bool) -> None:
+    def receive(*, stages: Iterable[StageInfo] | None, inflight_tasks: int, operation_id: object, done: bool) -> None:
         del operation_id
         left = sum(stage.num_tasks - stage.num_completed_tasks for stage in stages or () if not stage.done)
         latest[0] = Tasks() if done else Tasks(inflight_tasks, left)
@@ -108,7 +109,7 @@ def _observing(spark: SparkSession) -> Iterator[Callable[[], Tasks] | None]:
         spark.removeProgressHandler(handler)
 
 
-def _tasks_of(context: Any) -> Tasks:
+def _tasks_of(context: SparkContext) -> Tasks:
     """The tasks of all active stages of a SparkContext."""
     tracker = context.statusTracker()
     stages = [stage for each in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(each)) is not None]

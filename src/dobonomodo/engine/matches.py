@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.joins import key_columns
 from dobonomodo.engine.tracking import Bit
 from dobonomodo.formula import flat_name
@@ -51,7 +50,7 @@ class Matching:
         """SQL aggregates over the working dataset before an output."""
         return {join.metric: f"count_if({join.bit.is_set()})" for join in self._before(until)}
 
-    def counts(self, metrics: Mapping[str, Any], until: Step) -> tuple[JoinCounts, ...]:
+    def counts(self, metrics: Metrics, until: Step) -> tuple[JoinCounts, ...]:
         """The joins before an output, in order."""
         return tuple(self._count(join, metrics) for join in self._before(until))
 
@@ -62,7 +61,7 @@ class Matching:
     def _before(self, until: Step) -> list[Joining]:
         return [join for join in self.joins if join.seq < until.spec.seq]
 
-    def _count(self, join: Joining, metrics: Mapping[str, Any]) -> JoinCounts:
+    def _count(self, join: Joining, metrics: Metrics) -> JoinCounts:
         matched = metrics[join.metric]
         return JoinCounts(
             seq=join.seq,
@@ -73,7 +72,7 @@ class Matching:
             unmatched=self._taking_part(join, metrics) - matched,
         )
 
-    def _taking_part(self, join: Joining, metrics: Mapping[str, Any]) -> int:
+    def _taking_part(self, join: Joining, metrics: Metrics) -> int:
         """The rows that an operation selects, or all that are active before it."""
         if join.step is not None and join.node.only is join.step.lowered.selected:
             return int(metrics[f"selected_{join.seq}"])

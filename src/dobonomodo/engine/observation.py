@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dobonomodo.engine.digest import digest_columns, hash_rows
+from dobonomodo.engine.digest import Metrics, digest_columns, hash_rows
 from dobonomodo.engine.matches import Matching
 from dobonomodo.engine.totals import History, read_totals, written_sums
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked
@@ -75,7 +75,7 @@ class Counting:
                 found[f"added_{number}"] = f"count_if({seq} = {number}L)"
         return found
 
-    def counts(self, metrics: Mapping[str, Any]) -> tuple[OperationCounts, ...]:
+    def counts(self, metrics: Metrics) -> tuple[OperationCounts, ...]:
         """The counts of every operation that an observation has reached."""
         written = self.written
         rows: int | None = metrics.get("loaded")
@@ -107,7 +107,7 @@ class Counting:
         return tuple(counts)
 
 
-def _count_deleted(step: Step, metrics: Mapping[str, Any], selected: int) -> int:
+def _count_deleted(step: Step, metrics: Metrics, selected: int) -> int:
     check = step.lowered.check
     if check is not None and check.excludes:
         return int(metrics[f"violations_{step.spec.seq}"])
@@ -135,7 +135,7 @@ class Measuring:
         """SQL aggregates over the rows that an output writes."""
         return {name: each.sql for name, each in written_sums(step, IS_WRITTEN).items()}
 
-    def measures(self, step: Step, metrics: Mapping[str, Any], *, taken: bool) -> Measures:
+    def measures(self, step: Step, metrics: Metrics, *, taken: bool) -> Measures:
         """What was observed; ``taken``: of an output that was taken from another one, which knows the rest."""
         totals = read_totals(written_sums(step, IS_WRITTEN), metrics).get(None, {})
         if taken:

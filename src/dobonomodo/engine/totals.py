@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Context, Decimal
 from typing import Any
 
-from dobonomodo.engine.digest import ROWS
+from dobonomodo.engine.digest import ROWS, Metrics
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
@@ -71,7 +71,7 @@ def written_sums(step: Step, chosen: str) -> dict[str, Sum]:
     }
 
 
-def read_totals(sums: Mapping[str, Sum], metrics: Mapping[str, Any]) -> dict[int | None, Totals]:
+def read_totals(sums: Mapping[str, Sum], metrics: Metrics) -> dict[int | None, Totals]:
     """What an observation found: totals under None, changes by operation."""
     found: dict[int | None, dict[str, Decimal | None]] = {}
     for name, each in sums.items():

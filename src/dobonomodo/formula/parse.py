@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
@@ -108,8 +108,8 @@ class _Report:
             )
         )
 
-    def stop(self, reason: SyntaxReason, start: int, end: int, **details: Any) -> Parsed:
-        self.add(reason, start, end, **details)
+    def stop(self, reason: SyntaxReason, start: int, end: int, *, found: str = "", limit: int = 0) -> Parsed:
+        self.add(reason, start, end, found=found, limit=limit)
         return Parsed(None, tuple(self.problems))
 
 
@@ -220,12 +220,19 @@ class _Limit(Exception):
         self.reason, self.start, self.end, self.limit = reason, start, end, limit
 
 
-class _Builder(Transformer[Token, Any]):
+_Parts = list[Any]
+"""The words and nodes that a rule consists of. Lark knows no types of them; the grammar says what they are."""
+
+_NodeT = TypeVar("_NodeT", bound=tree.Node)
+
+
+class _Builder(Transformer[Token, tree.Expression]):
     """Makes nodes while the parser reads, so that depth never becomes recursion."""
 
-    def _place(self, kind: Any, parts: Iterable[Any], *values: Any, **named: Any) -> Any:
+    def _place(
+        self, kind: Callable[..., _NodeT], parts: _Parts | list[Token], *values: object, **named: object
+    ) -> _NodeT:
         """A node of this kind that spans its parts."""
-        parts = list(parts)
         depth = 1
         for part in parts:
             if not isinstance(part, Token):
@@ -235,60 +242,60 @@ class _Builder(Transformer[Token, Any]):
             raise _Limit(SyntaxReason.TOO_DEEP, start, end, MAX_DEPTH)
         return kind(*values, **named, start=start, end=end, depth=depth)
 
-    def start(self, parts: list[Any]) -> Any:
+    def start(self, parts: list[tree.Expression]) -> tree.Expression:
         return parts[0]
 
-    def disjunction(self, parts: list[Any]) -> Any:
+    def disjunction(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Logic, parts, "OR", tuple(parts[::2]))
 
-    def conjunction(self, parts: list[Any]) -> Any:
+    def conjunction(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Logic, parts, "AND", tuple(parts[::2]))
 
-    def negation(self, parts: list[Any]) -> Any:
+    def negation(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Not, parts, parts[1])
 
-    def binary(self, parts: list[Any]) -> Any:
+    def binary(self, parts: _Parts) -> tree.Expression:
         left, operator, right = parts
         return self._place(tree.Binary, parts, _SYNONYMS.get(operator, str(operator)), left, right)
 
-    def is_null(self, parts: list[Any]) -> Any:
+    def is_null(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.IsNull, parts, parts[0], False)
 
-    def is_not_null(self, parts: list[Any]) -> Any:
+    def is_not_null(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.IsNull, parts, parts[0], True)
 
-    def is_in(self, parts: list[Any]) -> Any:
+    def is_in(self, parts: _Parts) -> tree.Expression:
         return self._in(parts, negated=False)
 
-    def is_not_in(self, parts: list[Any]) -> Any:
+    def is_not_in(self, parts: _Parts) -> tree.Expression:
         return self._in(parts, negated=True)
 
-    def _in(self, parts: list[Any], *, negated: bool) -> Any:
+    def _in(self, parts: _Parts, *, negated: bool) -> tree.Expression:
         operands = [part for part in parts if not isinstance(part, Token)]
         return self._place(tree.In, parts, operands[0], tuple(operands[1:]), negated)
 
-    def between(self, parts: list[Any]) -> Any:
+    def between(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Between, parts, parts[0], parts[2], parts[4], False)
 
-    def not_between(self, parts: list[Any]) -> Any:
+    def not_between(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Between, parts, parts[0], parts[3], parts[5], True)
 
-    def like(self, parts: list[Any]) -> Any:
+    def like(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Like, parts, parts[0], parts[2], False)
 
-    def not_like(self, parts: list[Any]) -> Any:
+    def not_like(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Like, parts, parts[0], parts[3], True)
 
-    def negate(self, parts: list[Any]) -> Any:
+    def negate(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Negate, parts, parts[1])
 
-    def number(self, parts: list[Token]) -> Any:
+    def number(self, parts: list[Token]) -> tree.Expression:
         return self._number(parts, str(parts[0]), shift=0)
 
-    def percent(self, parts: list[Token]) -> Any:
+    def percent(self, parts: list[Token]) -> tree.Expression:
         return self._number(parts, parts[0][:-1], shift=-2)
 
-    def _number(self, parts: list[Token], digits: str, *, shift: int) -> Any:
+    def _number(self, parts: list[Token], digits: str, *, shift: int) -> tree.Expression:
         mantissa, _, exponent = digits.lower().partition("e")
         scale = len(mantissa.partition(".")[2]) - (int(exponent) if len(exponent) < 6 and exponent else 0) - shift
         whole = len(mantissa.partition(".")[0].lstrip("0")) + len(mantissa.partition(".")[2]) - scale
@@ -297,61 +304,62 @@ class _Builder(Transformer[Token, Any]):
             raise _Limit(SyntaxReason.NUMBER_TOO_LONG, start, end, MAX_DIGITS)
         return self._place(tree.Number, parts, Decimal(f"{mantissa}e{int(exponent or 0) + shift}"))
 
-    def text(self, parts: list[Token]) -> Any:
+    def text(self, parts: list[Token]) -> tree.Expression:
         quote = parts[0][0]
         return self._place(tree.Text, parts, parts[0][1:-1].replace(quote * 2, quote))
 
-    def true(self, parts: list[Token]) -> Any:
+    def true(self, parts: list[Token]) -> tree.Expression:
         return self._place(tree.Truth, parts, True)
 
-    def false(self, parts: list[Token]) -> Any:
+    def false(self, parts: list[Token]) -> tree.Expression:
         return self._place(tree.Truth, parts, False)
 
-    def null(self, parts: list[Token]) -> Any:
+    def null(self, parts: list[Token]) -> tree.Expression:
         return self._place(tree.Null, parts)
 
-    def selector(self, parts: list[Token]) -> Any:
+    def selector(self, parts: list[Token]) -> tree.Expression:
         return self._place(tree.SelectorRef, parts, parts[0][2:-2].strip())
 
-    def column(self, parts: list[Token]) -> Any:
+    def column(self, parts: list[Token]) -> tree.Expression:
         names = [_unquote(part) for part in parts if part.type != "DOT"]
         return self._place(tree.Column, parts, names[-1], names[0] if len(names) == 2 else None)
 
     def function(self, parts: list[Token]) -> Token:
         return parts[0]
 
-    def call(self, parts: list[Any]) -> Any:
+    def call(self, parts: _Parts) -> tree.Expression:
         name, arguments = parts[0].upper(), tuple(part for part in parts[1:] if not isinstance(part, Token))
         if name == "NOT" and len(arguments) == 1:
             return self._place(tree.Not, parts, arguments[0])
         return self._place(tree.Call, parts, name, arguments, name_start=_start(parts[0]))
 
-    def call_star(self, parts: list[Any]) -> Any:
+    def call_star(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Call, parts, parts[0].upper(), (), star=True, name_start=_start(parts[0]))
 
-    def when(self, parts: list[Any]) -> list[Any]:
+    def when(self, parts: _Parts) -> _Parts:
         return parts
 
-    def case(self, parts: list[Any]) -> Any:
+    def case(self, parts: _Parts) -> tree.Expression:
         branches = tuple((part[1], part[3]) for part in parts if isinstance(part, list))
         words = [part for part in parts if not isinstance(part, list)]
         otherwise = next((part for part in words if not isinstance(part, Token)), None)
         flat = [inner for part in parts for inner in (part if isinstance(part, list) else [part])]
         return self._place(tree.Case, flat, branches, otherwise)
 
-    def group(self, parts: list[Any]) -> Any:
+    def group(self, parts: _Parts) -> tree.Expression:
+        inner: tree.Expression
         opening, inner, closing = parts
         if inner.depth >= MAX_DEPTH:
             raise _Limit(SyntaxReason.TOO_DEEP, _start(opening), _end(closing), MAX_DEPTH)
         return replace(inner, start=_start(opening), end=_end(closing), depth=inner.depth + 1)
 
 
-def _start(part: Any) -> int:
-    return (part.start_pos or 0) if isinstance(part, Token) else int(part.start)
+def _start(part: Token | tree.Node) -> int:
+    return (part.start_pos or 0) if isinstance(part, Token) else part.start
 
 
-def _end(part: Any) -> int:
-    return (part.end_pos or 0) if isinstance(part, Token) else int(part.end)
+def _end(part: Token | tree.Node) -> int:
+    return (part.end_pos or 0) if isinstance(part, Token) else part.end
 
 
 def _unquote(token: Token) -> str:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from datetime import UTC, date, datetime
 from typing import assert_never
 
 from dobonomodo.formula.compare import compare, compare_list, compare_range
 from dobonomodo.formula.functions.dates import days
-from dobonomodo.formula.functions.signature import Argument, RunValues
+from dobonomodo.formula.functions.signature import NO_RUN, Argument, RunValues
 from dobonomodo.formula.sql import cast, literal, negate, quote_name
 from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
 
@@ -33,7 +32,7 @@ def rendered_size(node: Typed) -> int:
     if isinstance(node, Literal | ColumnRef):
         return 20
     size_by_mark = {chr(_FIRST_MARK + at): rendered_size(each) for at, each in enumerate(node.operands)}
-    sql = _render_node(node, list(size_by_mark), _NO_RUN)
+    sql = _render_node(node, list(size_by_mark), NO_RUN)
     return sum(size_by_mark.get(character, 1) for character in sql)
 
 
@@ -44,21 +43,12 @@ def rendered_depth(node: Typed) -> int:
         return 1
     depth_by_mark = {chr(_FIRST_MARK + at): depth for at, depth in enumerate(depths)}
     level = deepest = 0
-    for piece in _PIECE.findall(_render_node(node, list(depth_by_mark), _NO_RUN)):
+    for piece in _PIECE.findall(_render_node(node, list(depth_by_mark), NO_RUN)):
         level += (piece in ("(", "CASE")) - (piece in (")", "END"))
         deepest = max(deepest, level + depth_by_mark.get(piece, 0))
     return deepest
 
 
-class _NoRun:
-    """Values of a run, to measure SQL that does not run."""
-
-    started_at = datetime(2000, 1, 1, tzinfo=UTC)
-    period = ""
-    period_start = period_end = date(2000, 1, 1)
-
-
-_NO_RUN = _NoRun()
 _FIRST_MARK = 0xF0000
 """Where the characters begin that stand for operands while SQL is measured; nothing else is written with them."""
 _PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")

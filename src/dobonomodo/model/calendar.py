@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import islice, pairwise
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, PrivateAttr, WithJsonSchema
 
@@ -95,7 +95,7 @@ _KNOWN_LEVELS = {
 }
 
 
-def _listed(value: object) -> Any:
+def _listed(value: object) -> list[object] | tuple[object, ...]:
     return value if isinstance(value, list | tuple) else (value,)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from typing import Any, NoReturn, cast
+from typing import NoReturn, Protocol
 
 import yaml
 
@@ -92,7 +92,7 @@ class Places:
         return cls(_node_of(data))
 
     @property
-    def data(self) -> Any:
+    def data(self) -> object:
         """The value as plain dicts, lists, texts, numbers, booleans and None."""
         return _data_of(self.node)
 
@@ -125,7 +125,7 @@ class Places:
         part = self._step(path[0])
         return None if part is None else part.at(*path[1:])
 
-    def get(self, *path: Step) -> Any:
+    def get(self, *path: Step) -> object:
         """The data at a path, or None where there is none."""
         part = self.at(*path)
         return None if part is None else part.data
@@ -225,7 +225,7 @@ class Document:
     end: int = 0
 
     @property
-    def data(self) -> Any:
+    def data(self) -> object:
         """The whole document as plain data."""
         return self.places.data
 
@@ -342,6 +342,13 @@ class _Anchored:
 
 class _StopError(Exception):
     """Nothing more can be read of this document."""
+
+
+class _Mark(Protocol):
+    """A place in a text; the two parsers of PyYAML have a class of their own each."""
+
+    @property
+    def index(self) -> int: ...
 
 
 class _Composer:
@@ -517,7 +524,7 @@ class _Composer:
         fault = error.problem or "this is not YAML"
         unclosed = "quoted scalar" in (error.context or "") and "unexpected end" in fault
         mark = error.context_mark if unclosed else error.problem_mark
-        at = min(self._at(mark) if mark else self._base, max(0, len(self._text) - 1))
+        at = min(self._at(mark), max(0, len(self._text) - 1))
         if unclosed:
             fault = "a quoted text starts here and never ends"
         elif (mistake := find_mistake(self._shown.text, at)) is not None:
@@ -530,8 +537,8 @@ class _Composer:
         start = self._at(event.start_mark)
         return Span(self._shown, start, max(self._at(event.end_mark), start + 1))
 
-    def _at(self, mark: Any) -> int:
-        return self._base + cast("int", mark.index)
+    def _at(self, mark: _Mark | None) -> int:
+        return self._base + (mark.index if mark is not None else 0)
 
     def _trim(self, start: int, end: int) -> int:
         """The end of a block without the empty lines that follow it."""
@@ -552,7 +559,7 @@ def _node_of(data: object) -> Node:
             return Node(str(data))
 
 
-def _data_of(node: Node) -> Any:
+def _data_of(node: Node) -> object:
     match node.value:
         case dict():
             return {key: _data_of(entry.value) for key, entry in node.value.items()}

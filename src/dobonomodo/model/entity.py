@@ -6,7 +6,7 @@ import json
 import uuid
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
@@ -55,7 +55,7 @@ class Entity(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in(cls, data: Any) -> Any:
+    def _fill_in(cls, data: object) -> object:
         """A key without a value is a key left out, and an unnamed thing goes by its id."""
         if not isinstance(data, dict):
             return data
@@ -90,7 +90,7 @@ class Entity(BaseModel):
         return Loaded(entity, ordered)
 
     @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> Self:
+    def from_data(cls, data: Mapping[str, object]) -> Self:
         """The definition that plain data describes; raises `Rejected` with every problem."""
         loaded = cls.load(Places.of_data(data))
         if loaded.value is None:
@@ -117,12 +117,12 @@ class Entity(BaseModel):
         """Where the definition and each of its parts were written."""
         return self._places or Places.of_data(self.document())
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """The definition as plain JSON data; loading that gives an equal definition."""
-        dumped: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
+        dumped: dict[str, object] = self.model_dump(mode="json", by_alias=True, exclude_none=True)
         return dumped
 
-    def essence(self) -> dict[str, Any]:
+    def essence(self) -> dict[str, object]:
         """The part of the content that can change a number, as plain data."""
         return {
             key_of(type(self), name): _essence_of(getattr(self, name))
@@ -174,7 +174,7 @@ def check_unique(
             yield DuplicateName(kind=kind, name=name, first=first.span(), span=places.span())
 
 
-def _essence_of(value: object) -> Any:
+def _essence_of(value: object) -> object:
     match value:
         case Entity():
             return value.essence()

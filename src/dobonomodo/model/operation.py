@@ -7,12 +7,13 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, ClassVar, TypeGuard
 
 from pydantic import Field
 
 from dobonomodo.model.document import Entry, Node, Places
 from dobonomodo.model.entity import NAMESPACE, Entity, Loaded, Prepared
+from dobonomodo.model.plain import PlainDict
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Filled, Id, Text, describe
 from dobonomodo.problems import OperationRef, Problem, in_order
@@ -42,7 +43,7 @@ class OperationSpec(Entity):
         alias="selector",
         description="Which rows it takes: a condition, or a named one as `{{name}}`. Left out: all but deleted ones.",
     )
-    arguments: dict[str, Any] = Field(default_factory=dict, description="What is particular to the type.")
+    arguments: PlainDict = Field(default_factory=dict, description="What is particular to the type.")
 
     @classmethod
     def prepare(cls, places: Places, *, seed: str) -> Prepared:
@@ -69,7 +70,7 @@ class OperationSpec(Entity):
         """How problems name the operation."""
         return OperationRef(self.seq, self.name)
 
-    def essence(self) -> dict[str, Any]:
+    def essence(self) -> dict[str, object]:
         """Order, type, rows and arguments."""
         return {"seq": self.seq, "type": self.type, "selector": self.selector, "arguments": self.arguments}
 
@@ -215,7 +216,7 @@ def _with_written_decimals(places: Places, node: Node) -> Node:
             return node
 
 
-def _is_seq(seq: object) -> bool:
+def _is_seq(seq: object) -> TypeGuard[int]:
     return isinstance(seq, int) and not isinstance(seq, bool) and 0 < seq <= MAX_SEQ
 
 

@@ -10,6 +10,9 @@ from typing import Any
 Document = Mapping[str, Any]
 """A record as plain data. Whoever loads it turns it into a frozen class at once."""
 
+PlainDict = dict[str, Any]
+"""A record that is made to be shown or kept, by whoever describes something."""
+
 
 def render_document(document: Document) -> str:
     """The canonical text of a record: sorted, without spaces, ASCII alone. Equal records have equal texts."""

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
@@ -178,7 +178,7 @@ def column_names(places: Places, *path: str) -> tuple[str, ...]:
     return tuple(name for name in found if name is not None)
 
 
-def _wrong_type(places: Places, declared: Any) -> InvalidValue:
+def _wrong_type(places: Places, declared: object) -> InvalidValue:
     known = (*TYPE_NAMES, "decimal(15,2)")
     text = declared if isinstance(declared, str) else str(declared)
     word = text.partition("(")[0].strip().lower()

@@ -15,6 +15,7 @@ from typing import (
     Any,
     Literal,
     NamedTuple,
+    TypeAlias,
     TypeVar,
     Union,
     get_args,
@@ -69,11 +70,14 @@ class Part:
     """What it is called in messages."""
 
 
+_Annotation: TypeAlias = Any
+"""A type as a model declares it: a class, a union, or what `Annotated` makes of either."""
+_Marks = tuple[object, ...]
 _Mark = TypeVar("_Mark")
 
 
 class _Field(NamedTuple):
-    annotation: Any
+    annotation: _Annotation
     missing: str | None
     """What is expected where the field is missing; None if its absence is reported elsewhere."""
 
@@ -82,7 +86,7 @@ class _Value(NamedTuple):
     """A value of a document with what it must be."""
 
     places: Places
-    annotation: Any
+    annotation: _Annotation
     key: str
     path: Path
 
@@ -127,7 +131,7 @@ def _walk_value(value: _Value, *, beside: Places) -> Iterator[Part]:
         name = places.text("type") or ""
         if name in models:
             yield from walk_parts(places, models[name], owner=f"{key} of type {name}", path=(*path, name))
-    elif get_origin(inner) in (tuple, dict):
+    elif _origin_of(inner) in (tuple, dict):
         for element in _elements(value):
             yield from _walk_value(element, beside=beside)
 
@@ -144,7 +148,7 @@ def _elements(value: _Value) -> Iterator[_Value]:
 def _step_into(value: _Value, step: str | int) -> _Value | None:
     """An element of a list or a value of a mapping; None where the type has no such parts."""
     inner, marks = _unwrap(value.annotation)
-    origin, part = get_origin(inner), value.places.at(step)
+    origin, part = _origin_of(inner), value.places.at(step)
     if part is None or _find_mark(marks, Expected) is not None:
         return None
     if origin is tuple and isinstance(step, int):
@@ -263,26 +267,31 @@ def _fields_of(model: type[BaseModel]) -> dict[str, _Field]:
     return fields
 
 
-def _is_model(inner: Any) -> bool:
-    return isinstance(inner, type) and get_origin(inner) is None and issubclass(inner, BaseModel)
+def _is_model(inner: _Annotation) -> bool:
+    return isinstance(inner, type) and _origin_of(inner) is None and issubclass(inner, BaseModel)
 
 
-def _variants(inner: Any) -> dict[str, type[BaseModel]]:
+def _variants(inner: _Annotation) -> dict[str, type[BaseModel]]:
     """The models of a union that are told apart by their key `type`; none for any other type."""
-    options = get_args(inner) if get_origin(inner) in (Union, UnionType) else ()
+    options = get_args(inner) if _origin_of(inner) in (Union, UnionType) else ()
     if not all(_is_model(option) and "type" in option.model_fields for option in options):
         return {}
     return {name: option for option in options for name in _literals(option.model_fields["type"].annotation)}
 
 
-def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+def _origin_of(annotation: _Annotation) -> object:
+    """What is in front of the brackets of a type, None if there are none."""
+    return get_origin(annotation)
+
+
+def _unwrap(annotation: _Annotation) -> tuple[_Annotation, _Marks]:
     """The type without `Annotated` and `None`, and the marks on it."""
-    marks: tuple[Any, ...] = ()
+    marks: _Marks = ()
     while True:
-        if get_origin(annotation) is Annotated:
+        if _origin_of(annotation) is Annotated:
             annotation, *more = get_args(annotation)
             marks += tuple(more)
-        elif get_origin(annotation) in (Union, UnionType) and NoneType in get_args(annotation):
+        elif _origin_of(annotation) in (Union, UnionType) and NoneType in get_args(annotation):
             options = tuple(option for option in get_args(annotation) if option is not NoneType)
             if len(options) > 1:
                 return Union[options], marks  # noqa: UP007 - made at run time
@@ -291,23 +300,23 @@ def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
             return annotation, marks
 
 
-def _find_mark(marks: tuple[Any, ...], kind: type[_Mark]) -> _Mark | None:
+def _find_mark(marks: _Marks, kind: type[_Mark]) -> _Mark | None:
     return next((mark for mark in marks if isinstance(mark, kind)), None)
 
 
-def _expected(annotation: Any) -> str | None:
+def _expected(annotation: _Annotation) -> str | None:
     inner, marks = _unwrap(annotation)
     if (said := _find_mark(marks, Expected)) is not None:
         return said.what
     if values := _literals(inner):
         return " or ".join(f"`{value}`" for value in values)
-    if get_origin(inner) is tuple:
+    if _origin_of(inner) is tuple:
         return "a list"
-    return "a mapping" if get_origin(inner) is dict or isinstance(inner, type) or _variants(inner) else None
+    return "a mapping" if _origin_of(inner) is dict or isinstance(inner, type) or _variants(inner) else None
 
 
-def _literals(inner: Any) -> tuple[str, ...]:
-    return get_args(inner) if get_origin(inner) is Literal else ()
+def _literals(inner: _Annotation) -> tuple[str, ...]:
+    return get_args(inner) if _origin_of(inner) is Literal else ()
 
 
 def _chosen_owner(key: str, name: str) -> str:

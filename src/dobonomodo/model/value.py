@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, StrictInt, StrictStr, WithJsonSchema
 
@@ -87,7 +87,7 @@ def _is_file_name(text: str) -> bool:
     return is_name(text) and not text.startswith(".") and "/" not in text and "\\" not in text
 
 
-def _render_setting(value: object) -> Any:
+def _render_setting(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | Decimal) else value

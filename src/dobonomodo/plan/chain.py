@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.document import Places
@@ -134,7 +133,7 @@ def _named_readings(project: Project) -> Iterator[_Reading]:
             yield _Reading(places.text() or "", places.span(), spec.ref)
 
 
-def find_makers(operations: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, list[str]]:
+def find_makers(operations: Iterable[tuple[str, Mapping[str, object]]]) -> dict[str, list[str]]:
     """The projects that register each dataset, from pairs of a project and the arguments of one of its operations."""
     makers: dict[str, list[str]] = {}
     for project_id, arguments in operations:

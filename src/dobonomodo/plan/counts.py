@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any
+
+from dobonomodo.model.plain import Document
 
 Totals = Mapping[str, Decimal | None]
 """The exact sum of the values of each column; None where it has more digits than Spark can sum."""
@@ -74,7 +75,7 @@ class JoinCounts:
         """The rows that took part."""
         return self.matched + self.unmatched
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {
             "seq": self.seq,
@@ -87,7 +88,7 @@ class JoinCounts:
         }
 
     @classmethod
-    def load(cls, document: Mapping[str, Any]) -> JoinCounts:
+    def load(cls, document: Document) -> JoinCounts:
         """From plain data."""
         return cls(
             document["seq"],

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Any, assert_never
+from typing import assert_never
 
 from dobonomodo.formula import Typed, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
+from dobonomodo.model.plain import PlainDict
 from dobonomodo.plan.conservation import Conservation, find_conservation
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.facts import RunFacts
@@ -33,7 +34,7 @@ from dobonomodo.plan.system import ROW_ID, is_system
 
 def describe_plan(
     plan: Plan, run: RunFacts | None = None, *, as_of: date | None = None, sql: bool = False
-) -> dict[str, Any]:
+) -> PlainDict:
     """The plan as plain data; with ``run``, for its period and clock; ``as_of`` is the day that the run names."""
     return {
         "project": plan.project.id,
@@ -54,7 +55,7 @@ def _day(use: DatasetUse, run: RunFacts | None, as_of: date | None) -> date | No
     return use.valid_on(run, as_of) if run is not None and use.temporal_mode == "bitemporal" else None
 
 
-def _describe_use(use: DatasetUse, day: date | None) -> dict[str, Any]:
+def _describe_use(use: DatasetUse, day: date | None) -> PlainDict:
     return {
         "role": use.role,
         "dataset": use.dataset_id,
@@ -71,8 +72,8 @@ def _describe_use(use: DatasetUse, day: date | None) -> dict[str, Any]:
     }
 
 
-def _describe_step(step: Step, run: RunFacts | None) -> dict[str, Any]:
-    described: dict[str, Any] = {
+def _describe_step(step: Step, run: RunFacts | None) -> PlainDict:
+    described: PlainDict = {
         "seq": step.spec.seq,
         "name": step.spec.name,
         "type": step.spec.type,
@@ -86,7 +87,7 @@ def _describe_step(step: Step, run: RunFacts | None) -> dict[str, Any]:
     return described
 
 
-def _describe_write(step: Step, write: Write) -> dict[str, Any]:
+def _describe_write(step: Step, write: Write) -> PlainDict:
     rows = step.before
     return {
         "seq": step.spec.seq,
@@ -102,7 +103,7 @@ def _describe_write(step: Step, write: Write) -> dict[str, Any]:
     }
 
 
-def _describe_origin(origin: Origin) -> dict[str, Any]:
+def _describe_origin(origin: Origin) -> PlainDict:
     return {
         "inputs": sorted(origin.inputs),
         "conditions": sorted(origin.conditions),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 from dobonomodo.problems.place import Span
 
@@ -51,7 +51,7 @@ class Problem:
         """Lines that follow the message, a bounded number of them."""
         return ()
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """More fields of the JSON form."""
         return {}
 

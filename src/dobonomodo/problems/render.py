@@ -9,7 +9,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from dobonomodo.problems.place import Span
 from dobonomodo.problems.problem import Problem
@@ -44,7 +43,7 @@ def render_github(problems: Iterable[Problem]) -> str:
     return "\n".join(_render_annotation(problem) for problem in problems)
 
 
-def render_json(problem: Problem) -> dict[str, Any]:
+def render_json(problem: Problem) -> dict[str, object]:
     """The public JSON form of a problem."""
     span, operation = problem.span, problem.operation
     return {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from dobonomodo.problems.problem import LISTED_AT_MOST, Example, Problem, listed
 
@@ -105,7 +105,7 @@ class CheckFailed(Problem):
         more = self.violations - len(shown)
         return (*shown, f"and {more:,} more") if shown and more > 0 else shown
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {
             "violations": self.violations,
             "reached": self.reached,
@@ -205,7 +205,7 @@ class DataLoad(Problem):
         shown = tuple(cell.describe() for cell in self.cells[:CELLS_AT_MOST])
         return (*shown, f"and {total - len(shown):,} more") if total > len(shown) else shown
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         if not self.counts:
             return {}
         return {"cells": [asdict(cell) for cell in self.cells], "counts": dict(self.counts)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from dobonomodo.formula import Type
 from dobonomodo.plan.system import is_system
@@ -11,7 +10,7 @@ from dobonomodo.problems.problem import did_you_mean
 from dobonomodo.scenarios.scenario import ExpectedOutput
 from dobonomodo.scenarios.values import ANYTHING, WrongValueError, read_values, show_value
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 SHOWN_AT_MOST = 20
 
 
@@ -38,7 +37,7 @@ def compare_output(expected: ExpectedOutput, actual: Sequence[Row], columns: Map
     return [f"missing  {_show(row)}" for row in wanted if not any(_matches(row, each) for each in actual)]
 
 
-def _read_rows(rows: Sequence[Row], columns: Mapping[str, Type]) -> list[dict[str, Any]]:
+def _read_rows(rows: Sequence[Row], columns: Mapping[str, Type]) -> list[dict[str, object]]:
     read = [dict(row) for row in rows]
     for name, kind in columns.items():
         chosen = [row for row in read if name in row and not _is_anything(row[name])]
@@ -47,7 +46,7 @@ def _read_rows(rows: Sequence[Row], columns: Mapping[str, Type]) -> list[dict[st
     return read
 
 
-def _is_anything(value: Any) -> bool:
+def _is_anything(value: object) -> bool:
     return isinstance(value, str) and value == ANYTHING
 
 
@@ -55,7 +54,7 @@ def _matches(expected: Row, actual: Row) -> bool:
     return all(_equal(value, actual[name]) for name, value in expected.items())
 
 
-def _equal(expected: Any, actual: Any) -> bool:
+def _equal(expected: object, actual: object) -> bool:
     if _is_anything(expected):
         return actual is not None
     return bool(expected == actual) and (expected is None) == (actual is None)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import Type
@@ -19,7 +19,7 @@ from dobonomodo.plan import DatasetUse, Location
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, TEMPORAL
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
-from dobonomodo.scenarios.values import is_plain, make_frame, write_text
+from dobonomodo.scenarios.values import TypedRow, is_plain, make_frame, write_text
 from dobonomodo.storage import Inputs
 from dobonomodo.storage.faults import loading_failed, refuse
 from dobonomodo.storage.findings import Findings, check_batch
@@ -28,7 +28,7 @@ from dobonomodo.storage.schema import SYSTEM, find_differences, stored_type
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Row = Mapping[str, Any]
+Row = Mapping[str, object]
 _SOURCE = "scenario"
 
 
@@ -120,7 +120,7 @@ class RowsOfFile:
 class WrittenRows:
     """Rows that a run of the scenario has registered; they have been of their types ever since."""
 
-    rows: Sequence[Row]
+    rows: Sequence[TypedRow]
     columns: Mapping[str, Type]
 
     @property
@@ -132,12 +132,12 @@ class WrittenRows:
         return _frame(reading.spark, {**stored, **use.columns}, self.rows)
 
 
-def _frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[Row]) -> StoredRows:
+def _frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[TypedRow]) -> StoredRows:
     numbered = [{**row, ROW_NUMBER: number} for number, row in enumerate(rows)]
     return StoredRows(make_frame(spark, {**columns, ROW_NUMBER: INTEGER}, numbered))
 
 
-def type_rows(rows: Sequence[Row], use: DatasetUse, places: Places) -> tuple[dict[str, Type], list[dict[str, Any]]]:
+def type_rows(rows: Sequence[Row], use: DatasetUse, places: Places) -> tuple[dict[str, Type], list[TypedRow]]:
     """The columns of some rows and the rows in their types; raises ``RunFailed`` for what a run would refuse."""
     import pyarrow as pa
 
@@ -174,7 +174,7 @@ def _place(cell: WrongCell, places: Places, row: int) -> WrongCell:
 
 
 def _find_unquoted(
-    values: Mapping[str, Sequence[Any]], types: Mapping[str, Type], places: Places, place: str
+    values: Mapping[str, Sequence[object]], types: Mapping[str, Type], places: Places, place: str
 ) -> Findings:
     """Numbers and truth values in text columns: YAML has read them, and what was written is not known any more."""
     found = Findings()

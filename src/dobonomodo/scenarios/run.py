@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import Type
-from dobonomodo.model import Dataset, DataSource, Definitions, Places, Project
+from dobonomodo.model import Dataset, DataSource, Definitions, Entity, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import OperationCounts
@@ -29,7 +29,7 @@ from dobonomodo.problems.run import CheckEmpty, CheckFailed, OutputWrite
 from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import Given, InlineRows, Reading, RowsOfFile, WrittenRows
 from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset, ScenarioPeriod, ScenarioRun
-from dobonomodo.scenarios.values import take_rows
+from dobonomodo.scenarios.values import TypedRow, take_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -40,6 +40,9 @@ CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 """The clock of a scenario that does not say one."""
 
 
+_EntityT = TypeVar("_EntityT", bound=Entity)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """How a scenario went: no differences means that it passed."""
@@ -48,7 +51,7 @@ class Result:
     file: str
     differences: tuple[str, ...] = ()
     seconds: float = 0.0
-    actual: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
+    actual: Mapping[str, Sequence[TypedRow]] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
@@ -88,7 +91,7 @@ class _Stage:
     ) -> None:
         self.scenario, self.spark, self.definitions, self.folder = scenario, spark, definitions, folder
         self.scratch = scratch
-        self.written: dict[str, list[dict[str, Any]]] = {}
+        self.written: dict[str, list[TypedRow]] = {}
         self.stored: dict[str, _Destination] = {}
         self.datasets = _ScenarioDatasets()
         for position, given in enumerate(scenario.datasets):
@@ -257,19 +260,24 @@ def _require_runnable(period: ScenarioPeriod, run: ScenarioRun) -> None:
         raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
 
 
-def _load(kind: Any, places: Places | None) -> Any:
+def _load(kind: type[_EntityT], places: Places | None) -> _EntityT:
     loaded = kind.load(places or Places.of_data({}), seed="scenario")
     if loaded.value is None:
         raise Rejected(loaded.problems)
     return loaded.value
 
 
-class _AnyDatasources(dict[str, DataSource]):
+class _AnyDatasources(Mapping[str, DataSource]):
     """Every datasource that a project names, as files."""
 
-    def get(self, key: str, default: Any = None) -> Any:
-        del default
+    def __getitem__(self, key: str) -> DataSource:
         return DataSource.from_data({"id": key, "type": "parquet", "options": {"path_prefix": key}})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(())
+
+    def __len__(self) -> int:
+        return 0
 
 
 class _ScenarioDatasets:
@@ -332,7 +340,7 @@ class _RowReader:
 @dataclass(slots=True, eq=False)
 class _Captured:
     columns: dict[str, Type]
-    rows: list[dict[str, Any]]
+    rows: list[TypedRow]
 
 
 @dataclass(slots=True, eq=False)
@@ -355,7 +363,7 @@ class _Destination:
         """Those of all periods (C-86)."""
         return unite_columns(each.columns for captured in self.periods.values() for each in captured).columns
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[TypedRow]:
         """The rows of all periods, each with every column; a period that lacks one has NULL there."""
         columns = self.columns()
         written = [row for captured in self.periods.values() for each in captured for row in each.rows]
@@ -376,7 +384,7 @@ class _Capture:
     ) -> None:
         self._datasets, self._outputs, self._registered, self._period = datasets, outputs, registered, period
         self._stored = stored
-        self._staged: list[tuple[Write, Computed, list[dict[str, Any]]]] = []
+        self._staged: list[tuple[Write, Computed, list[TypedRow]]] = []
 
     def stage(self, output: Computed) -> None:
         """Take rows and hold them until the run publishes, unless they cannot be read together with what is there (C-86)."""
@@ -400,7 +408,7 @@ class _Capture:
                 self._keep(write, output.columns, rows)
         self._staged.clear()
 
-    def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[dict[str, Any]]) -> None:
+    def _keep(self, write: Write, columns: Mapping[str, Type], rows: list[TypedRow]) -> None:
         place = self._stored[str(write.destination)]
         place.put(self._period.identifier, _Captured(dict(columns), rows), add=write.mode == "append")
         united = {name.casefold(): (name, kind) for name, kind in place.columns().items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -41,10 +41,10 @@ class ScenarioPeriod(Entity):
 class ScenarioDataset(Entity):
     """A dataset of a scenario: its schema, here or in the workspace, and its rows."""
 
-    dataset: Annotated[dict[str, Any], CheckedApart()] | None = Field(default=None, description="The schema.")
+    dataset: Annotated[dict[str, object], CheckedApart()] | None = Field(default=None, description="The schema.")
     use: Id | None = Field(default=None, description="A dataset of the workspace instead.")
     version: Count = Field(default=1, description="The version that these rows belong to.")
-    rows: tuple[dict[str, Any], ...] = Field(default=(), description="The stored rows.")
+    rows: tuple[dict[str, object], ...] = Field(default=(), description="The stored rows.")
     file: Text | None = Field(default=None, description="A CSV or Parquet file beside the scenario instead of rows.")
     resolver: Flag = Field(default=True, description="Whether a resolver finds its rows.")
 
@@ -53,7 +53,7 @@ class ExpectedOutput(Entity):
     """The rows that an output must have."""
 
     columns: tuple[Filled, ...] | None = Field(default=None, description="Exactly these columns in this order.")
-    rows: tuple[dict[str, Any], ...] = Field(default=(), description="The rows; a business column left out is NULL.")
+    rows: tuple[dict[str, object], ...] = Field(default=(), description="The rows; a business column left out is NULL.")
     match: Literal["exact", "subset"] = Field(default="exact", description="All rows, or at least these.")
     ordered: Flag = Field(default=False, description="Whether the rows must come in this order.")
     count: Annotated[int, Field(ge=0), Expected("a number of rows")] | None = Field(
@@ -72,13 +72,13 @@ class Expectation(Entity):
     """What must come out of a run."""
 
     outputs: dict[str, ExpectedOutput] = Field(default_factory=dict, description="Outputs by table name.")
-    registered: dict[str, dict[str, Any]] = Field(
+    registered: dict[str, dict[str, object]] = Field(
         default_factory=dict, description="Datasets that are registered, with version, temporal_mode or columns."
     )
     error: ExpectedProblem | None = Field(default=None, description="The problem that stops it.")
     errors: tuple[ExpectedProblem, ...] = Field(default=(), description="All problems that it is rejected with.")
     warnings: tuple[Filled, ...] | None = Field(default=None, description="The codes of all warnings.")
-    operations: dict[str, dict[str, Any]] = Field(default_factory=dict, description="Row counts by `seq`.")
+    operations: dict[str, dict[str, object]] = Field(default_factory=dict, description="Row counts by `seq`.")
     checks: dict[str, Literal["passed", "failed", "empty"]] = Field(
         default_factory=dict, description="What comes of checks, by `seq`."
     )
@@ -94,7 +94,7 @@ class Expectation(Entity):
 class ScenarioRun(Entity):
     """One execution of a project and what must come out of it."""
 
-    project: Annotated[dict[str, Any], CheckedApart()] = Field(description="A project, or `use: <id>`.")
+    project: Annotated[dict[str, object], CheckedApart()] = Field(description="A project, or `use: <id>`.")
     period: ScenarioPeriod | None = Field(default=None, description="The period of the run.")
     periods: tuple[ScenarioPeriod, ...] = Field(default=(), description="Several periods, run one after the other.")
     started_at: Moment | None = Field(default=None, description="The clock of the run.")
@@ -120,7 +120,7 @@ class Scenario(ScenarioRun):
     name: Filled = Field(description="What it shows.")
     description: Text | None = Field(default=None, description="Why it is so.")
     datasets: tuple[ScenarioDataset, ...] = Field(default=(), description="The datasets and their rows.")
-    datasources: Annotated[tuple[dict[str, Any], ...], CheckedApart()] | None = Field(
+    datasources: Annotated[tuple[dict[str, object], ...], CheckedApart()] | None = Field(
         default=None, description="The datasources there are; left out, every one that is named."
     )
     then: tuple[ScenarioRun, ...] = Field(default=(), description="Runs that follow, on what the first has registered.")

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import literal, quote_name
+from dobonomodo.formula.typed import Value
 from dobonomodo.formula.types import TEXT, TIMESTAMP
 from dobonomodo.storage.values import explain_wrong, parse_values
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+TypedRow = dict[str, Value]
+"""A row whose values have the types of their columns."""
 
 ANYTHING = "*"
 """In an expected row: any value but NULL."""
@@ -23,7 +27,7 @@ class WrongValueError(Exception):
     """A value that its column cannot have."""
 
 
-def write_text(value: Any) -> str | None:
+def write_text(value: object) -> str | None:
     """A value of YAML as a file would have it."""
     match value:
         case None | str():
@@ -36,12 +40,12 @@ def write_text(value: Any) -> str | None:
             return str(value)
 
 
-def is_plain(value: Any) -> bool:
+def is_plain(value: object) -> TypeGuard[str | None]:
     """Whether a value can be in a text column: a text, or none."""
     return value is None or isinstance(value, str)
 
 
-def read_values(values: Sequence[Any], kind: Type) -> list[Any]:
+def read_values(values: Sequence[object], kind: Type) -> list[Value]:
     """Values of a scenario in the type of their column, by the conversion that stored rows pass through."""
     import pyarrow as pa
 
@@ -49,17 +53,17 @@ def read_values(values: Sequence[Any], kind: Type) -> list[Any]:
         for value in values:
             if not is_plain(value):
                 raise WrongValueError(f"`{write_text(value)}` is not a text; put it in quotes")
-        return list(values)
+        return [value for value in values if is_plain(value)]
     texts = [write_text(value) for value in values]
     parsed = parse_values(pa.array(texts, pa.string()), kind)
     if parsed.wrong:
         text = texts[parsed.wrong[0]] or ""
         raise WrongValueError(f"`{text}` {explain_wrong(text, kind)}")
-    found: list[Any] = parsed.values.to_pylist()
+    found: list[Value] = parsed.values.to_pylist()
     return found
 
 
-def make_frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+def make_frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[TypedRow]) -> DataFrame:
     """A frame of a few rows, written as SQL so that it is the same on every kind of session."""
     names = ", ".join(quote_name(name) for name in columns)
     if not rows:
@@ -70,7 +74,7 @@ def make_frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[
     return spark.sql(f"SELECT {casts} FROM VALUES {', '.join(lines)} AS t({names})")
 
 
-def take_rows(frame: DataFrame, columns: Mapping[str, Type]) -> list[dict[str, Any]]:
+def take_rows(frame: DataFrame, columns: Mapping[str, Type]) -> list[TypedRow]:
     """All rows of a small frame. Times go as microseconds, since PySpark would shift them to the machine's zone."""
     selected = [
         f"unix_micros({quote_name(name)}) AS {quote_name(name)}" if kind == TIMESTAMP else quote_name(name)
@@ -90,7 +94,7 @@ def _from_micros(value: int | None) -> datetime | None:
     return None if value is None else datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=value)
 
 
-def show_value(value: Any) -> str:
+def show_value(value: object) -> str:
     """A value in a report."""
     match value:
         case None:

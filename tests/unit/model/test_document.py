@@ -81,7 +81,7 @@ def test_duplicate_keys_are_found_all_of_them() -> None:
     assert [type(problem) for problem in problems] == [DuplicateKey] * 3
     assert [problem.key for problem in problems if isinstance(problem, DuplicateKey)] == ["c", "a", "a"]
     assert not document.sound
-    assert document.data["a"] == 1
+    assert document.places.get("a") == 1
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_nul_is_refused_wherever_it_stands(text: str) -> None:
 
 def test_secrets_are_masked_in_what_is_shown_and_kept_in_the_data() -> None:
     (document,), problems = load("options:\n  password: hunter2\n  password: x\n  url: db://me:hunter3@host/d\n")
-    assert document.data["options"]["password"] == "hunter2"
+    assert document.places.get("options", "password") == "hunter2"
     assert len(problems) == 1
     for problem in problems:
         assert problem.span is not None

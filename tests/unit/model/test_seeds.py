@@ -20,6 +20,10 @@ def load(name: str) -> Document:
     return document
 
 
+def data(name: str) -> Any:
+    return load(name).data
+
+
 def load_all(name: str) -> tuple[OperationSpec, ...]:
     loaded = load_operations(load(name).places)
     assert loaded.problems == ()
@@ -76,15 +80,15 @@ def test_the_append_examples_agree_in_yaml_and_json() -> None:
 
 
 def test_fragments_of_arguments_load() -> None:
-    update = load_arguments("update", load("update-new-column.yaml").data)
+    update = load_arguments("update", data("update-new-column.yaml"))
     assert update.arguments["assignments"] == [{"column": "discount_rate", "expression": "0.1"}]
     append = load_arguments(
         "append",
-        load("dataset-reference.yaml").data | load("source-selector.yaml").data | load("append-aggregation.yaml").data,
+        data("dataset-reference.yaml") | data("source-selector.yaml") | data("append-aggregation.yaml"),
     )
     assert append.arguments["source"]["dataset_version"] == 2
     assert append.arguments["aggregation"]["group_by"] == ["account_code", "cost_center_code"]
-    aggregate = load_arguments("aggregate", {"group_by": ["a"], "aggregations": load("aggregations.yaml").data})
+    aggregate = load_arguments("aggregate", {"group_by": ["a"], "aggregations": data("aggregations.yaml")})
     assert [each["column"] for each in aggregate.arguments["aggregations"]] == [
         "total_budget",
         "budget_count",
@@ -93,13 +97,13 @@ def test_fragments_of_arguments_load() -> None:
 
 
 def test_the_row_example_has_exact_numbers() -> None:
-    row = load("summary-row.json").data
+    row = data("summary-row.json")
     assert row["total_amount"] == Decimal("125000.50")
     assert (row["order_count"], row["customer_id"], row["_deleted"]) == (42, None, False)
 
 
 def test_what_describes_the_shape_is_no_example() -> None:
-    assert load("operation-schema.yaml").data["operation"]["type"] == "update | aggregate | append | output | delete"
+    assert data("operation-schema.yaml")["operation"]["type"] == "update | aggregate | append | output | delete"
     text = (SEEDS / "argument-schemas.yaml").read_text(encoding="utf-8")
     _, problems = load_documents(Source("argument-schemas.yaml", text))
     assert [problem.key for problem in problems if isinstance(problem, DuplicateKey)] == ["arguments"] * 4

@@ -56,7 +56,7 @@ def places_of(text: str) -> Places:
 def inline(text: str, use: DatasetUse) -> list[dict[str, Any]]:
     """The rows that YAML says, in their types."""
     places = places_of(text)
-    return type_rows(places.data, use, places)[1]
+    return type_rows(cast("list[dict[str, object]]", places.data), use, places)[1]
 
 
 def refusal(call: Any, *args: Any) -> DataLoad:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -57,7 +58,7 @@ def test_many_wrong_values_are_counted_and_the_first_are_shown(tmp_path: Path, m
     assert places(problem) == expected[:20]
     assert dict(problem.counts) == {"amount": 1_000, "day": 600}
     assert len(problem.notes()) == 21
-    shown = render_json(problem)
+    shown: dict[str, Any] = render_json(problem)
     assert len(shown["cells"]) == 20
     assert shown["cells"][0] == {
         "place": str(tmp_path / "a.csv"), "line": 2, "row": None, "column": "amount", "value": "1.005",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Protocol
 
 from dobonomodo.formula.meaning import Meaning, Total
@@ -33,6 +33,17 @@ class RunValues(Protocol):
     def period_start(self) -> date: ...
     @property
     def period_end(self) -> date: ...
+
+
+class _NoRun:
+    """Values of a run, for formulas that read none of them."""
+
+    started_at = datetime(2000, 1, 1, tzinfo=UTC)
+    period = ""
+    period_start = period_end = date(2000, 1, 1)
+
+
+NO_RUN: RunValues = _NoRun()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dobonomodo.model.json_schema import Schema
 from dobonomodo.plan.operations.aggregate import Aggregate
 from dobonomodo.plan.operations.append import Append
 from dobonomodo.plan.operations.check import CheckRows
@@ -23,7 +22,7 @@ def find_facts(type_name: str) -> Facts:
     return found.facts if found is not None else Facts(Effect.SELECTS, badge="?", color="soft", counted="selected")
 
 
-def argument_schemas() -> dict[str, dict[str, Any]]:
+def argument_schemas() -> dict[str, Schema]:
     """The JSON Schema of the arguments of each operation type."""
     template = "#/definitions/{model}"
     return {name: operation.model_json_schema(ref_template=template) for name, operation in OPERATION_BY_TYPE.items()}
