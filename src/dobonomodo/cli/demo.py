@@ -66,7 +66,7 @@ def _show(home: Path, folder: Path, began: float) -> int:
         if code != Exit.SUCCESS:
             return code
     _show_results(folder)
-    code = _show_mistakes(folder)
+    code = _show_mistakes(folder) or _show_failing_check(folder)
     _say_goodbye(home, folder, began)
     return code
 
@@ -114,17 +114,30 @@ def _show_table(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _show_mistakes(folder: Path) -> int:
+    title = "The same project with five mistakes in it, all of them found at once."
+    return _fail_in_copy(folder, MISTAKES, ["validate"], title=title)
+
+
+def _show_failing_check(folder: Path) -> int:
+    """A project that can be computed and whose result is wrong."""
+    title = "The same project, where somebody deletes too much. Its checks notice, and nothing is published."
+    wrong = ("selector: orders.amount = 0", "selector: orders.amount < 100")
+    return _fail_in_copy(folder, (wrong,), ["run", PROJECT, "--period", PERIODS[1]], title=title)
+
+
+def _fail_in_copy(folder: Path, changes: Sequence[tuple[str, str]], arguments: Sequence[str], *, title: str) -> int:
+    """Show how a command fails on a copy of the workspace with other text in its project."""
     with tempfile.TemporaryDirectory(prefix="dobo-demo-") as temporary:
         copy = Path(temporary) / "copy"
-        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("data", "results", ".dobo"))
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("results", ".dobo"))
         project = copy / "projects" / f"{PROJECT}.yaml"
         broken = project.read_text(encoding="utf-8")
-        for right, wrong in MISTAKES:
+        for right, wrong in changes:
             broken = broken.replace(right, wrong, 1)
         project.write_text(broken, encoding="utf-8")
         os.chdir(copy)
         try:
-            code = _dobo(["validate"], title="The same project with five mistakes in it, all of them found at once.")
+            code = _dobo(arguments, title=title)
         finally:
             os.chdir(folder)
     return Exit.SUCCESS if code == Exit.FAILURE else Exit.FAILURE
