@@ -94,6 +94,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "startup": lambda: _part("startup"),
     "chains": lambda: _part("chains"),
     "ids": lambda: _part("ids", 1.0),
+    "prices": lambda: _part("prices", 1.0),
     "memory": _memory,
     "csv": lambda: _part("csv"),
     "database": _database,

@@ -47,6 +47,7 @@ def pipeline(scale: float, warm: int, *, beginner: bool) -> dict[str, Any]:
     measured, first = measure(chosen, warm=warm, cold=3 if scale <= 1 else 1)
     others: dict[str, Callable[[], object]] = {}
     if beginner:
+        others["typical"] = partial(contestants.run_typical, spark, data, root / "typical")
         others["beginner"] = partial(contestants.run_beginner, spark, data, root / "beginner")
     others["duckdb"] = partial(contestants.run_duckdb, data, root / "duckdb")
     others["polars"] = partial(contestants.run_polars, data, root / "polars")
@@ -75,12 +76,14 @@ def _digests(spark: SparkSession, run: Any, root: Path) -> dict[str, str]:
     types |= {"discounted": "decimal(18,2)", "total": "decimal(38,2)", "o_orderdate": "date", "_deleted": "boolean"}
     select = [f"CAST(`{name}` AS {types.get(name, 'string')}) AS `{name}`" for name in contestants.COLUMNS]
     found = {}
-    for name in ("dobo", "expert", "beginner", "duckdb", "polars"):
+    for name in ("dobo", "expert", "typical", "beginner", "duckdb", "polars"):
         parts = []
         for table, output in run.outputs.items():
-            path = root / name / table if name in ("expert", "beginner") else root / name / f"{table}.parquet"
+            path = (
+                root / name / table if name in ("expert", "typical", "beginner") else root / name / f"{table}.parquet"
+            )
             if name == "dobo":
-                path = root / "workspace" / output.location["data"]
+                path = root / "workspace" / output.location.document()["data"]
             if not path.exists():
                 break
             frame = spark.read.parquet(str(path)).selectExpr(*select)
@@ -314,6 +317,36 @@ def row_ids(scale: float) -> dict[str, Any]:
     return {name: each.document() for name, each in measured.items()}
 
 
+TEN_CHECKS = """\
+    - {seq: 51, type: check, selector: _operation_seq = 0, arguments: {expect: NOT ISNULL(o_custkey)}}
+    - {seq: 52, type: check, selector: _operation_seq = 0, arguments: {expect: o_totalprice >= 1000}}
+    - {seq: 53, type: check, selector: _operation_seq = 0, arguments: {expect: 'o_orderstatus IN ("F", "O", "P")'}}
+    - {seq: 54, type: check, selector: _operation_seq = 0, arguments: {expect: SUM(o_totalprice) <= SUM(start.o_totalprice)}}
+    - {seq: 55, type: check, selector: _operation_seq = 0, arguments: {expect: COUNT(o_orderkey) <= COUNT(start.o_orderkey)}}
+    - {seq: 56, type: check, selector: _operation_seq = 0, arguments: {expect: SUM(discounted) <= SUM(o_totalprice)}}
+    - {seq: 57, type: check, arguments: {expect: 'SUM(IF(_operation_seq = 30, number, 0)) = COUNT(start.o_orderkey)'}}
+    - {seq: 58, type: check, selector: _operation_seq = 0, arguments: {expect: MIN_AGG(o_totalprice) >= 1000}}
+    - {seq: 59, type: check, selector: _operation_seq = 30, arguments: {expect: COUNT(*) > 1}}
+    - {seq: 45, type: check, selector: _operation_seq = 40, arguments: {expect: NOT ISNULL(segment)}}
+"""
+
+
+def prices(scale: float) -> dict[str, Any]:
+    """What checks cost: the pipeline with ten of them and without, in turns."""
+    data = make_data(scale)
+    spark = open_spark()
+    text = (HOME / "pipeline.yaml").read_text()
+    start = text.index("    - seq: 60\n")
+    checked = text[:start] + TEN_CHECKS + text[start:]
+    runs: dict[str, Callable[[], object]] = {}
+    for name, project in (("plain", text), ("ten checks", checked)):
+        workspace = make_workspace(WORK / "prices" / name.replace(" ", "-"), data)
+        (workspace / "dobo.yaml").write_text(project)
+        runs[name] = partial(contestants.run_dobo, spark, workspace)
+    measured, _ = measure(runs, warm=9, cold=2)
+    return {name: each.document() for name, each in measured.items()}
+
+
 def grown(scale: float) -> dict[str, Any]:
     """Time and memory per row of the whole pipeline at one scale."""
     data = make_data(scale)
@@ -415,6 +448,7 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "planning": planning,
     "chains": chains,
     "ids": lambda scale: row_ids(float(scale)),
+    "prices": lambda scale: prices(float(scale)),
     "grown": lambda scale: grown(float(scale)),
     "csv": csv_reading,
     "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
