@@ -22,6 +22,7 @@ import pytest
 
 from dobonomodo import failpoint
 from dobonomodo.plan.check import CheckResult
+from dobonomodo.plan.counts import JoinCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.runs import Runner, RunSpec, RunView
 from dobonomodo.runs.lease import Pace
@@ -98,13 +99,18 @@ class ThreeRows:
         return nullcontext()
 
     def finish(self, written: Callable[[], Any] | None = None) -> Any:
-        return SimpleNamespace(rows=3, digest="d", seconds=0.0, operations=[], checks=())
+        return SimpleNamespace(rows=3, digest="d", seconds=0.0, operations=[], checks=(), measures=None)
+
+    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        raise AssertionError("figures are off")
 
 
 class OneOutput:
     """An engine that has one output to write."""
 
-    def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
+    def outputs(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+    ) -> Iterator[Computed]:
         (step,) = plan.steps
         yield ThreeRows(step)
 

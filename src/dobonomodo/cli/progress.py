@@ -7,14 +7,17 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.cli.console import Settings, complain, make_console, say, terminal_width
+from dobonomodo.model.locale import ENGLISH
 from dobonomodo.problems.render import INDENT, fold_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from dobonomodo.model.locale import Locale
     from dobonomodo.plan import Plan, Step
     from dobonomodo.plan.counts import OperationCounts
     from dobonomodo.runs import RunView
+    from dobonomodo.runs.comparison import Other
 
 MARKS = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
@@ -163,11 +166,12 @@ def describe_counts(operation: OperationCounts) -> str:
     return ", ".join(parts)
 
 
-def show_summary(run: RunView) -> None:
-    """What a run came to, and what one may want to do next."""
+def show_summary(run: RunView, others: Sequence[Other], locale: Locale) -> None:
+    """What a run came to: rows, outputs, figures beside those of other runs."""
     from rich.markup import escape
 
     from dobonomodo.cli.checks import show_checks
+    from dobonomodo.cli.figures import show_figures
     from dobonomodo.cli.table import show_counts
 
     console = make_console(sys.stderr, markup=True)
@@ -175,7 +179,7 @@ def show_summary(run: RunView) -> None:
     lines: list[tuple[str, ...]] = [("seq", "operation", "in", "selected", "added", "deleted", "out")]
     for each in run.operations:
         numbers = [each.rows_in, each.selected, each.added, each.deleted, each.rows_out]
-        counts = ["" if number is None else f"{number:,}" for number in numbers]
+        counts = ["" if number is None else locale.show(number) for number in numbers]
         lines.append((str(each.seq), f"{each.name} ({each.type})", *counts))
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
         show_counts(lines, right={0, 2, 3, 4, 5, 6})
@@ -186,13 +190,15 @@ def show_summary(run: RunView) -> None:
             f", dataset {escape(output.dataset_id or '')} v{output.dataset_version}" if output.dataset_version else ""
         )
         console.print(
-            f"\nwrote [bold]{output.rows:,}[/] rows to [bold]{escape(where)}[/]{kept}\n[dim]digest {output.digest}[/]"
+            f"\nwrote [bold]{locale.show(output.rows)}[/] rows to [bold]{escape(where)}[/]{kept}\n"
+            f"[dim]digest {output.digest}[/]"
         )
+    show_figures(run, others, locale)
     color = MARKS.get(run.status, "white")
     console.print(f"\n[{color}]{run.status}[/] in {run.seconds:.1f} s")
 
 
-def show_end(run: RunView, *, resumable: bool) -> None:
+def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), locale: Locale = ENGLISH) -> None:
     """The problems of a run that failed, then the summary, and the next command."""
     for problem in run.problems:
         complain("")
@@ -206,7 +212,7 @@ def show_end(run: RunView, *, resumable: bool) -> None:
         if problem.get("hint"):
             _complain("   help: ", problem["hint"])
     if not Settings.quiet:
-        show_summary(run)
+        show_summary(run, others, locale)
     if run.status == "failed":
         draft = " --draft" if run.draft else ""
         again = f"dobo resume {run.id}" if resumable else f"dobo run {run.project} --period {run.period}{draft}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -30,6 +30,7 @@ from dobonomodo.cli.plan import day, moment, plan
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
+    from dobonomodo.runs.comparison import Other
     from dobonomodo.workspace import SessionOptions, Workspace
 
 Master = Annotated[str | None, typer.Option("--master", metavar="URL", help="Where Spark runs: local[4], spark://...")]
@@ -66,6 +67,7 @@ def run(
     wait_for_executors: WaitForExecutors = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be read, done and written.")] = False,
     wait: Wait = False,
+    no_figures: Annotated[bool, typer.Option("--no-figures", help="Compute no totals.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run a project for one or more periods, one after the other in date order."""
@@ -94,6 +96,7 @@ def run(
                     draft=draft,
                     override_closed=override_closed,
                     wait=wait,
+                    figures=False if no_figures else None,
                     listener=progress,
                     session=_session(master, remote, spark_conf, wait_for_executors),
                 )
@@ -104,7 +107,7 @@ def run(
                 _show_end(view, workspace)
             if view.status != "completed":
                 break
-    _leave(finished, as_json=as_json, thing="run")
+    _leave(finished, workspace, as_json=as_json, thing="run")
 
 
 def resume(
@@ -129,7 +132,7 @@ def resume(
             _release(progress)
     if not as_json:
         _show_end(view, workspace)
-    _leave([view], as_json=as_json, thing="resume")
+    _leave([view], workspace, as_json=as_json, thing="resume")
 
 
 def cancel(run_id: RunId, as_json: Json = False) -> None:
@@ -223,18 +226,26 @@ def _release(progress: Any) -> None:
 
 def _show_end(view: RunView, workspace: Workspace) -> None:
     from dobonomodo.cli.progress import show_end
+    from dobonomodo.model.locale import LOCALES
 
-    show_end(view, resumable=view.status == "failed" and workspace.can_resume(view.id))
+    resumable = view.status == "failed" and workspace.can_resume(view.id)
+    locale = LOCALES[workspace.settings.locale]
+    show_end(view, resumable=resumable, others=_find_others(view, workspace), locale=locale)
 
 
-def _leave(views: list[RunView], *, as_json: bool, thing: str) -> None:
+def _find_others(view: RunView, workspace: Workspace) -> Sequence[Other]:
+    """What to compare with; a run that failed may have lost its store."""
+    return workspace.compare(view.id) if view.status == "completed" else ()
+
+
+def _leave(views: list[RunView], workspace: Workspace, *, as_json: bool, thing: str) -> None:
     from dobonomodo.engine import make_archive_later
 
     make_archive_later()
     last = views[-1]
     failed = last.status != "completed"
     if as_json:
-        described = [view.describe() for view in views]
+        described = [view.describe(_find_others(view, workspace)) for view in views]
         problems = [*last.problems, *last.warnings]
         show_json(thing, described[0] if len(described) == 1 else described, problems=problems, ok=not failed)
     if not failed:

@@ -76,16 +76,21 @@ def show_run(run_id: RunId, as_json: Json = False) -> None:
     """All about one run."""
     workspace = open_workspace()
     view = workspace.find_run(run_id)
+    others = workspace.compare(view.id)
     if as_json:
-        show_json("runs", view.describe(), problems=[*view.problems, *view.warnings], ok=view.status == "completed")
+        show_json(
+            "runs", view.describe(others), problems=[*view.problems, *view.warnings], ok=view.status == "completed"
+        )
         return
     from dobonomodo.cli.progress import show_end
+    from dobonomodo.model.locale import LOCALES
 
     head = "draft" if view.draft else f"version {view.version}"
     show(
         f"run {view.id}: {view.project} ({head}), period {view.period}, by {view.by}, clock {view.started_at:%Y-%m-%d %H:%M:%S} UTC"
     )
-    show_end(view, resumable=workspace.can_resume(view.id))
+    locale = LOCALES[workspace.settings.locale]
+    show_end(view, resumable=workspace.can_resume(view.id), others=others, locale=locale)
 
 
 @runs.command("report")

@@ -12,7 +12,7 @@ from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.frames import Frames
-from dobonomodo.engine.tracking import HiddenValue
+from dobonomodo.engine.tracking import HiddenValue, check_column, is_violated
 from dobonomodo.formula import ColumnRef, Typed, rewrite
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
@@ -57,15 +57,15 @@ class Checking:
 
     def _keep_row(self, step: Step, condition: RowCondition) -> None:
         """Whether a row is selected, and whether it violates the condition, as one number."""
-        seq, name = step.spec.seq, f" check{step.spec.seq}"
+        seq, name = step.spec.seq, check_column(step.spec.seq)
         value = if_else(condition.violated, integer(2), if_else(condition.selected, integer(1), integer(0)))
         flag = quote_name(name)
-        metrics = {f"selected_{seq}": f"count_if({flag} > 0L)", f"violations_{seq}": f"count_if({flag} = 2L)"}
+        metrics = {f"selected_{seq}": f"count_if({flag} > 0L)", f"violations_{seq}": f"count_if({is_violated(seq)})"}
         self._keep(seq, step.before.node, name, value, metrics)
 
     def _keep_measures(self, step: Step, condition: GroupCondition) -> None:
         """The operand of every aggregate, for the rows that count; an operation that selects rows counts them."""
-        seq, name = step.spec.seq, f" check{step.spec.seq}"
+        seq, name = step.spec.seq, check_column(step.spec.seq)
         if step.lowered.selected is not None:
             value = if_else(step.lowered.selected, integer(1), integer(0))
             self._keep(seq, step.before.node, name, value, {f"selected_{seq}": f"count_if({quote_name(name)} > 0L)"})

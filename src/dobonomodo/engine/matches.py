@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.joins import key_columns
+from dobonomodo.engine.totals import excluded_by
 from dobonomodo.engine.tracking import Bit
 from dobonomodo.formula import flat_name
 from dobonomodo.plan import Plan, Step
@@ -82,6 +83,7 @@ class Matching:
                 break
             active += metrics.get(f"added_{step.spec.seq}", 0)
             active -= metrics.get(f"selected_{step.spec.seq}", 0) if Effect.DELETES in step.facts.effect else 0
+            active -= metrics.get(excluded_by(step.spec.seq), 0)
         return active
 
 

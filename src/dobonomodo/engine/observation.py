@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.engine.digest import Metrics, digest_columns, hash_rows
 from dobonomodo.engine.matches import Matching
-from dobonomodo.engine.totals import History, read_totals, written_sums
-from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked
+from dobonomodo.engine.totals import History, excluded_by, excludes, read_totals, written_sums
+from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, is_violated
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
@@ -118,13 +118,18 @@ class Measuring:
     """Totals and matches, out of the same observation."""
 
     def __init__(self, plan: Plan, counting: Counting) -> None:
-        self._history, self._matching = History(plan, counting.mark_by_seq), Matching(plan)
+        self._plan, self._history, self._matching = plan, History(plan, counting.mark_by_seq), Matching(plan)
         self.tracked = Tracked(counting.marks, self._matching.bits, self._history.kept)
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
         sums = {name: each.sql for name, each in self._history.sums(until).items()}
-        return {**sums, **self._matching.metrics(until)}
+        excluded = {
+            excluded_by(step.spec.seq): f"count_if({is_violated(step.spec.seq)})"
+            for step in self._plan.steps
+            if step.spec.seq < until.spec.seq and excludes(step)
+        }
+        return {**sums, **excluded, **self._matching.metrics(until)}
 
     def unread(self, until: Step) -> frozenset[str]:
         """Hidden columns that they do not read, and that need not be carried to where an output is observed."""

@@ -13,7 +13,7 @@ from decimal import Context, Decimal
 from typing import Any
 
 from dobonomodo.engine.digest import ROWS, Metrics
-from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark
+from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark, is_violated
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
 from dobonomodo.formula.types import DecimalType, Type, is_number
@@ -128,7 +128,7 @@ class History:
         """
         if step.after.node is step.before.node:
             return True
-        if step.lowered.added is None and step.spec.seq not in self._marks:
+        if step.lowered.added is None and step.spec.seq not in self._marks and not excludes(step):
             return False
         before, after = step.before.columns.get(name), step.after.columns.get(name)
         if before is None or before == after:
@@ -174,6 +174,9 @@ class History:
             if step.lowered.added is not None:
                 if _gives(step, name):
                     yield make(f"{quote_name(SEQ)} = {seq}L", value(after=number), rows=f"added_{seq}", seq=seq)
+            elif excludes(step):
+                if name in step.before.columns:
+                    yield make(is_violated(seq), value(after=number), rows=excluded_by(seq), seq=seq, sign=-1)
             elif mark is None or name not in step.after.columns:
                 continue
             elif Effect.DELETES in step.facts.effect and name in step.before.columns:
@@ -183,6 +186,16 @@ class History:
                 if number in kept:
                     before = kept[number].name, kept[number].type
                     yield make(mark.bit.is_set(), before, rows=f"selected_{seq}", seq=seq, sign=-1)
+
+
+def excludes(step: Step) -> bool:
+    """Whether an operation is a check that deletes the rows which violate it."""
+    return step.lowered.check is not None and step.lowered.check.excludes
+
+
+def excluded_by(seq: int) -> str:
+    """The metric that counts these rows."""
+    return f"excluded_{seq}"
 
 
 def _gives(step: Step, name: str) -> bool:

@@ -62,6 +62,16 @@ WAS_ACTIVE = f"({quote_name(tracker(0))} & 1L) <> 0L"
 """SQL for the rows that were active when they were loaded."""
 
 
+def check_column(seq: int) -> str:
+    """The hidden column with what a check says of a row: 0 where it is not selected, 1 where it is, 2 where it is violated."""
+    return f" check{seq}"
+
+
+def is_violated(seq: int) -> str:
+    """SQL for the rows that violate a check."""
+    return f"{quote_name(check_column(seq))} = 2L"
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Mark:
     """An operation whose selected rows are remembered."""

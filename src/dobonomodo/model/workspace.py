@@ -1,12 +1,13 @@
 """The workspace: where state and drafts are kept, how Spark is reached, and what differs between installations."""
 
 from collections.abc import Iterable
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
+from dobonomodo.model.locale import LocaleName
 from dobonomodo.model.secret import find_secrets
 from dobonomodo.model.template import check_folder
 from dobonomodo.model.value import Filled, Id, Setting, Text
@@ -81,6 +82,10 @@ class Workspace(Entity):
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
     default_resolver: Id | None = Field(default=None, description="The resolver of datasets that name none.")
     spark: SparkSettings = Field(default_factory=SparkSettings, description="The Spark session that runs use.")
+    figures: Literal["on", "off"] = Field(
+        default="on", description="Whether runs compute totals, changes of totals and matches of joins."
+    )
+    locale: LocaleName = Field(default="en", description="How numbers are written for people: 1,234.50 or 1.234,50.")
     environments: dict[str, Environment] = Field(
         default_factory=dict, description="What differs between installations, by name; chosen with --env."
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import Group, walk_between
 from dobonomodo.plan.step import Step
@@ -31,4 +32,5 @@ def shown_columns(step: Step) -> tuple[str, ...]:
 
 def _group_keys(step: Step) -> list[str]:
     between = walk_between(step.after.node, step.before.node)
-    return [name for node in between if isinstance(node, Group) for name in node.keys]
+    keys = [key for node in between if isinstance(node, Group) for key in node.keys.values()]
+    return [key.name for key in keys if isinstance(key, ColumnRef) and key.qualifier is None]

@@ -80,11 +80,15 @@ def compare(now: Decimal | None, before: Decimal | None) -> Difference:
     if now is None or before is None:
         return Difference(before, None, None)
     difference = EXACT.subtract(now, before)
-    if not before:
-        return Difference(before, difference, None)
-    share = EXACT.divide(EXACT.multiply(difference, Decimal(100)), abs(before))
-    # As many digits as the share has: a total may have grown by far more than Python's usual 28.
-    return Difference(before, difference, share.quantize(_TENTH, ROUND_HALF_UP, context=EXACT))
+    return Difference(before, difference, share(difference, EXACT.abs(before)))
+
+
+def share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:
+    """A part in percent of the whole, to one digit; None where that is zero."""
+    if not whole:
+        return None
+    percent = EXACT.divide(EXACT.multiply(Decimal(part), Decimal(100)), Decimal(whole))
+    return percent.quantize(_TENTH, ROUND_HALF_UP, context=EXACT)
 
 
 def describe_figures(figures: Figures, others: Sequence[Other] = ()) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs.figures import Figures
 from dobonomodo.storage import StagedRows, Stored, load_stored
 
 if TYPE_CHECKING:
@@ -86,12 +87,14 @@ class Progress:
     problems: tuple[Document, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     """The checks that were evaluated."""
+    figures: Figures | None = None
+    """None if they are switched off."""
 
     @classmethod
-    def begin(cls, plan: Plan, *, warnings: Iterable[Document] = ()) -> Progress:
+    def begin(cls, plan: Plan, *, warnings: Iterable[Document] = (), figures: bool = False) -> Progress:
         """A run that has done nothing yet."""
         operations = tuple(OperationCounts(step.spec.seq, step.spec.name, step.spec.type) for step in plan.steps)
-        return cls(operations, warnings=tuple(warnings))
+        return cls(operations, warnings=tuple(warnings), figures=Figures() if figures else None)
 
     @property
     def published(self) -> frozenset[int]:
@@ -103,8 +106,10 @@ class Progress:
         """The staged outputs that are being published."""
         return tuple(output for output in self.staged if output.seq in (self.intent or ()))
 
-    def with_staged(self, output: StagedOutput, counts: Iterable[OperationCounts]) -> Progress:
-        """One more output is complete, and the operations before it are counted."""
+    def with_staged(
+        self, output: StagedOutput, counts: Iterable[OperationCounts], figures: Figures | None = None
+    ) -> Progress:
+        """One more output is complete, the operations before it are counted, and its figures are known."""
         found = {each.seq: each for each in counts if each.rows_in is not None}
         operations = []
         for known in self.operations:
@@ -114,7 +119,15 @@ class Progress:
                 entry = replace(entry, selected=output.rows, milliseconds=output.milliseconds)
             operations.append(entry)
         others = (each for each in self.staged if each.seq != output.seq)
-        return replace(self, operations=tuple(operations), staged=(*others, output))
+        all_figures = self.figures.merge(figures) if self.figures is not None and figures is not None else self.figures
+        return replace(self, operations=tuple(operations), staged=(*others, output), figures=all_figures)
+
+    def with_kept(self, staged: Iterable[StagedOutput]) -> Progress:
+        """Only these of the staged outputs are used again; the others are computed anew."""
+        kept = tuple(staged)
+        dropped = {each.seq for each in self.staged} - {each.seq for each in kept}
+        figures = self.figures.without(dropped) if self.figures is not None else None
+        return replace(self, staged=kept, figures=figures)
 
     def with_checks(self, results: Iterable[CheckResult]) -> Progress:
         """More checks are evaluated."""
@@ -146,12 +159,13 @@ class Progress:
             "warnings": [dict(each) for each in self.warnings],
             "problems": [dict(each) for each in self.problems],
             "checks": [each.document() for each in self.checks],
+            "figures": self.figures.document() if self.figures is not None else None,
         }
 
     @classmethod
     def load(cls, document: Document) -> Progress:
         """From plain data; what earlier versions did not keep is empty."""
-        intent = document.get("intent")
+        intent, figures = document.get("intent"), document.get("figures")
         return cls(
             operations=tuple(OperationCounts.load(each) for each in document.get("operations", ())),
             staged=tuple(StagedOutput.load(each) for each in document.get("staged", ())),
@@ -163,4 +177,5 @@ class Progress:
             warnings=tuple(document.get("warnings", ())),
             problems=tuple(document.get("problems", ())),
             checks=tuple(CheckResult.load(each) for each in document.get("checks", ())),
+            figures=Figures.load(figures) if figures is not None else None,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,8 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.runs.comparison import Other, describe_figures
+from dobonomodo.runs.figures import Figures
 from dobonomodo.runs.progress import Progress, PublishedOutput
 from dobonomodo.storage import Stored
 
@@ -78,6 +80,8 @@ class RunView:
     checks: tuple[CheckResult, ...] = ()
     is_publishing: bool = False
     """Whether it was killed while its outputs were being published: the next run completes that."""
+    figures: Figures | None = None
+    """None if they were switched off, or in a run of an earlier version."""
 
     def _repr_html_(self) -> str:
         """What a notebook shows; no Spark job is started for it."""
@@ -97,8 +101,8 @@ class RunView:
         title = escape(f"{self.project}, {self.period}: {self.status} (run {self.id})")
         return f"<p><b>{title}</b></p>{problems}<table><tr>{head}</tr>{lines}</table><ul>{outputs}</ul>"
 
-    def describe(self) -> dict[str, Any]:
-        """The run as ``--json`` prints it."""
+    def describe(self, others: Sequence[Other] = ()) -> dict[str, Any]:
+        """The run as ``--json`` prints it, its figures beside those of other runs."""
         return {
             "run_id": self.id,
             "project": self.project,
@@ -151,6 +155,7 @@ class RunView:
                 }
                 for each in self.outputs.values()
             ],
+            "figures": describe_figures(self.figures, others) if self.figures is not None else None,
         }
 
 
@@ -179,6 +184,7 @@ def view_run(run: Run) -> RunView:
         attempts=progress.attempts,
         checks=progress.checks,
         is_publishing=progress.intent is not None,
+        figures=progress.figures,
     )
 
 

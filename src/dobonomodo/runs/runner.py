@@ -14,11 +14,13 @@ from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult, find_stop
-from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.ordering import order_of, shown_columns
 from dobonomodo.problems import Problem, Rejected, RunFailed, render
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
+from dobonomodo.runs.figures import UNMATCHED_KEYS, Figures, FirstRows, OutputFigures
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
 from dobonomodo.runs.progress import Progress, PublishedOutput, StagedOutput
 from dobonomodo.runs.record import RunView, view_run
@@ -54,6 +56,8 @@ class Counted(Protocol):
 
     @property
     def operations(self) -> Sequence[OperationCounts]: ...
+    @property
+    def measures(self) -> Measures | None: ...
 
 
 class Computed(Protocol):
@@ -75,12 +79,18 @@ class Computed(Protocol):
         """All rows are written; ``written`` gives them as they can be read again."""
         ...
 
+    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        """The keys of a join that most of the rows without a match have."""
+        ...
+
 
 class Engine(Protocol):
     """Computes."""
 
-    def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
-        """The outputs of a plan, one after the other."""
+    def outputs(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+    ) -> Iterator[Computed]:
+        """The outputs of a plan, one after the other; with ``figures``, what is measured of them is known too."""
         ...
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
@@ -131,6 +141,10 @@ class Data(Protocol):
 
     def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
         """The rows that were staged, to be read again; None if they are not there any more."""
+        ...
+
+    def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
+        """The first of the rows that were staged, in the order of some columns."""
         ...
 
     def convert(self, output: StagedOutput) -> StagedRows:
@@ -229,6 +243,7 @@ class Runner:
         snapshot: Callable[[Pinned | None], Document],
         warnings: Sequence[Problem] = (),
         wait: bool = False,
+        figures: bool = False,
     ) -> RunView:
         """A new run. Everything has been checked; from here on only data and the outside world can be at fault."""
         from dobonomodo.store import Run
@@ -240,7 +255,8 @@ class Runner:
             self._listener.working("reading inputs")
             inputs, fault = _pin(data)
             at = self._pace.now()
-            progress = Progress.begin(spec.plan, warnings=[render.render_json(problem) for problem in warnings])
+            said = [render.render_json(problem) for problem in warnings]
+            progress = Progress.begin(spec.plan, warnings=said, figures=figures)
             run = Run(
                 id=run_id,
                 project=project,
@@ -411,7 +427,8 @@ class _Attempt:
     ) -> Iterator[Computed]:
         """What the engine computes; a job that was stopped because the run may not go on is not the engine's fault."""
         try:
-            yield from engine.outputs(self._spec.plan, facts, as_of=as_of, skip=done)
+            figures = self._progress.figures is not None
+            yield from engine.outputs(self._spec.plan, facts, as_of=as_of, skip=done, figures=figures)
         except RunFailed:
             self._check_alive()
             raise
@@ -425,15 +442,36 @@ class _Attempt:
             with output.explained():
                 place = self._data.stage(output)
                 counted = output.finish(lambda: self._data.reopen(step.spec.seq, place))
+                figures = self._find_figures(output, counted, place)
                 milliseconds = int(counted.seconds * 1000)
                 staged = StagedOutput(step.spec.seq, counted.rows, counted.digest, milliseconds, place)
                 staged = replace(staged, place=self._data.convert(staged))
         except RunFailed:
             self._check_alive()
             raise
-        self._advance(self._progress.with_staged(staged, counted.operations).with_checks(counted.checks))
+        progress = self._progress.with_staged(staged, counted.operations, figures)
+        self._advance(progress.with_checks(counted.checks))
         reach("output.ready")
         self._listener.advanced(view_run(self._run))
+
+    def _find_figures(self, output: Computed, counted: Counted, place: StagedRows) -> Figures | None:
+        """What was measured of an output, with its first rows, and the keys of joins that found no match."""
+        if counted.measures is None:
+            return None
+        step, measures = output.step, counted.measures
+        columns, order = shown_columns(step), order_of(self._spec.plan, step)
+        first = self._data.first_rows(step.spec.seq, place, columns, order=order)
+        destination = step.write.destination
+        figures = OutputFigures(step.spec.seq, destination.name, str(destination), counted.rows, measures.totals, first)
+        joins = tuple(self._with_keys(join, output) for join in measures.joins)
+        return Figures.of_output(figures, replace(measures, joins=joins))
+
+    def _with_keys(self, join: JoinCounts, output: Computed) -> JoinCounts:
+        """A join with its unmatched keys, which are looked for once in a run."""
+        known = self._progress.figures.joins if self._progress.figures is not None else ()
+        if not join.unmatched or any((each.seq, each.alias) == (join.seq, join.alias) for each in known):
+            return join
+        return replace(join, most_frequent=output.find_unmatched(join, at_most=UNMATCHED_KEYS))
 
     # --- checks
 
@@ -546,7 +584,7 @@ class _Attempt:
             if frame is not None and engine.digest(frame, columns) == output.digest:
                 kept.append(replace(output, place=self._data.convert(output)))
         if self._progress.staged:
-            self._advance(replace(self._progress, staged=tuple(kept)))
+            self._advance(self._progress.with_kept(kept))
 
     # --- the record
 

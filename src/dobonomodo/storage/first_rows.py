@@ -20,7 +20,7 @@ _FILE, _ROW = " file", " row"
 
 
 def first_rows(
-    files: Sequence[Path], columns: Sequence[str], *, order: Sequence[str], count: int
+    files: Sequence[str | Path], columns: Sequence[str], *, order: Sequence[str], count: int
 ) -> tuple[tuple[str | None, ...], ...]:
     """The first rows by ``order``, then by all columns; NULL comes first. Files are read once, and only the columns of the order."""
     found = _find_candidates(files, list(order)[:SCANNED_COLUMNS], count)
@@ -49,7 +49,7 @@ def show_value(value: Any) -> str | None:
             return str(value)
 
 
-def _find_candidates(files: Sequence[Path], order: list[str], count: int) -> dict[int, list[int]]:
+def _find_candidates(files: Sequence[str | Path], order: list[str], count: int) -> dict[int, list[int]]:
     """Row numbers by file, of the rows among which the first ones are."""
     import pyarrow as pa
 
@@ -65,7 +65,7 @@ def _find_candidates(files: Sequence[Path], order: list[str], count: int) -> dic
     return _drop_behind(best, order, count) if best is not None else {}
 
 
-def _scan(files: Sequence[Path], columns: list[str]) -> Iterator[tuple[int, int, Any]]:
+def _scan(files: Sequence[str | Path], columns: list[str]) -> Iterator[tuple[int, int, Any]]:
     """The rows of all files in pieces, with the number of the file and that of the first row in it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -117,7 +117,7 @@ def _drop_behind(best: Any, order: list[str], count: int) -> dict[int, list[int]
     return found
 
 
-def _read_rows(files: Sequence[Path], found: dict[int, list[int]], *, columns: list[str]) -> Any:
+def _read_rows(files: Sequence[str | Path], found: dict[int, list[int]], *, columns: list[str]) -> Any:
     """Rows by their numbers, reading no further in a file than the last of them."""
     import pyarrow as pa
 

@@ -44,8 +44,10 @@ class Execution:
     def __init__(self, files: Files, stores: Stores) -> None:
         self._files, self._stores = files, stores
 
-    def run(self, planned: PlannedRun, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
-        """Execute a plan as a new run."""
+    def run(
+        self, planned: PlannedRun, spark: SparkChoice, *, wait: bool, listener: Listener | None, figures: bool | None
+    ) -> RunView:
+        """Execute a plan as a new run; ``figures`` as the settings say, where they are None."""
         spec = RunSpec(
             planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
         )
@@ -60,6 +62,7 @@ class Execution:
             snapshot=partial(_take_snapshot, planned),
             warnings=planned.problems,
             wait=wait,
+            figures=self._files.settings.figures == "on" if figures is None else figures,
         )
         self._clean_after_run()
         return view

@@ -7,8 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dobonomodo.model.locale import LOCALES
 from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.runs import restore_snapshot, view_run
+from dobonomodo.runs.comparison import Other
 from dobonomodo.runs.neighbours import Neighbours, find_neighbours
 from dobonomodo.runs.report import Link, Links, render_index, render_report
 from dobonomodo.workspace.stamp import now
@@ -31,6 +33,7 @@ class Reports:
     def __init__(self, files: Files, store: Store, periods: Periods, *, can_resume: Callable[[str], bool]) -> None:
         self._root, self._store = files.root, store
         self._title = f"Runs of {files.settings.name or files.root.resolve().name}"
+        self._locale = LOCALES[files.settings.locale]
         self._period_before, self._can_resume = periods.find_before, can_resume
 
     @property
@@ -69,12 +72,18 @@ class Reports:
         earlier = self._runs_of(run.project, before) if before is not None else ()
         return find_neighbours(run, self._runs_of(run.project, run.period), earlier)
 
+    def compare(self, run: Run) -> tuple[Other, ...]:
+        """The runs whose figures are shown beside those of a run."""
+        return _others(self.neighbours(run))
+
     def _runs_of(self, project: str, period: str) -> Sequence[Run]:
         return self._store.list_runs(project=project, period=period, limit=AT_MOST)
 
     def _write(self, run: Run, to: Path, around: Neighbours, *, known: set[str]) -> None:
         page = render_report(
             view_run(run),
+            others=_others(around),
+            locale=self._locale,
             plan=_plan_of(run),
             resumable=self._can_resume(run.id),
             made_at=now(),
@@ -87,6 +96,13 @@ class Reports:
         )
         to.parent.mkdir(parents=True, exist_ok=True)
         to.write_text(page, encoding="utf-8")
+
+
+def _others(around: Neighbours) -> tuple[Other, ...]:
+    found = [("previous run", around.previous)] if around.previous is not None else []
+    if (earlier := around.previous_period) is not None:
+        found.append((f"period {earlier.period}", earlier))
+    return tuple(Other(name, other.id, other.period, view_run(other).figures) for name, other in found)
 
 
 def file_of(run_id: str) -> str:

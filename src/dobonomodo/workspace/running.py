@@ -17,12 +17,14 @@ from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import registered_dataset
 from dobonomodo.problems import RunFailed
+from dobonomodo.runs.figures import FIRST_ROWS, FirstRows
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.runner import Computed
 from dobonomodo.runs.snapshot import RunSpec
 from dobonomodo.storage import Inputs, Outputs, Pinned, StagedRows, Storages, Stored, WrittenOutput
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.first_rows import first_rows
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
 
@@ -135,6 +137,11 @@ class RunData:
             raise AssertionError("nothing is read before there is a session")
         return self._outputs.reopen(self._written[seq], staged, self._spark)
 
+    def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
+        """The first of the rows that were staged, in the order of some columns."""
+        files = self._outputs.files_of(staged)
+        return FirstRows(tuple(columns), tuple(order), first_rows(files, columns, order=order, count=FIRST_ROWS))
+
     def convert(self, output: StagedOutput) -> StagedRows:
         """Verify the number of rows, and bring them into the form of the destination."""
         return self._outputs.convert(self._written[output.seq], output.place, rows=output.rows)
@@ -209,12 +216,14 @@ class Computing:
         self._engine, self._reader = engine, reader
 
     def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
     ) -> Iterator[ComputedOutput]:
         """The outputs of a plan, one after the other."""
         # Outputs that are published one by one are computed one by one: one that fails does not hold up those before it.
         sharing = plan.project.publish != "as_done"
-        return self._engine.outputs(plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing)
+        return self._engine.outputs(
+            plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing, figures=figures
+        )
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> tuple[CheckResult, ...]:
         """What the datasets that a plan reads say must hold of their rows."""

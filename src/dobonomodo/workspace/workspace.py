@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from dobonomodo.model.workspace import Workspace as Settings
     from dobonomodo.runs import Listener, RunView
+    from dobonomodo.runs.comparison import Other
     from dobonomodo.store import Change, Run, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
     from dobonomodo.workspace.execution import Execution
@@ -134,12 +135,14 @@ class Workspace:
         draft: bool = False,
         override_closed: bool = False,
         wait: bool = False,
+        figures: bool | None = None,
         listener: Listener | None = None,
         session: SessionOptions | None = None,
     ) -> RunView:
         """Run a project for a period. Raises ``Rejected`` before anything is read; a run that fails says so itself.
 
         A Spark session that is passed in is left running and configured as it was found. Dates and times may be ISO text.
+        ``figures`` says whether totals are computed; left out, as the workspace does.
         """
         check_session(spark)
         planned = self.plan(
@@ -152,7 +155,8 @@ class Workspace:
             to_run=True,
         )
         chosen = self._choose_spark(spark, session)
-        return self._readable(self._execution.run(planned, chosen, wait=wait, listener=listener))
+        view = self._execution.run(planned, chosen, wait=wait, listener=listener, figures=figures)
+        return self._readable(view)
 
     def resume(
         self,
@@ -215,6 +219,10 @@ class Workspace:
         ``latest``, ``latest:PROJECT``, ``previous`` (the one before the latest) or ``PROJECT@PERIOD``, the latest of those.
         """
         return self._view(self._find_record(run_id))
+
+    def compare(self, run_id: str) -> tuple[Other, ...]:
+        """The runs whose figures are shown beside those of a run: the one before it, and the latest of the period before."""
+        return self._reports.compare(self._find_record(run_id))
 
     def clean(self, *, dry_run: bool = False) -> Cleaned:
         """Remove what killed runs left; with ``dry_run``, only find it. Runs that are alive or can be resumed keep what they need."""

@@ -21,6 +21,13 @@ def test_defaults() -> None:
     workspace = sound("").workspace
     assert (workspace.store, workspace.sandbox) == ("sqlite:///.dobo/store.db", ".dobo/sandbox")
     assert workspace.spark == SparkSettings()
+    assert (workspace.figures, workspace.locale) == ("on", "en")
+
+
+@pytest.mark.parametrize("text", ["{figures: 'yes'}", "{figures: false}", "{locale: klingon}", "{locale: DE}"])
+def test_figures_are_on_or_off_and_locales_are_known(text: str) -> None:
+    (problem,) = found(f"workspace: {text}")
+    assert problem[0] == "INVALID_VALUE"
 
 
 def test_an_environment_changes_what_it_mentions() -> None:

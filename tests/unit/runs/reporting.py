@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
 
-from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
 from dobonomodo.runs import Output, RunView
+from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Run
@@ -37,7 +39,7 @@ def make_output(table: str = "out", **changes: Any) -> Output:
         dataset_id=None,
         dataset_version=None,
         seconds=1.0,
-        columns={"id": "integer"},
+        columns={"id": "integer", "amount": "decimal(15,2)"},
         location=StoredFiles(ParquetFormat(), table, f"{table}/data", ()),
     )
     return replace(made, **changes)
@@ -84,6 +86,18 @@ def make_run(number: int, **changes: Any) -> Run:
     return replace(made, **changes)
 
 
+def make_figures(amount: str = "1234567.80", rows: int = 3) -> Figures:
+    first = FirstRows(("id", "amount"), ("id",), (("7", amount), ("8", None)))
+    return Figures(
+        loaded={"amount": Decimal("1234000.00")},
+        outputs=(OutputFigures(90, "out", "lake:out", rows, {"amount": Decimal(amount), "wide": None}, first),),
+        changes={10: {"amount": Decimal("567.80"), "same": Decimal("0.00")}, 20: {"amount": Decimal("-0.01")}},
+        joins=(
+            JoinCounts(10, "r", "rates", ("currency",), 2, 1, (UnmatchedKey(("XXX",), 1), UnmatchedKey((None,), 1))),
+        ),
+    )
+
+
 class Page(HTMLParser):
     """The tags of a page, its text, and where it leads; fails for tags that are not closed in order."""
 
@@ -94,6 +108,8 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.links: list[str] = []
         self.headings: list[str] = []
+        self.cells: list[str] = []
+        """The texts of the cells of all tables."""
         self.words = ""
         self._open: list[str] = []
         self.feed(html)
@@ -107,6 +123,8 @@ class Page(HTMLParser):
             self._open.append(tag)
         if tag in ("h1", "h2"):
             self.headings.append("")
+        if tag == "td":
+            self.cells.append("")
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
@@ -117,3 +135,5 @@ class Page(HTMLParser):
         self.words += data
         if {"h1", "h2"} & set(self._open):
             self.headings[-1] += data
+        if "td" in self._open:
+            self.cells[-1] += data.strip()

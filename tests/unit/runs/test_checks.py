@@ -45,8 +45,10 @@ class Checking(Hand):
         self.first, self.last, self.contract = first, last, contract
         self.asked: list[str] = []
 
-    def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
-        for output in super().outputs(plan, facts, as_of=as_of, skip=skip):
+    def outputs(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+    ) -> Iterator[Computed]:
+        for output in super().outputs(plan, facts, as_of=as_of, skip=skip, figures=figures):
             finished = output.finish
 
             def finish(written: Any = None, finished: Any = finished, seq: int = output.step.spec.seq) -> Any:

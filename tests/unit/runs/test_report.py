@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.model.locale import LOCALES
+from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
+from dobonomodo.runs.comparison import Other
+from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.report import Link, Links, render_index, render_report
 from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.workspace import Workspace
-from tests.unit.runs.reporting import CLOCK, SNAPSHOT, Page, make_output, make_view
+from tests.unit.runs.reporting import CLOCK, SNAPSHOT, Page, make_figures, make_output, make_view
 
 NASTY = "</style><script>alert(1)</script>{{ 7 * 7 }} & \"quoted\" 'so'"
 
@@ -38,7 +41,7 @@ def test_what_a_controller_asks_comes_first_and_what_an_engineer_asks_last() -> 
 
 
 @pytest.mark.parametrize(
-    "where", ["project", "by", "operation", "table", "destination", "problem", "period", "version"]
+    "where", ["project", "by", "operation", "table", "destination", "problem", "period", "version", "figures"]
 )
 def test_whatever_was_typed_is_text(where: str) -> None:
     project = {**SNAPSHOT["project"], "name": NASTY, "document": {"name": NASTY}}
@@ -51,11 +54,17 @@ def test_whatever_was_typed_is_text(where: str) -> None:
         "expression": NASTY,
     }
     reading = {"operation_seq": 0, "alias": NASTY, "role": "input", "dataset": NASTY, "version": 1, "table": "t"}
+    first = FirstRows((NASTY,), (NASTY,), ((NASTY,),))
+    join = JoinCounts(10, NASTY, NASTY, (NASTY,), 0, 1, (UnmatchedKey((NASTY,), 1),))
+    nasty = Figures(
+        {NASTY: None}, (OutputFigures(90, NASTY, NASTY, 3, {NASTY: None}, first),), {10: {NASTY: None}}, (join,)
+    )
     changes: dict[str, dict[str, Any]] = {
         "project": {"project": NASTY, "snapshot": {**SNAPSHOT, "project": project}},
         "by": {"by": NASTY},
         "operation": {"operations": (OperationCounts(1, NASTY, "update", 1, 1, 0, 0, 1),)},
         "table": {"outputs": {NASTY: make_output(NASTY, columns={NASTY: NASTY}, digest=NASTY)}},
+        "figures": {"figures": nasty},
         "destination": {"outputs": {"t": make_output(destination=NASTY, location=StoredTable("lake", None, "t"))}},
         "problem": {"problems": (problem,), "warnings": (problem,)},
         "period": {"period": NASTY, "snapshot": {**SNAPSHOT, "readings": [reading]}},
@@ -107,6 +116,67 @@ def test_rows_that_were_changed_added_and_deleted_have_bars() -> None:
         ("bar", "50.0"),
     ]
     assert "not reached" in Page(html).words
+
+
+# --- figures
+
+
+def make_figured(**changes: Any) -> Page:
+    others = (
+        Other("previous run", "run-1", "2026-01", make_figures("1234567.00")),
+        Other("period 2025-12", "run-0", "2025-12", make_figures("-1.00", rows=2)),
+        Other("unknown run", "run-9", "2025-11", None),
+    )
+    view = make_view(figures=make_figures(), **changes.pop("view", {}))
+    return Page(render_report(view, plan=None, resumable=False, made_at=CLOCK, others=others, **changes))
+
+
+def test_totals_are_beside_those_of_other_runs() -> None:
+    words = make_figured().cells
+    at = words.index("amount")
+    assert words[at : at + 8] == [
+        "amount", "1,234,567.80", "1,234,567.00", "+0.80", "0.0", "-1.00", "+1,234,568.80", "+123,456,880.0",
+    ]  # fmt: skip
+    assert words[words.index("wide") + 1] == "unknown"
+    assert words[words.index("rows") : words.index("rows") + 8] == ["rows", "3", "3", "0", "0.0", "2", "+1", "+50.0"]
+    assert "unknown run" not in words
+
+
+def test_numbers_are_written_as_the_locale_says() -> None:
+    words = make_figured(locale=LOCALES["de"]).words
+    assert "1.234.567,80" in words
+    assert "1,234,567.80" not in words
+
+
+def test_first_rows_joins_and_deleted_rows_are_shown() -> None:
+    deleting = OperationCounts(20, "Drop", "delete", 3, 1, 0, 1, 3)
+    page = make_figured(view={"operations": (*make_view().operations[:1], deleting)})
+    assert {"Joins", "What was deleted"} <= set(page.headings)
+    assert "currency = XXX" in page.words
+    assert "currency = NULL" in page.words
+    assert "by id" in page.words
+    at = page.cells.index("7")
+    assert page.cells[at : at + 4] == ["7", "1,234,567.80", "8", "–"]
+
+
+def test_an_operation_shows_the_totals_that_it_changed() -> None:
+    page = make_figured()
+    at = page.cells.index("+567.80")
+    assert page.cells[at - 1] == "amount"
+    assert "same" not in page.cells
+    assert page.cells[page.cells.index("1,234,000.00") - 1] == "amount"
+
+
+def test_a_run_without_figures_says_what_it_wrote() -> None:
+    page = make_page()
+    assert "Joins" not in page.headings
+    assert "3 rows" in page.words
+
+
+def test_figures_of_what_was_not_published_are_not_a_result() -> None:
+    page = make_figured(view={"status": "failed", "outputs": {}})
+    assert "Nothing was published" in page.words
+    assert "1,234,567.80" not in page.words
 
 
 @pytest.mark.parametrize("resumable", [True, False])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,12 +19,14 @@ import pytest
 from dobonomodo.model import load_definitions
 from dobonomodo.plan import KnownDataset, Plan, Step, plan_project
 from dobonomodo.plan.check import CheckResult
+from dobonomodo.plan.counts import JoinCounts, Measures, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolution
 from dobonomodo.problems import Rejected, RunFailed, Source
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs import Runner, RunSpec, RunView, restore_snapshot, take_snapshot, view_run
+from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
@@ -110,6 +113,10 @@ class Diary:
     def reopen(self, seq: int, staged: StagedRows) -> Any:
         return None if self.gone else staged.folder
 
+    def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
+        self._note(f"first rows {seq}")
+        return FirstRows(tuple(columns), tuple(order), (("1",),))
+
     def convert(self, output: StagedOutput) -> StagedRows:
         self._note(f"convert {output.seq}")
         return replace(output.place, attempt=self.fence)
@@ -143,15 +150,24 @@ class Written:
     frame = None
     columns: Mapping[str, Any] = {}
 
-    def __init__(self, step: Step) -> None:
-        self.step = step
+    def __init__(self, step: Step, *, figures: bool = False) -> None:
+        self.step, self._figures = step, figures
+        self.asked: list[str] = []
 
     def explained(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def finish(self, written: Callable[[], Any] | None = None) -> Any:
         counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
-        return SimpleNamespace(rows=3, digest=f"d{self.step.spec.seq}", seconds=0.5, operations=counts, checks=())
+        seq = self.step.spec.seq
+        joins = (JoinCounts(1, "rates", "fx", ("id",), 3, 0), JoinCounts(1, "tiers", "customers", ("id",), 1, 2))
+        measures = Measures({"id": Decimal(seq)}, {"id": Decimal(6)}, {1: {"twice": Decimal(12)}}, joins)
+        measured = measures if self._figures else None
+        return SimpleNamespace(rows=3, digest=f"d{seq}", seconds=0.5, operations=counts, checks=(), measures=measured)
+
+    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        self.asked.append(join.alias)
+        return (UnmatchedKey(("7",), at_most),)
 
 
 class Hand:
@@ -160,12 +176,16 @@ class Hand:
     def __init__(self, between: Callable[[int], None] = lambda seq: None) -> None:
         self._between = between
         self.digested: list[str] = []
+        self.written: list[Written] = []
 
-    def outputs(self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]) -> Iterator[Computed]:
+    def outputs(
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+    ) -> Iterator[Computed]:
         for step in plan.steps:
             if step.lowered.write is not None and step.spec.seq not in skip:
                 self._between(step.spec.seq)
-                yield Written(step)
+                self.written.append(Written(step, figures=figures))
+                yield self.written[-1]
 
     def digest(self, frame: Any, columns: Sequence[str]) -> str:
         self.digested.append(frame)
@@ -244,7 +264,13 @@ def runner(store: Store, *, holder: str = "me", pace: Pace = PACE, open_data: An
 
 
 def start(
-    store: Store, planned: RunSpec, data: Diary, engine: Any = None, run_id: str = "r1", **options: Any
+    store: Store,
+    planned: RunSpec,
+    data: Diary,
+    engine: Any = None,
+    run_id: str = "r1",
+    figures: bool = False,
+    **options: Any,
 ) -> RunView:
     return runner(store, **options).start(
         run_id,
@@ -253,6 +279,7 @@ def start(
         lambda: engine or Hand(),
         version=1,
         snapshot=lambda inputs: snapshot_of(planned, inputs),
+        figures=figures,
     )
 
 
@@ -395,6 +422,58 @@ def test_staged_rows_that_are_not_what_was_recorded_are_computed_again(
     run = resume(store, data, engine=engine)
     assert run.status == "completed"
     assert [each for each in data.log if each.startswith("stage")] == ["stage 2", "stage 3"]
+
+
+# --- figures
+
+
+def test_figures_of_all_outputs_are_recorded(store: Store, planned: RunSpec) -> None:
+    data, engine = Diary(), Hand()
+    run = start(store, planned, data, engine, figures=True)
+    assert [each for each in data.log if each.startswith("first")] == ["first rows 2", "first rows 3"]
+    figures = run.figures
+    assert figures is not None
+    assert [(each.seq, each.table, each.rows, dict(each.totals)) for each in figures.outputs] == [
+        (2, "one", 3, {"id": Decimal(2)}),
+        (3, "two", 3, {"id": Decimal(3)}),
+    ]
+    assert figures.outputs[0].first == FirstRows(("id", "twice"), ("id", "twice"), (("1",),))
+    assert (figures.loaded, figures.changes) == ({"id": Decimal(6)}, {1: {"twice": Decimal(12)}})
+    assert [(each.alias, each.unmatched, each.most_frequent) for each in figures.joins] == [
+        ("rates", 0, ()),
+        ("tiers", 2, (UnmatchedKey(("7",), 5),)),
+    ]
+    # Unmatched keys take a job of their own: it runs once, and only for joins that have some.
+    assert [each.asked for each in engine.written] == [["tiers"], []]
+
+
+def test_figures_can_be_switched_off(store: Store, planned: RunSpec) -> None:
+    data = Diary()
+    run = start(store, planned, data)
+    assert run.figures is None
+    assert not any(each.startswith("first") for each in data.log)
+
+
+@pytest.mark.parametrize("figures", [True, False])
+def test_a_resumed_run_has_figures_as_it_began(store: Store, planned: RunSpec, figures: bool) -> None:
+    data = Diary(fails_at="stage 3")
+    failed = start(store, planned, data, figures=figures)
+    assert [each.seq for each in failed.figures.outputs] == [2] if failed.figures is not None else not figures
+    data.fails_at = None
+    engine = Hand()
+    run = resume(store, data, engine=engine)
+    assert (run.figures is not None) == figures
+    assert [each.seq for each in run.figures.outputs] == [2, 3] if run.figures is not None else True
+    assert [each.asked for each in engine.written] == [[]]
+
+
+def test_figures_of_rows_that_are_not_there_any_more_are_forgotten(store: Store, planned: RunSpec) -> None:
+    data = Diary(fails_at="stage 3")
+    start(store, planned, data, figures=True)
+    data.fails_at, data.gone = "stage 2", True
+    failed = resume(store, data)
+    assert failed.figures is not None
+    assert failed.figures.outputs == ()
 
 
 def test_inputs_that_cannot_be_found_fail_the_run(store: Store, planned: RunSpec) -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
+from dobonomodo.model.locale import ENGLISH, Locale
 from dobonomodo.plan import Plan
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.explain import describe_selector
 from dobonomodo.plan.operations import Effect, Facts, find_facts
-from dobonomodo.runs.record import RunView
+from dobonomodo.runs.comparison import ComparedOutput, Other, compare_outputs, share
+from dobonomodo.runs.figures import FirstRows
+from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.report.html import render
 
 FILES_SHOWN = 10
@@ -47,6 +51,8 @@ class Step:
     words: tuple[str, ...]
     """The rows it takes and what it does with them, as its author wrote it."""
     counts: tuple[str, ...]
+    changes: tuple[tuple[str, Decimal | None], ...]
+    """The columns whose total it changed, and by how much; None where that is not known."""
     bar: tuple[tuple[str, float], ...]
     """The rows of the working dataset after it by what happened to them: a color, and a share in percent."""
 
@@ -54,6 +60,24 @@ class Step:
     def reached(self) -> bool:
         """Whether the run came so far."""
         return self.operation.rows_in is not None or self.operation.selected is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of one of the first rows; numbers are aligned."""
+
+    text: str | None
+    is_number: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What an output wrote: its numbers beside those of other runs, and its first rows."""
+
+    output: Output
+    compared: ComparedOutput | None
+    """None if there are no figures."""
+    rows: tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +104,32 @@ class Input:
 
 
 def render_report(
-    run: RunView, *, plan: Plan | None, resumable: bool, made_at: datetime, links: Links | None = None
+    run: RunView,
+    *,
+    plan: Plan | None,
+    resumable: bool,
+    made_at: datetime,
+    links: Links | None = None,
+    others: Sequence[Other] = (),
+    locale: Locale = ENGLISH,
 ) -> str:
-    """The whole page; without the plan, which records of other versions may no longer give, it does not say what operations do."""
+    """The whole page; without the plan, which records of other versions may no longer give, it does not say what operations do.
+
+    ``others`` are the runs to compare with.
+    """
+    known = [other for other in others if other.figures is not None]
+    steps = list(_steps(run, plan, locale))
     return render(
         "report.html",
         run=run,
         title=f"{run.snapshot['project']['name']}, {run.period}",
         links=links or Links(),
-        steps=list(_steps(run, plan)),
+        locale=locale,
+        share=share,
+        others=known,
+        results=list(_results(run, known, locale)),
+        deleting=[step for step in steps if step.operation.deleted],
+        steps=steps,
         loaded=next((each.rows_in for each in run.operations if each.rows_in is not None), None),
         inputs=list(_inputs(run.snapshot)),
         commands=_commands(run, resumable=resumable),
@@ -98,27 +139,60 @@ def render_report(
     )
 
 
+# --- the result
+
+
+def _results(run: RunView, others: Sequence[Other], locale: Locale) -> Iterator[Result]:
+    compared = compare_outputs(run.figures, others) if run.figures is not None else ()
+    by_seq = {each.output.seq: each for each in compared}
+    for output in run.outputs.values():
+        found = by_seq.get(output.seq)
+        first = found.output.first if found is not None else None
+        rows = tuple(_cells(first, row, output, locale) for row in first.rows) if first is not None else ()
+        yield Result(output, found, rows)
+
+
+def _cells(first: FirstRows, row: Sequence[str | None], output: Output, locale: Locale) -> tuple[Cell, ...]:
+    return tuple(
+        _cell(text, output.columns.get(name, ""), locale) for name, text in zip(first.columns, row, strict=True)
+    )
+
+
+def _cell(text: str | None, kind: str, locale: Locale) -> Cell:
+    """Amounts are grouped; whole numbers are not, since they are often numbers of something."""
+    if text is not None and kind.startswith("decimal"):
+        return Cell(locale.show(Decimal(text)), True)
+    return Cell(text, kind == "integer" or kind.startswith("decimal"))
+
+
 # --- the pipeline
 
 
-def _steps(run: RunView, plan: Plan | None) -> Iterator[Step]:
+def _steps(run: RunView, plan: Plan | None, locale: Locale) -> Iterator[Step]:
     most = max((each.rows_out or 0 for each in run.operations), default=0)
     planned = {step.spec.seq: step for step in plan.steps} if plan is not None else {}
+    changes = run.figures.changes if run.figures is not None else {}
     for operation in run.operations:
         step, facts = planned.get(operation.seq), find_facts(operation.type)
-        words = (*describe_selector(step), *step.describe()) if step is not None else ()
-        yield Step(operation, facts, words, tuple(_counts(operation, facts)), tuple(_bar(operation, facts, most)))
+        yield Step(
+            operation,
+            facts,
+            words=(*describe_selector(step), *step.describe()) if step is not None else (),
+            counts=tuple(_counts(operation, facts, locale)),
+            changes=tuple((name, value) for name, value in changes.get(operation.seq, {}).items() if value != 0),
+            bar=tuple(_bar(operation, facts, most)),
+        )
 
 
-def _counts(operation: OperationCounts, facts: Facts) -> Iterator[str]:
+def _counts(operation: OperationCounts, facts: Facts, locale: Locale) -> Iterator[str]:
     if operation.rows_in is None:
-        yield "not reached" if operation.selected is None else f"{operation.selected:,} written"
+        yield "not reached" if operation.selected is None else f"{locale.show(operation.selected)} written"
         return
-    yield f"{operation.rows_in:,} rows"
+    yield f"{locale.show(operation.rows_in)} rows"
     if facts.counted:
-        yield f"{operation.selected or 0:,} {facts.counted}"
+        yield f"{locale.show(operation.selected or 0)} {facts.counted}"
     if operation.added:
-        yield f"{operation.added:,} added"
+        yield f"{locale.show(operation.added)} added"
     if operation.seconds is not None:
         yield f"{operation.seconds:.1f} s"
 
