@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlSyntax(Problem):
-    """A document is not well-formed YAML or JSON, so nothing in it can be read."""
+    """A document is not well-formed YAML or JSON, so it cannot be read."""
 
     code: ClassVar[str] = "YAML_SYNTAX"
     example: ClassVar[Example] = Example('project: {id: "monthly, operations: []}', 'project: {id: "monthly"}')
@@ -31,7 +31,7 @@ class YamlSyntax(Problem):
 
 
 class YamlFeature(StrEnum):
-    """What YAML has and a definition does not."""
+    """Features of YAML that definitions do not support."""
 
     TAG = "tag"
     RECURSION = "recursion"
@@ -42,7 +42,7 @@ class YamlFeature(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class YamlUnsupported(Problem):
-    """A part of YAML that definitions do without: tags, values that contain themselves, keys that are no text."""
+    """Definitions do not support this feature of YAML: tags, values that contain themselves, keys that are not text."""
 
     code: ClassVar[str] = "YAML_UNSUPPORTED"
     example: ClassVar[Example] = Example(
@@ -56,7 +56,7 @@ class YamlUnsupported(Problem):
     def message(self) -> str:
         match self.feature:
             case YamlFeature.TAG:
-                return f"tags such as `{self.found}` are not used in definitions"
+                return f"definitions do not support tags such as `{self.found}`"
             case YamlFeature.RECURSION:
                 return f"`*{self.found}` contains itself"
             case YamlFeature.COMPLEX_KEY:
@@ -64,14 +64,14 @@ class YamlUnsupported(Problem):
             case YamlFeature.NULL_KEY:
                 return "a key is missing before `:`"
             case YamlFeature.NO_NUMBER:
-                return f"`{self.found}` is not a number that can be computed with"
+                return f"`{self.found}` is not a number that formulas can compute with"
             case _:
                 assert_never(self.feature)
 
     def hint(self) -> str | None:
         match self.feature:
             case YamlFeature.TAG:
-                return "leave the tag out; put a text in quotes to keep it text"
+                return "remove the tag; to keep a value text, put it in quotes"
             case YamlFeature.COMPLEX_KEY:
                 return "`{{...}}` needs quotes around it in YAML" if self.found == "{{" else None
             case YamlFeature.NO_NUMBER:
@@ -84,7 +84,7 @@ class YamlUnsupported(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitExceeded(Problem):
-    """A definition is larger, deeper or longer than any that makes sense, and is not read any further."""
+    """A definition exceeds a limit of size, depth or length. It is not read any further."""
 
     code: ClassVar[str] = "LIMIT_EXCEEDED"
     example: ClassVar[Example] = Example(f"project: {'[' * 70}{']' * 70}", "project: {id: p, operations: []}")
@@ -98,7 +98,7 @@ class LimitExceeded(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateKey(Problem):
-    """A mapping has the same key twice; which value was meant cannot be known."""
+    """A mapping has the same key twice, so it is unclear which value applies."""
 
     code: ClassVar[str] = "DUPLICATE_KEY"
     example: ClassVar[Example] = Example("resolver: {id: a, id: b, rules: []}", "resolver: {id: a, rules: []}")
@@ -110,7 +110,7 @@ class DuplicateKey(Problem):
         return f"key `{self.key}` is given twice{_also_at(self.first)}"
 
     def hint(self) -> str | None:
-        return "keep one of the two"
+        return "remove one of the two"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class InvalidDocument(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownKind(Problem):
-    """The top-level key of a document names no kind of definition."""
+    """The top-level key of a document is not a kind of definition."""
 
     code: ClassVar[str] = "UNKNOWN_KIND"
     example: ClassVar[Example] = Example("resolvr: {id: lake, rules: []}", "resolver: {id: lake, rules: []}")
@@ -154,7 +154,7 @@ class UnknownKind(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownKey(Problem):
-    """A key that has no meaning where it stands; it is never ignored."""
+    """A mapping has a key that is not allowed there. Unknown keys are never ignored."""
 
     code: ClassVar[str] = "UNKNOWN_KEY"
     example: ClassVar[Example] = Example("resolver: {id: lake, rulez: []}", "resolver: {id: lake, rules: []}")
@@ -168,12 +168,12 @@ class UnknownKey(Problem):
         return f"`{self.key}` is not a key of {self.owner or 'this mapping'}"
 
     def hint(self) -> str | None:
-        return self.advice or did_you_mean(self.key, self.known, otherwise="nothing can be set here")
+        return self.advice or did_you_mean(self.key, self.known, otherwise="no keys are allowed here")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MissingKey(Problem):
-    """A key that must be given is not there."""
+    """A required key is missing."""
 
     code: ClassVar[str] = "MISSING_KEY"
     example: ClassVar[Example] = Example("resolver: {id: lake}", "resolver: {id: lake, rules: []}")
@@ -191,7 +191,7 @@ class MissingKey(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidValue(Problem):
-    """A value is not of the kind that its key needs."""
+    """A value does not have the type or format that its key requires."""
 
     code: ClassVar[str] = "INVALID_VALUE"
     example: ClassVar[Example] = Example("resolver: {id: 100, rules: []}", 'resolver: {id: "100", rules: []}')
@@ -201,7 +201,7 @@ class InvalidValue(Problem):
     found: str
     known: tuple[str, ...] = ()
     text: str | None = None
-    """The value, where it is a text and ``known`` lists the texts there are."""
+    """The value, where it is a text and ``known`` lists the allowed texts."""
     advice: str | None = None
 
     def message(self) -> str:
@@ -236,7 +236,7 @@ class DuplicateId(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateName(Problem):
-    """Two things that are told apart by name have the same one; upper and lower case count as equal for columns."""
+    """Two things of one kind have the same name. Column names are compared without regard to case."""
 
     code: ClassVar[str] = "DUPLICATE_NAME"
     example: ClassVar[Example] = Example(
@@ -257,7 +257,7 @@ class DuplicateName(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateDefault(Problem):
-    """More than one resolver, or more than one calendar, claims to be the default."""
+    """More than one resolver, or more than one calendar, is marked as the default."""
 
     code: ClassVar[str] = "DUPLICATE_DEFAULT"
     example: ClassVar[Example] = Example(
@@ -271,15 +271,15 @@ class DuplicateDefault(Problem):
     first: Span | None = None
 
     def message(self) -> str:
-        return f"{self.kind} `{self.other}` is the default already{_also_at(self.first)}"
+        return f"{self.kind} `{self.other}` is already the default{_also_at(self.first)}"
 
     def hint(self) -> str | None:
-        return f"at most one {self.kind} is the default"
+        return f"only one {self.kind} can be the default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateWorkspace(Problem):
-    """A workspace is described more than once."""
+    """A workspace has more than one `workspace` document."""
 
     code: ClassVar[str] = "DUPLICATE_WORKSPACE"
     example: ClassVar[Example] = Example("workspace: {name: a}\n---\nworkspace: {name: b}", "workspace: {name: a}")
@@ -290,7 +290,7 @@ class DuplicateWorkspace(Problem):
         return f"there is another `workspace` document{_also_at(self.first)}"
 
     def hint(self) -> str | None:
-        return "keep one of the two; `environments` holds what differs between installations"
+        return "keep one of the two; put what differs between installations under `environments`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +316,7 @@ class UnknownReference(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecretInDefinition(Problem):
-    """A password or key stands in a definition, from where it would get into git, logs and reports."""
+    """A definition contains a password or key, which would end up in git, logs and reports."""
 
     code: ClassVar[str] = "SECRET_IN_DEFINITION"
     example: ClassVar[Example] = Example(
@@ -328,15 +328,15 @@ class SecretInDefinition(Problem):
     advice: str | None = None
 
     def message(self) -> str:
-        return f"`{self.key}` holds a secret"
+        return f"`{self.key}` contains a secret"
 
     def hint(self) -> str | None:
-        where = self.advice or "name where to find it: `credential_ref: env://NAME`"
-        return f"delete it here, change it where it was used, and {where}"
+        where = self.advice or "refer to it: `credential_ref: env://NAME`"
+        return f"delete it here, change the password, and {where}"
 
 
 class OperationReason(StrEnum):
-    """The ways in which the outer part of an operation contradicts itself."""
+    """Reasons why an operation is invalid."""
 
     UNKNOWN_TYPE = "unknown type"
     SYNONYM_CONFLICT = "synonym conflict"
@@ -350,7 +350,7 @@ class OperationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidOperation(Problem):
-    """An operation has an unknown type, or says one thing in two ways that differ."""
+    """An operation has an unknown type, or its keys contradict each other."""
 
     code: ClassVar[str] = "INVALID_OPERATION"
     example: ClassVar[Example] = Example(
@@ -369,11 +369,11 @@ class InvalidOperation(Problem):
                 return f"there is no operation type `{self.found}`"
             case OperationReason.SYNONYM_CONFLICT:
                 pair = " and ".join(f"`{name}`" for name in self.known)
-                return f"{pair} mean the same and have different values"
+                return f"{pair} are synonyms and have different values"
             case OperationReason.SELECTOR_CONFLICT:
-                return f"the selector inside `{self.found}` differs from the one of the operation"
+                return f"the selector inside `{self.found}` differs from the selector of the operation"
             case OperationReason.SELECTOR_ON_APPEND:
-                return "an append has no `selector`: it does not act on rows that are there already"
+                return "an append has no `selector`: it does not act on existing rows"
             case OperationReason.EXCLUDED_AND_STOPPED:
                 return "`exclude` needs `severity: warn`: a check that stops the run has nothing to go on with"
             case OperationReason.ROWS_OF_GROUPS:
@@ -388,11 +388,11 @@ class InvalidOperation(Problem):
     def hint(self) -> str | None:
         match self.reason:
             case OperationReason.UNKNOWN_TYPE:
-                return did_you_mean(self.found, self.known) if self.known else "write the name of an operation type"
+                return did_you_mean(self.found, self.known) if self.known else "write an operation type"
             case OperationReason.SYNONYM_CONFLICT | OperationReason.SELECTOR_CONFLICT:
-                return "keep one of the two"
+                return "remove one of the two"
             case OperationReason.SELECTOR_ON_APPEND:
-                return "use `source_selector` in `arguments` to choose the rows that are appended"
+                return "use `source_selector` in `arguments` to select the rows to append"
             case OperationReason.EXCLUDED_AND_STOPPED:
                 return "write `severity: warn` beside `exclude: true`, or leave `exclude` out"
             case OperationReason.ROWS_OF_GROUPS:
@@ -428,7 +428,7 @@ class InvalidSeq(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateSeq(Problem):
-    """Two operations of a project have the same sequence number, so their order is not known."""
+    """Two operations of a project have the same sequence number, so their order is undefined."""
 
     code: ClassVar[str] = "DUPLICATE_SEQ"
     example: ClassVar[Example] = Example(
@@ -443,12 +443,12 @@ class DuplicateSeq(Problem):
         return f"`seq` {self.seq} is used by another operation{_also_at(self.first)}"
 
     def hint(self) -> str | None:
-        return "give each operation a number of its own; gaps are allowed"
+        return "give each operation a unique number; gaps are allowed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidColumnName(Problem):
-    """A column has a name that cannot be stored or referred to."""
+    """A column has an invalid name."""
 
     code: ClassVar[str] = "INVALID_COLUMN_NAME"
     example: ClassVar[Example] = Example(
@@ -459,7 +459,7 @@ class InvalidColumnName(Problem):
     name: str
 
     def message(self) -> str:
-        return f"`{self.name}` cannot be the name of a column" if self.name.strip() else "a column needs a name"
+        return f"`{self.name}` is not a valid column name" if self.name.strip() else "a column needs a name"
 
     def hint(self) -> str | None:
         return "use letters, digits and `_`, starting with a letter"
@@ -467,7 +467,7 @@ class InvalidColumnName(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedColumn(Problem):
-    """A name that belongs to the system is used for a column of the user's own."""
+    """A column has a name that is reserved for system columns."""
 
     code: ClassVar[str] = "RESERVED_COLUMN"
     example: ClassVar[Example] = Example(
@@ -478,15 +478,15 @@ class ReservedColumn(Problem):
     name: str
 
     def message(self) -> str:
-        return f"`{self.name}` is a name of the system"
+        return f"`{self.name}` is reserved for the system"
 
     def hint(self) -> str | None:
-        return "names that start with `_` are system columns; they are always there and are not declared"
+        return "names that start with `_` are system columns, which always exist and are not declared"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownToken(Problem):
-    """A location template has a token that stands for nothing."""
+    """A location template has an unknown token."""
 
     code: ClassVar[str] = "UNKNOWN_TOKEN"
     example: ClassVar[Example] = Example(
@@ -500,7 +500,7 @@ class UnknownToken(Problem):
     known: tuple[str, ...]
 
     def message(self) -> str:
-        return f"`{self.token}` is not a token that can be filled in"
+        return f"`{self.token}` is not a known token"
 
     def hint(self) -> str | None:
         name = self.token.strip("{} ")
@@ -510,7 +510,7 @@ class UnknownToken(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnsafePath(Problem):
-    """A path could lead out of the folder of its datasource."""
+    """A path points outside the folder of its datasource."""
 
     code: ClassVar[str] = "UNSAFE_PATH"
     example: ClassVar[Example] = Example(
@@ -523,14 +523,14 @@ class UnsafePath(Problem):
     path: str
 
     def message(self) -> str:
-        return f"`{self.path}` leads out of the folder of its datasource"
+        return f"`{self.path}` points outside the folder of its datasource"
 
     def hint(self) -> str | None:
-        return "write a relative path without `..`; it starts at the datasource's `path_prefix`"
+        return "write a path relative to the datasource's `path_prefix`, without `..`"
 
 
 class PeriodReason(StrEnum):
-    """The ways in which the levels and periods of a calendar do not fit together."""
+    """Reasons why a level or period of a calendar is invalid."""
 
     ENDS_BEFORE_START = "ends before start"
     UNKNOWN_LEVEL = "unknown level"
@@ -543,7 +543,7 @@ class PeriodReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidPeriod(Problem):
-    """A period of a calendar contradicts its own dates, its level or its parent."""
+    """A period of a calendar does not fit its dates, its level or its parent."""
 
     code: ClassVar[str] = "INVALID_PERIOD"
     example: ClassVar[Example] = Example(
@@ -569,11 +569,11 @@ class InvalidPeriod(Problem):
             case PeriodReason.PARENT_LEVEL:
                 return f"`{self.other}` is not at the level above `{self.identifier}`"
             case PeriodReason.OUTSIDE_PARENT:
-                return f"`{self.identifier}` does not lie inside its parent `{self.other}`"
+                return f"`{self.identifier}` is not within its parent `{self.other}`"
             case PeriodReason.NOT_GENERATED:
                 return f"period `{self.identifier}` has no `{self.other}`, and no generated period has this identifier"
             case PeriodReason.DOES_NOT_FIT:
-                return f"`{self.identifier}` is too short for what `{self.other}` cuts out of it"
+                return f"`{self.identifier}` is too short to be divided into `{self.other}`"
             case _:
                 assert_never(self.reason)
 
@@ -583,7 +583,7 @@ class InvalidPeriod(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodNotFound(Problem):
-    """A period is asked for that its calendar does not have."""
+    """The calendar does not have the requested period."""
 
     code: ClassVar[str] = "PERIOD_NOT_FOUND"
     example: ClassVar[Example] = Example("dobo run monthly --period 2026-1", "dobo run monthly --period 2026-01")
@@ -600,7 +600,7 @@ class PeriodNotFound(Problem):
             return f"did you mean `{candidate}`?"
         if not self.known:
             return "it has no periods"
-        return f"there is {listed(self.known)}; `dobo period list` shows all"
+        return f"available: {listed(self.known)}; `dobo period list` shows all"
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

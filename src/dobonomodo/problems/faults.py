@@ -16,7 +16,7 @@ class Rejected(Exception):
 
 
 class RunFailed(Exception):
-    """The data or an outside system is at fault; ``retry_helps`` says whether waiting can mend it."""
+    """The data or an outside system is at fault; ``retry_helps`` says whether a later attempt can succeed."""
 
     def __init__(self, problem: Problem, *, retry_helps: bool = False, others: Sequence[Problem] = ()) -> None:
         super().__init__(f"{problem.code}: {problem.message()}")

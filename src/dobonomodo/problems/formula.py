@@ -14,7 +14,7 @@ _CELL = re.compile(r"[A-Z]{1,3}[1-9][0-9]{0,6}")
 
 
 class SyntaxReason(StrEnum):
-    """The ways in which a text is no formula."""
+    """Reasons why a text is not a formula."""
 
     UNEXPECTED = "unexpected"
     UNFINISHED = "unfinished"
@@ -31,7 +31,7 @@ class SyntaxReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionSyntax(Problem):
-    """The text of an expression does not follow the grammar, or is larger than any formula should be."""
+    """An expression does not follow the grammar, or exceeds a limit of size."""
 
     code: ClassVar[str] = "EXPRESSION_SYNTAX"
     example: ClassVar[Example] = Example("IF(amount > 0; amount; 0)", "IF(amount > 0, amount, 0)")
@@ -45,17 +45,17 @@ class ExpressionSyntax(Problem):
     def message(self) -> str:
         match self.reason:
             case SyntaxReason.UNEXPECTED:
-                return f"`{self.found}` does not belong here"
+                return f"`{self.found}` is unexpected here"
             case SyntaxReason.UNFINISHED:
-                return "the expression is not finished"
+                return "the expression is incomplete"
             case SyntaxReason.EMPTY:
                 return "the expression is empty"
             case SyntaxReason.UNKNOWN_CHARACTER:
-                return f"`{self.found}` has no meaning in an expression"
+                return f"`{self.found}` is not allowed in an expression"
             case SyntaxReason.UNCLOSED_TEXT:
-                return "a text starts here and never ends"
+                return "this text has no closing quote"
             case SyntaxReason.UNCLOSED_NAME:
-                return "a name in backticks starts here and never ends"
+                return "this name has no closing backtick"
             case SyntaxReason.CHAINED_COMPARISON:
                 return "comparisons cannot be chained"
             case SyntaxReason.NUMBER_TOO_LONG:
@@ -63,7 +63,7 @@ class ExpressionSyntax(Problem):
             case SyntaxReason.TOO_LONG:
                 return f"the expression is longer than {self.limit:,} characters"
             case SyntaxReason.TOO_DEEP:
-                return f"the expression has more than {self.limit} levels, chains such as a + b + c counted"
+                return f"the expression is nested more than {self.limit} levels deep; chains such as a + b + c count"
             case SyntaxReason.TOO_MANY_PARTS:
                 return f"the expression has more than {self.limit:,} parts"
             case _:
@@ -74,18 +74,18 @@ class ExpressionSyntax(Problem):
             return self.advice
         match self.reason:
             case SyntaxReason.TOO_LONG | SyntaxReason.TOO_DEEP | SyntaxReason.TOO_MANY_PARTS:
-                return "spread it over several updates, each with a column of its own"
+                return "split it into several updates with intermediate columns"
             case SyntaxReason.CHAINED_COMPARISON:
                 return "write `a < b AND b < c`, or `b BETWEEN a AND c`"
             case SyntaxReason.UNCLOSED_TEXT:
-                return "close it with the same quote; a quote inside a text is written twice"
+                return "close it with the same quote; to use that quote inside the text, write it twice"
             case _:
                 return f"expected {' or '.join(self.expected)}" if self.expected else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownColumn(Problem):
-    """A formula names a column that does not exist at that point, or a table that is not there."""
+    """A formula refers to a column, table or alias that does not exist at that point."""
 
     code: ClassVar[str] = "UNKNOWN_COLUMN"
     example: ClassVar[Example] = Example("ROUND(amout * 2, 2)", "ROUND(amount * 2, 2)")
@@ -111,24 +111,24 @@ class UnknownColumn(Problem):
 
     def hint(self) -> str | None:
         if self.made_by_this_update:
-            return "assignments of one update all read the row as it was before; use two updates"
+            return "all assignments of an update read the values before the update; use two updates"
         if self._wrong_qualifier:
             if self.known_qualifiers:
                 return did_you_mean(self.qualifier or "", self.known_qualifiers)
-            return f"write `{self.name}` alone"
+            return f"write `{self.name}` without a table"
         if self.also_under:
             return f"did you mean `{self.also_under[0]}.{self.name}`?"
         if self.name == "*":
             return "name each column; an output without `columns` writes all"
         if _CELL.fullmatch(self.name):
-            there = f": there is {listed(self.known)}" if self.known else ""
-            return f"`{self.name}` looks like a cell of a spreadsheet; a formula names columns{there}"
+            there = f"; available: {listed(self.known)}" if self.known else ""
+            return f"`{self.name}` looks like a spreadsheet cell; a formula refers to columns{there}"
         return did_you_mean(self.name, self.known, otherwise="there are no columns here")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownFunction(Problem):
-    """A formula calls a function that is not in the catalogue."""
+    """A formula calls a function that does not exist."""
 
     code: ClassVar[str] = "UNKNOWN_FUNCTION"
     example: ClassVar[Example] = Example("ROUNDD(amount, 2)", "ROUND(amount, 2)")
@@ -145,7 +145,7 @@ class UnknownFunction(Problem):
             return self.instead
         if candidate := nearest(self.name, self.known):
             return f"did you mean `{candidate}`?"
-        return "`dobo functions` lists all of them"
+        return "`dobo functions` lists all functions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +169,13 @@ class WrongArity(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeMismatch(Problem):
-    """Values of kinds that do not go together, such as text where a number is needed."""
+    """A value has the wrong type, such as text where a number is required."""
 
     code: ClassVar[str] = "TYPE_MISMATCH"
     example: ClassVar[Example] = Example('amount > "100"', "amount > 100")
 
     what: str
-    """The operator, function or place that has a say in it."""
+    """The operator, function or key that requires the type."""
     expected: str
     found: str
     advice: str | None = None
@@ -192,7 +192,7 @@ class TypeMismatch(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidDate(Problem):
-    """A text that should be a date or a time is none."""
+    """A text value could not be parsed as a date or time."""
 
     code: ClassVar[str] = "INVALID_DATE"
     example: ClassVar[Example] = Example('DATE("2026-02-30")', 'DATE("2026-02-28")')
@@ -200,15 +200,15 @@ class InvalidDate(Problem):
     text: str
 
     def message(self) -> str:
-        return f"`{self.text}` is not a date that exists"
+        return f"`{self.text}` is not a valid date"
 
     def hint(self) -> str | None:
-        return "dates are written year-month-day: `2026-01-31`; times `2026-01-31T08:30:00Z`"
+        return "write a date as `2026-01-31` and a time as `2026-01-31T08:30:00Z`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateNotAllowed(Problem):
-    """An aggregate function stands where single rows are computed: only aggregate, and append with an aggregation, have groups."""
+    """An expression over single rows uses an aggregate function. Only aggregate, check and append with an aggregation have groups."""
 
     code: ClassVar[str] = "AGGREGATE_NOT_ALLOWED"
     example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / 100")
@@ -216,14 +216,14 @@ class AggregateNotAllowed(Problem):
     function: str
 
     def message(self) -> str:
-        return f"`{self.function}` adds up many rows, and this expression is about one row"
+        return f"`{self.function}` is an aggregate function, and this expression is computed for each row"
 
     def hint(self) -> str | None:
-        return "compute it in an `aggregate` operation, then join or select its summary rows"
+        return "compute it in an `aggregate` operation, then use its summary rows"
 
 
 class AggregateReason(StrEnum):
-    """The ways in which an aggregation is none."""
+    """Reasons why an aggregation is invalid."""
 
     NONE = "none"
     NESTED = "nested"
@@ -248,32 +248,34 @@ class InvalidAggregate(Problem):
             case AggregateReason.NONE:
                 return "an aggregation needs an aggregate function"
             case AggregateReason.NESTED:
-                return f"`{self.name}` stands inside another aggregate function"
+                return f"`{self.name}` is nested inside another aggregate function"
             case AggregateReason.UNGROUPED:
-                return f"`{self.name}` has many values in a group"
+                return f"`{self.name}` can have several values in one group"
             case AggregateReason.UNSUPPORTED:
-                return f"`{self.name}` is not an aggregate function of this language"
+                return f"`{self.name}` is not a supported aggregate function"
             case _:
                 assert_never(self.reason)
 
     def hint(self) -> str | None:
         match self.reason:
             case AggregateReason.NONE:
-                return f"wrap the value: `SUM({self.name})`" if self.name else "such as `SUM(amount)` or `COUNT(*)`"
+                return f"write `SUM({self.name})`" if self.name else "use one such as `SUM(amount)` or `COUNT(*)`"
             case AggregateReason.NESTED:
-                return "aggregate in two operations, one after the other"
+                return "use two aggregate operations in sequence"
             case AggregateReason.UNGROUPED:
-                keys = f"; it is grouped by {listed(self.group_by)}" if self.group_by else ""
-                return f"aggregate it, as in `SUM({self.name})` or `MAX_AGG({self.name})`, or add it to group_by{keys}"
+                keys = f"; the group keys are {listed(self.group_by)}" if self.group_by else ""
+                return (
+                    f"aggregate it, as in `SUM({self.name})` or `MAX_AGG({self.name})`, or add it to `group_by`{keys}"
+                )
             case AggregateReason.UNSUPPORTED:
-                return f"there is {listed(self.supported)}"
+                return f"available: {listed(self.supported)}"
             case _:
                 assert_never(self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorUndefined(Problem):
-    """``{{NAME}}`` refers to a selector that the project does not define."""
+    """``{{NAME}}`` refers to an undefined selector."""
 
     code: ClassVar[str] = "SELECTOR_UNDEFINED"
     example: ClassVar[Example] = Example("{{activ}}", "{{active}}")
@@ -282,7 +284,7 @@ class SelectorUndefined(Problem):
     known: tuple[str, ...] = ()
 
     def message(self) -> str:
-        return f"selector `{self.name}` is not defined in the project"
+        return f"the project does not define a selector `{self.name}`"
 
     def hint(self) -> str | None:
         return did_you_mean(self.name, self.known, otherwise="the project defines no selectors")
@@ -290,7 +292,7 @@ class SelectorUndefined(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelectorCycle(Problem):
-    """Selectors that refer to each other in a circle have no meaning."""
+    """Selectors refer to each other in a cycle."""
 
     code: ClassVar[str] = "SELECTOR_CYCLE"
     example: ClassVar[Example] = Example("{{loop}}", "{{active}}")
@@ -298,15 +300,15 @@ class SelectorCycle(Problem):
     names: tuple[str, ...]
 
     def message(self) -> str:
-        return f"selectors refer to each other in a circle: {' -> '.join(f'`{name}`' for name in self.names)}"
+        return f"selectors refer to each other in a cycle: {' -> '.join(f'`{name}`' for name in self.names)}"
 
     def hint(self) -> str | None:
-        return "write one of them out without the others"
+        return "write one of them without a reference to the others"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NullComparison(Problem):
-    """A comparison with NULL is never true, whatever the value."""
+    """A comparison with NULL is never true."""
 
     code: ClassVar[str] = "W-03"
     severity: ClassVar[Severity] = "warning"

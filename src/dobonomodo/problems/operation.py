@@ -53,7 +53,7 @@ class DuplicateTarget(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyGroupBy(Problem):
-    """An aggregation does not say by which columns the rows are grouped."""
+    """An aggregation has no group keys."""
 
     code: ClassVar[str] = "EMPTY_GROUP_BY"
     example: ClassVar[Example] = Example(f"{_AGGREGATE}\n  group_by: []", f"{_AGGREGATE}\n  group_by: [region]")
@@ -62,12 +62,12 @@ class EmptyGroupBy(Problem):
         return "`group_by` needs at least one column"
 
     def hint(self) -> str | None:
-        return "group by `_period` for one summary row a period"
+        return "group by `_period` for one summary row per period"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyAggregations(Problem):
-    """An aggregation does not say what is to be computed."""
+    """An aggregation computes nothing."""
 
     code: ClassVar[str] = "EMPTY_AGGREGATIONS"
     example: ClassVar[Example] = Example(
@@ -84,7 +84,7 @@ class EmptyAggregations(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroupBy(Problem):
-    """The same column stands twice in ``group_by``, perhaps once with its table in front."""
+    """``group_by`` contains the same column twice, possibly once with its table."""
 
     code: ClassVar[str] = "DUPLICATE_GROUP_BY"
     example: ClassVar[Example] = Example("group_by: [region, orders.region]", "group_by: [region]")
@@ -95,12 +95,12 @@ class DuplicateGroupBy(Problem):
         return f"`{self.name}` is in `group_by` twice"
 
     def hint(self) -> str | None:
-        return "leave one of them out"
+        return "remove one of the two"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateAggColumn(Problem):
-    """Two aggregations fill the same column, or one fills a column that is a group key."""
+    """Two aggregations have the same result column, or a result column is also a group key."""
 
     code: ClassVar[str] = "DUPLICATE_AGG_COLUMN"
     example: ClassVar[Example] = Example(
@@ -112,15 +112,15 @@ class DuplicateAggColumn(Problem):
     is_key: bool = False
 
     def message(self) -> str:
-        return f"`{self.name}` is a group key" if self.is_key else f"`{self.name}` is filled by two aggregations"
+        return f"`{self.name}` is a group key" if self.is_key else f"`{self.name}` is the result of two aggregations"
 
     def hint(self) -> str | None:
-        return "give the result a column of its own"
+        return "choose another result column"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SystemColumnConflict(Problem):
-    """An aggregation uses a system column as its result, or groups by one that is different in every row."""
+    """An aggregation uses a system column as its result, or as a group key where that is not allowed."""
 
     code: ClassVar[str] = "SYSTEM_COLUMN_CONFLICT"
     example: ClassVar[Example] = Example("group_by: [_row_id]", "group_by: [_period]")
@@ -131,17 +131,17 @@ class SystemColumnConflict(Problem):
     def message(self) -> str:
         if self.grouped:
             return f"`{self.name}` is a system column and cannot be a group key"
-        return f"`{self.name}` is kept for the system and cannot be the result of an aggregation"
+        return f"`{self.name}` is reserved for the system and cannot be the result of an aggregation"
 
     def hint(self) -> str | None:
         if self.grouped:
-            return "of the system columns, only `_period`, `_period_from` and `_period_to` can be grouped by"
+            return "the only system columns that can be group keys are `_period`, `_period_from` and `_period_to`"
         return "choose a name that does not start with `_`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinAliasConflict(Problem):
-    """Two joins of one update have the same alias, or an alias is already the name of a table here."""
+    """Two joins of one update have the same alias, or an alias is already the name of a table."""
 
     code: ClassVar[str] = "JOIN_ALIAS_CONFLICT"
     example: ClassVar[Example] = Example(
@@ -153,7 +153,7 @@ class JoinAliasConflict(Problem):
     taken_by: str
 
     def message(self) -> str:
-        return f"the alias `{self.alias}` is taken by {self.taken_by}"
+        return f"the alias `{self.alias}` is already used by {self.taken_by}"
 
     def hint(self) -> str | None:
         return "choose another alias"
@@ -161,7 +161,7 @@ class JoinAliasConflict(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetMissing(Problem):
-    """What the ways of not finding a dataset have in common."""
+    """Base of the problems of a dataset that does not exist."""
 
     dataset_id: str
     known: tuple[str, ...] = ()
@@ -194,7 +194,7 @@ class DatasetMissing(Problem):
             activate = f"`dobo activate {first}`, then " if self.inactive else ""
             return f"run it first: {activate}`dobo run {first}{period}`"
         if self.version is not None:
-            return "leave the version out for the latest"
+            return "omit the version to use the latest"
         if self.disabled:
             return "set its `status` to active and apply it"
         return did_you_mean(self.dataset_id, self.known, otherwise="define it under `datasets/`")
@@ -202,7 +202,7 @@ class DatasetMissing(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionMissing(Problem):
-    """What the ways of not finding a version of a dataset have in common."""
+    """Base of the problems of a dataset version that does not exist."""
 
     dataset_id: str
     version: int
@@ -213,7 +213,7 @@ class VersionMissing(Problem):
 
     def hint(self) -> str | None:
         known = listed([str(each) for each in self.versions])
-        return f"there is {known}; leave `dataset_version` out for the latest" if self.versions else None
+        return f"available: {known}; omit `dataset_version` to use the latest" if self.versions else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,7 +234,7 @@ class JoinDatasetNotFound(DatasetMissing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinVersionNotFound(VersionMissing):
-    """A join asks for a version of a dataset that was never recorded."""
+    """A join refers to a version of a dataset that does not exist."""
 
     code: ClassVar[str] = "JOIN_VERSION_NOT_FOUND"
     example: ClassVar[Example] = Example("dataset_id: customers\ndataset_version: 9", "dataset_id: customers")
@@ -258,7 +258,7 @@ class DatasetCycle(Problem):
         if len(set(self.projects)) == 1:
             return f"project `{self.projects[0]}` reads dataset `{self.dataset_id}`, which it registers itself"
         way = " -> ".join(f"`{each}`" for each in self.projects)
-        return f"dataset `{self.dataset_id}` is made from itself: {way}, each project reads what the next registers"
+        return f"dataset `{self.dataset_id}` depends on itself: {way}, where each project reads what the next registers"
 
     def hint(self) -> str | None:
         return f"declare dataset `{self.dataset_id}` with its columns in `datasets/`"
@@ -266,7 +266,7 @@ class DatasetCycle(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmptyProjection(Problem):
-    """An output lists no columns; leave ``columns`` out to write all."""
+    """An output has an empty list of columns."""
 
     code: ClassVar[str] = "EMPTY_PROJECTION"
     example: ClassVar[Example] = Example("columns: []", "columns: [order_id, amount]")
@@ -280,7 +280,7 @@ class EmptyProjection(Problem):
         return "`columns` is empty, so nothing would be written"
 
     def hint(self) -> str | None:
-        return "list the columns, or leave `columns` out to write all"
+        return "list the columns, or omit `columns` to write all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -296,11 +296,11 @@ class DuplicateOutputColumn(Problem):
         return f"`{self.name}` is in `columns` twice"
 
     def hint(self) -> str | None:
-        return "leave one of them out"
+        return "remove one of the two"
 
 
 class DestinationReason(StrEnum):
-    """The ways in which a destination is none."""
+    """Reasons why a destination is invalid."""
 
     MISSING = "missing"
     BOTH = "both"
@@ -316,7 +316,7 @@ class DestinationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidDestination(Problem):
-    """An output does not say clearly where to write, or two of them would overwrite each other."""
+    """The destination of an output is invalid, or two outputs would overwrite each other."""
 
     code: ClassVar[str] = "INVALID_DESTINATION"
     example: ClassVar[Example] = Example(
@@ -331,27 +331,27 @@ class InvalidDestination(Problem):
     def message(self) -> str:
         match self.reason:
             case DestinationReason.MISSING:
-                return "the destination says neither a datasource with a table nor a location"
+                return "the destination names neither a datasource and table nor a location"
             case DestinationReason.BOTH:
-                return "the destination says a datasource and a location at once"
+                return "the destination names both a datasource and a location"
             case DestinationReason.EMPTY_TABLE:
-                return "the destination has no name"
+                return "the destination has an empty name"
             case DestinationReason.UNKNOWN_DATASOURCE:
                 return f"there is no datasource `{self.name}`"
             case DestinationReason.DISABLED:
                 return f"datasource `{self.name}` is disabled"
             case DestinationReason.NO_FILES:
                 return (
-                    f"`{self.name}` is not a kind of file that can be written"
+                    f"`{self.name}` is not a supported file format"
                     if self.name
-                    else "the destination has a path and no `type`"
+                    else "the destination has a path but no `type`"
                 )
             case DestinationReason.NO_DATABASE:
-                return f"`schema` has no meaning for the files of `{self.name}`"
+                return f"`schema` is for databases, and `{self.name}` is a datasource of files"
             case DestinationReason.UNSAFE:
-                return f"`{self.name}` is not the name of something below the folder it belongs to"
+                return f"`{self.name}` is not a path within its folder"
             case DestinationReason.LINK:
-                return f"a symbolic link leads from `{self.name}` out of the folder it belongs to"
+                return f"`{self.name}` is a symbolic link that points outside its folder"
             case DestinationReason.WRITTEN_TWICE:
                 return f"operation {self.first_seq} already writes to `{self.name}`, and this one would replace it"
             case _:
@@ -364,22 +364,22 @@ class InvalidDestination(Problem):
             case DestinationReason.WRITTEN_TWICE:
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
-                return "there is `parquet` and `csv`"
+                return "available: `parquet` and `csv`"
             case DestinationReason.UNSAFE:
                 return "write a relative path without `.`, `..`, an address such as `s3a://` or control characters"
             case DestinationReason.LINK:
-                return "delete the link, or make a datasource whose `path_prefix` is where it leads"
+                return "delete the link, or define a datasource whose `path_prefix` is the target of the link"
             case DestinationReason.DISABLED:
                 return "set its `status` to active"
             case DestinationReason.NO_DATABASE:
-                return "leave `schema` out"
+                return "remove `schema`"
             case _:
                 return "write `{datasource_id: ..., table: ...}` or `{type: parquet, path: ...}`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolverNotFound(Problem):
-    """Nothing says where the rows of a dataset are: no override in the project, no resolver on the dataset, no default."""
+    """A dataset has no resolver: no override in the project, no `resolver_id` on the dataset, no default."""
 
     code: ClassVar[str] = "RESOLVER_NOT_FOUND"
     example: ClassVar[Example] = Example(
@@ -393,7 +393,7 @@ class ResolverNotFound(Problem):
 
     def message(self) -> str:
         if self.resolver_id is None:
-            return f"no resolver says where the rows of dataset `{self.dataset_id}` are"
+            return f"dataset `{self.dataset_id}` has no resolver, so its rows cannot be located"
         state = "is disabled" if self.disabled else "does not exist"
         return f"resolver `{self.resolver_id}` for dataset `{self.dataset_id}` {state}"
 
@@ -405,7 +405,7 @@ class ResolverNotFound(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoRuleMatches(Problem):
-    """A resolver has no rule for a table and a period."""
+    """No rule of a resolver matches a table and period."""
 
     code: ClassVar[str] = "NO_RULE_MATCHES"
     example: ClassVar[Example] = Example(
@@ -426,7 +426,7 @@ class NoRuleMatches(Problem):
     def hint(self) -> str | None:
         if any("there is no" in why for _, why in self.tried):
             return "give the rule a `data_level` that the period has, or `any`"
-        return "add a rule without `when` at the end, or mend one of them"
+        return "add a rule without `when` at the end, or fix one of the rules"
 
 
 # --- append
@@ -434,7 +434,7 @@ class NoRuleMatches(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendDatasetNotFound(DatasetMissing):
-    """The dataset that rows are to be appended from does not exist, or none of its versions is active."""
+    """The source dataset of an append does not exist, or none of its versions is active."""
 
     code: ClassVar[str] = "APPEND_001"
     example: ClassVar[Example] = Example("source: {dataset_id: budgets}", "source: {dataset_id: budget}")
@@ -442,7 +442,7 @@ class AppendDatasetNotFound(DatasetMissing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendVersionNotFound(VersionMissing):
-    """An append asks for a version of a dataset that was never recorded."""
+    """An append refers to a version of a dataset that does not exist."""
 
     code: ClassVar[str] = "APPEND_002"
     example: ClassVar[Example] = Example(
@@ -452,7 +452,7 @@ class AppendVersionNotFound(VersionMissing):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendColumnMismatch(Problem):
-    """The rows to append have a column that the working dataset lacks, or has with another type."""
+    """The rows to append have a column that the working dataset does not have, or has with another type."""
 
     code: ClassVar[str] = "APPEND_003"
     example: ClassVar[Example] = Example(
@@ -467,20 +467,20 @@ class AppendColumnMismatch(Problem):
 
     def message(self) -> str:
         if self.working_type is None:
-            return f"the working dataset has no column `{self.name}` that the appended rows could fill"
+            return f"the appended rows have column `{self.name}`, which the working dataset does not have"
         return f"column `{self.name}` is {self.working_type} in the working dataset and {self.source_type} in the appended rows"
 
     def hint(self) -> str | None:
         if self.working_type is None:
             near = nearest(self.name, self.known)
             meant = f"did you mean `{near}`? " if near else ""
-            return f"{meant}an update before this can add a column, and an `aggregation` can leave one out"
-        return "append does not convert: bring both to one type"
+            return f"{meant}add the column with an update before this, or omit it with an `aggregation`"
+        return "append does not convert types; convert one of the two columns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendExpressionInvalid(Problem):
-    """The ``source_selector`` of an append is no condition over the source's rows."""
+    """The ``source_selector`` of an append is not a valid condition on the rows of the source."""
 
     code: ClassVar[str] = "APPEND_004"
     example: ClassVar[Example] = Example("source_selector: amount >", "source_selector: amount > 10000")
@@ -499,7 +499,7 @@ class AppendExpressionInvalid(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendAggregationInvalid(AppendExpressionInvalid):
-    """An aggregation of an append uses a function that does not exist, or does not aggregate."""
+    """An aggregation of an append uses an unknown function, or no aggregate function."""
 
     code: ClassVar[str] = "APPEND_005"
     example: ClassVar[Example] = Example("expression: MEDIAN(amount)", "expression: AVG(amount)")
@@ -507,7 +507,7 @@ class AppendAggregationInvalid(AppendExpressionInvalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendColumnNotFound(AppendExpressionInvalid):
-    """An append names a column that its source does not have."""
+    """An append refers to a column that its source does not have."""
 
     code: ClassVar[str] = "APPEND_006"
     example: ClassVar[Example] = Example("group_by: [acount_code]", "group_by: [account_code]")
@@ -515,7 +515,7 @@ class AppendColumnNotFound(AppendExpressionInvalid):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendResolverNotFound(ResolverNotFound):
-    """Nothing says where the rows of the dataset to append are."""
+    """The source dataset of an append has no resolver."""
 
     code: ClassVar[str] = "APPEND_007"
     example: ClassVar[Example] = Example("dataset: {id: budget, ...}", "dataset: {id: budget, resolver_id: lake, ...}")
@@ -526,7 +526,7 @@ class AppendResolverNotFound(ResolverNotFound):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectNotRunnable(Problem):
-    """A project that is inactive or in conflict does not run."""
+    """A project is inactive or in conflict, so it cannot run."""
 
     code: ClassVar[str] = "PROJECT_NOT_RUNNABLE"
     example: ClassVar[Example] = Example("dobo run monthly-sales   # deactivated before", "dobo activate monthly-sales")
@@ -541,14 +541,14 @@ class ProjectNotRunnable(Problem):
     def hint(self) -> str | None:
         if self.status == "conflict":
             return (
-                f"`dobo show {self.project_id}` says what changed; activate an adapted version or keep the pinned one"
+                f"`dobo show {self.project_id}` shows what changed; activate an adapted version or keep the pinned one"
             )
         return f"`dobo activate {self.project_id}` makes it runnable"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodNotRunnable(Problem):
-    """A closed period runs only with an override, a locked one never."""
+    """A period is closed or locked. A closed period can run with an override, a locked one cannot."""
 
     code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
     example: ClassVar[Example] = Example(
@@ -564,7 +564,7 @@ class PeriodNotRunnable(Problem):
 
     def hint(self) -> str | None:
         return (
-            "add --override-closed if that is meant" if self.status == "closed" else "a locked period never runs again"
+            "add --override-closed to run it anyway" if self.status == "closed" else "a locked period cannot run again"
         )
 
 
@@ -573,7 +573,7 @@ class PeriodNotRunnable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummariesAggregated(Problem):
-    """An aggregate can take in the summary rows of an earlier one, so that totals count details and summaries."""
+    """An aggregate can include the summary rows of an earlier aggregate, so that totals count amounts twice."""
 
     code: ClassVar[str] = "W-01"
     severity: ClassVar[Severity] = "warning"
@@ -587,7 +587,7 @@ class SummariesAggregated(Problem):
         return f"the rows to aggregate can include the summary rows of operation {self.earlier}"
 
     def hint(self) -> str | None:
-        return "add `selector: _operation_seq = 0` to take the loaded rows only"
+        return "add `selector: _operation_seq = 0` to aggregate only the loaded rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -599,15 +599,15 @@ class BlankDelete(Problem):
     example: ClassVar[Example] = Example('type: delete\nselector: ""', "type: delete\nselector: amount = 0")
 
     def message(self) -> str:
-        return "the selector is blank, so every row is deleted"
+        return "the selector is blank, so the operation deletes every row"
 
     def hint(self) -> str | None:
-        return "leave `selector` out if that is meant"
+        return "write a condition; to delete every row, remove `selector`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnfilteredPeriods(Problem):
-    """A source without temporal mode has a ``_period`` column, and is not filtered by it."""
+    """A source has a ``_period`` column but no temporal mode, so it is not filtered by period."""
 
     code: ClassVar[str] = "W-04"
     severity: ClassVar[Severity] = "warning"
@@ -619,15 +619,15 @@ class UnfilteredPeriods(Problem):
     dataset_id: str
 
     def message(self) -> str:
-        return f"dataset `{self.dataset_id}` has no temporal mode, so the rows of all periods are taken"
+        return f"dataset `{self.dataset_id}` has no temporal mode, so the rows of all periods are read"
 
     def hint(self) -> str | None:
-        return "set `temporal_mode: period`, or `snapshot` if that is meant"
+        return "set `temporal_mode: period` to read one period, or `snapshot` to read all rows"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodlessRegistered(Problem):
-    """Rows without a period are registered in a dataset that is read by period; no run will ever find them."""
+    """Rows without a period are registered in a dataset that is read by period, so no run will read them."""
 
     code: ClassVar[str] = "W-05"
     severity: ClassVar[Severity] = "warning"
@@ -639,15 +639,15 @@ class PeriodlessRegistered(Problem):
     made_by: int
 
     def message(self) -> str:
-        return f"the rows that operation {self.made_by} makes have no `_period`, so no period will find them again"
+        return f"the rows that operation {self.made_by} adds have no `_period`, so no run will read them from the registered dataset"
 
     def hint(self) -> str | None:
-        return "group by `_period` there, or leave those rows out of this output"
+        return "group by `_period` there, or exclude those rows from this output"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WithoutEffect(Problem):
-    """Operations whose result is never written."""
+    """No output writes the result of an operation."""
 
     code: ClassVar[str] = "W-06"
     severity: ClassVar[Severity] = "warning"
@@ -658,7 +658,7 @@ class WithoutEffect(Problem):
     def message(self) -> str:
         if self.no_output:
             return "the project has no output, so nothing is written"
-        return "no output comes after this operation, so it has no effect"
+        return "no output follows this operation, so it has no effect"
 
     def hint(self) -> str | None:
         return "add an `output` at the end"
@@ -666,7 +666,7 @@ class WithoutEffect(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedSelector(Problem):
-    """A selector that nothing refers to."""
+    """No operation uses a selector."""
 
     code: ClassVar[str] = "W-07"
     severity: ClassVar[Severity] = "warning"
@@ -686,7 +686,7 @@ class UnusedSelector(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnderscoreColumn(Problem):
-    """A new column whose name starts with ``_``; such names are kept for the system."""
+    """The name of a new column starts with ``_``. Such names are reserved for system columns."""
 
     code: ClassVar[str] = "W-08"
     severity: ClassVar[Severity] = "warning"
@@ -695,7 +695,7 @@ class UnderscoreColumn(Problem):
     name: str
 
     def message(self) -> str:
-        return f"`{self.name}` may clash with a system column of a later release"
+        return f"`{self.name}` can conflict with a system column of a later release"
 
     def hint(self) -> str | None:
         return f"call it `{self.name.lstrip('_') or 'note'}`"
@@ -703,7 +703,7 @@ class UnderscoreColumn(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneDayForPeriod(Problem):
-    """A bitemporal dataset is read for a period with several parts, and the values of one day are used for all of it."""
+    """A bitemporal dataset is read for a period that has several lower periods, and the values of one day apply to all of them."""
 
     code: ClassVar[str] = "W-09"
     severity: ClassVar[Severity] = "warning"
@@ -726,7 +726,7 @@ class OneDayForPeriod(Problem):
         )
 
     def hint(self) -> str | None:
-        return "name the day with `as_of: period_start`, `as_of: period_end` or --as-of, or run the lower periods"
+        return "set the day with `as_of: period_start`, `as_of: period_end` or --as-of, or run the lower periods"
 
 
 OPERATION_PROBLEMS: tuple[type[Problem], ...] = (

@@ -33,7 +33,7 @@ POSTGRESQL = ("psycopg", "adbc_driver_manager", "adbc_driver_postgresql", "pyarr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageMissing(Problem):
-    """A command needs Python packages that are not installed. Checking and planning need none of them."""
+    """A command needs Python packages that are not installed. Validating and planning need none of them."""
 
     code: ClassVar[str] = "PACKAGE_MISSING"
     example: ClassVar[Example] = Example("pip install dobonomodo", "pip install 'dobonomodo[spark]'")

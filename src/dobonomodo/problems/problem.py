@@ -98,11 +98,11 @@ def edit_distance(one: str, other: str) -> int:
 
 
 def did_you_mean(name: str, known: Sequence[str], *, otherwise: str = "") -> str | None:
-    """A suggestion by similarity, else the list of what there is, else ``otherwise``."""
+    """The most similar name, else the list of all names, else ``otherwise``."""
     if candidate := nearest(name, known):
         return f"did you mean `{candidate}`?"
     if known:
-        return f"there is {listed(known)}"
+        return f"available: {listed(known)}"
     return otherwise or None
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong while a run computes and writes. Earlier outputs stay."""
+"""What can go wrong while a run computes and writes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Diagnosis = Literal["excel", "zip", "gzip", "parquet", "encoding", "separator", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinMultipleMatches(Problem):
-    """A selected row matches more than one row of a joined dataset, and choosing one would change totals silently."""
+    """A selected row matches more than one row of a joined dataset. Choosing one of them could give a wrong total without notice."""
 
     code: ClassVar[str] = "JOIN_MULTIPLE_MATCHES"
     example: ClassVar[Example] = Example(
@@ -24,15 +24,15 @@ class JoinMultipleMatches(Problem):
     count: int
 
     def message(self) -> str:
-        return f"`{self.alias}` has {self.count} rows that match {self.keys}; at most one may"
+        return f"{self.count} rows of `{self.alias}` match {self.keys}; at most one may match"
 
     def hint(self) -> str | None:
-        return "mend the data, or make `on` precise enough to leave one row"
+        return "correct the data, or add a condition to `on` so that one row matches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArithmeticOverflow(Problem):
-    """A number became too large for its type. Whole numbers have 64 bits, decimals 38 digits."""
+    """A computed number is too large for its type. Integers have 64 bits, decimals 38 digits."""
 
     code: ClassVar[str] = "ARITHMETIC_OVERFLOW"
     example: ClassVar[Example] = Example("quantity * 9223372036854775807", "TO_DECIMAL(quantity) * 9223372036854775807")
@@ -43,12 +43,12 @@ class ArithmeticOverflow(Problem):
         return f"a number is too large: {self.detail}"
 
     def hint(self) -> str | None:
-        return "compute with decimals, or divide first"
+        return "convert to decimal first, or divide first"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidNumber(Problem):
-    """A text that should be a number is none."""
+    """A text value could not be parsed as a number."""
 
     code: ClassVar[str] = "INVALID_NUMBER"
     example: ClassVar[Example] = Example('VALUE("twelve")', 'TRY_VALUE("twelve")')
@@ -59,7 +59,7 @@ class InvalidNumber(Problem):
         return f"`{self.text}` is not a number"
 
     def hint(self) -> str | None:
-        return "mend the data, or use the TRY_ form of the function, which gives NULL"
+        return "correct the data, or use the TRY_ form of the function, which returns NULL"
 
 
 Cells = tuple[tuple[str, str], ...]
@@ -139,7 +139,7 @@ CELLS_AT_MOST = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrongCell:
-    """A stored value, or a whole record, that is not as its dataset declares."""
+    """A stored value, or a whole record, that does not match the declaration of its dataset."""
 
     place: str
     """The file or table."""
@@ -150,7 +150,7 @@ class WrongCell:
     column: str | None = None
     """None for a whole record."""
     value: str | None = None
-    """None if there is none; a long one is cut."""
+    """None if there is no value; a long value is shortened."""
     rule: str
     """What is wrong, in words that follow the value."""
 
@@ -169,7 +169,7 @@ class WrongCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataLoad(Problem):
-    """Stored rows cannot be read, or are not what the dataset and its datasource declare: columns, types, separator, encoding."""
+    """Stored rows cannot be read, or do not match what the dataset and its datasource declare: columns, types, separator, encoding."""
 
     code: ClassVar[str] = "DATA_LOAD"
     example: ClassVar[Example] = Example(
@@ -187,10 +187,10 @@ class DataLoad(Problem):
     counts: tuple[tuple[str, int], ...] = ()
     """How many values of each column are wrong; a record with another number of values counts under an empty name."""
     diagnosis: Diagnosis | None = None
-    """What a file is, where it is not what its definition says."""
+    """What a file is, where it does not match its definition."""
     remedy: str | None = None
     present: tuple[str, ...] = ()
-    """What there is instead of a missing file."""
+    """The files that exist instead of a missing one."""
 
     def message(self) -> str:
         if len(self.cells) == sum(count for _, count in self.counts) == 1:
@@ -211,16 +211,16 @@ class DataLoad(Problem):
         return {"cells": [asdict(cell) for cell in self.cells], "counts": dict(self.counts)}
 
     def hint(self) -> str | None:
-        there = f"there is {listed(self.present)}" if self.present else None
+        there = f"existing files: {listed(self.present)}" if self.present else None
         return "; ".join(filter(None, (self.remedy, there))) or None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendDataLoad(DataLoad):
-    """The rows to append cannot be read, or are not what their dataset says they are."""
+    """The rows to append cannot be read, or do not match the declaration of their dataset."""
 
     code: ClassVar[str] = "APPEND_008"
-    example: ClassVar[Example] = Example("budget/2026/01.parquet is missing", "budget/2026/01.parquet is there")
+    example: ClassVar[Example] = Example("budget/2026/01.parquet does not exist", "budget/2026/01.parquet exists")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +228,7 @@ class OutputWrite(Problem):
     """An output could not be written."""
 
     code: ClassVar[str] = "OUTPUT_WRITE"
-    example: ClassVar[Example] = Example("a destination on a full disk", "a destination with room")
+    example: ClassVar[Example] = Example("a destination on a full disk", "a destination with free space")
 
     destination: str
     detail: str
@@ -239,7 +239,7 @@ class OutputWrite(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkFailed(Problem):
-    """Spark stopped for a reason that is not in the data as far as we can tell."""
+    """Spark failed for a reason that is not a known problem of the data."""
 
     code: ClassVar[str] = "SPARK_FAILED"
     example: ClassVar[Example] = Example("a driver without memory", "`--spark-conf spark.driver.memory=8g`")
@@ -249,15 +249,15 @@ class SparkFailed(Problem):
 
     def message(self) -> str:
         kinds = f" ({listed(self.conditions)})" if self.conditions else ""
-        return f"Spark stopped{kinds}: {self.detail}"
+        return f"Spark failed{kinds}: {self.detail}"
 
     def hint(self) -> str | None:
-        return "`dobo --debug` shows Spark's own report"
+        return "`dobo --debug` shows the full error of Spark"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkUnavailable(Problem):
-    """Spark cannot be started: there is no Java that it runs on, or it is set up in a way that cannot work."""
+    """Spark cannot start: there is no suitable Java, or its settings are invalid."""
 
     code: ClassVar[str] = "SPARK_UNAVAILABLE"
     example: ClassVar[Example] = Example("a machine without Java", "pip install 'dobonomodo[java]'")
@@ -274,7 +274,7 @@ class SparkUnavailable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkLost(Problem):
-    """Spark was lost: its Java process, its Connect server, its cluster or its executors ended or cannot be reached."""
+    """The connection to Spark was lost: its Java process, Connect server, cluster or executors ended or cannot be reached."""
 
     code: ClassVar[str] = "SPARK_LOST"
     example: ClassVar[Example] = Example("the Spark Connect server is restarted during a run", "dobo resume RUN")
@@ -285,12 +285,12 @@ class SparkLost(Problem):
         return f"Spark was lost: {self.detail}"
 
     def hint(self) -> str | None:
-        return "no operation is at fault; try again when Spark runs again"
+        return "no operation caused this; try again when Spark is available"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoExecutors(Problem):
-    """Spark has tasks to run, and no executor has taken one for as long as the run may wait."""
+    """No executor ran a task of Spark within the time that the run may wait."""
 
     code: ClassVar[str] = "NO_EXECUTORS"
     example: ClassVar[Example] = Example("a cluster without a worker", "dobo run ... --wait-for-executors 1800")
@@ -298,7 +298,7 @@ class NoExecutors(Problem):
     seconds: float
 
     def message(self) -> str:
-        return f"no executor of Spark has taken a task for {self.seconds:g} s"
+        return f"no Spark executor ran a task for {self.seconds:g} s"
 
     def hint(self) -> str | None:
         return (
@@ -309,7 +309,7 @@ class NoExecutors(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SparkDiffers(Problem):
-    """The session does not compute as Apache Spark does, so results would differ without an error."""
+    """The session computes differently from Apache Spark, so results could be wrong without an error."""
 
     code: ClassVar[str] = "SPARK_DIFFERS"
     example: ClassVar[Example] = Example("--remote sc://server-that-wraps-on-overflow", "--remote sc://apache-spark")
@@ -317,15 +317,15 @@ class SparkDiffers(Problem):
     differences: tuple[str, ...]
 
     def message(self) -> str:
-        return f"the Spark session does not compute as Apache Spark does: {'; '.join(self.differences)}"
+        return f"the Spark session computes differently from Apache Spark: {'; '.join(self.differences)}"
 
     def hint(self) -> str | None:
-        return "use a server of Apache Spark 4 whose Java runs with `-Duser.language=en -Duser.country=US`"
+        return "use an Apache Spark 4 server whose Java runs with `-Duser.language=en -Duser.country=US`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CredentialNotFound(Problem):
-    """A datasource, or a setting of Spark, refers to a secret that is not there."""
+    """A datasource or a Spark setting refers to a secret that does not exist."""
 
     code: ClassVar[str] = "CREDENTIAL_NOT_FOUND"
     example: ClassVar[Example] = Example("credential_ref: env://PASWORD", "credential_ref: env://WAREHOUSE_PASSWORD")
@@ -339,12 +339,12 @@ class CredentialNotFound(Problem):
         return f"the credential `{self.reference}` of {self.owner} {self.reason}"
 
     def hint(self) -> str | None:
-        return "set the variable, or put the secret into the file, before the run"
+        return "before the run, set the variable or write the secret to the file"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputChanged(Problem):
-    """Files that a run reads are no longer what they were when it took its snapshot."""
+    """Input files changed after a run took its snapshot."""
 
     code: ClassVar[str] = "INPUT_CHANGED"
     example: ClassVar[Example] = Example("dobo resume RUN (orders.parquet was replaced)", "dobo run PROJECT --period P")
@@ -357,12 +357,12 @@ class InputChanged(Problem):
         return f"inputs changed since the run took its snapshot: {shown}" + (f" and {more} more" if more > 0 else "")
 
     def hint(self) -> str | None:
-        return "start a new run, which reads the files as they are now"
+        return "start a new run, which reads the current files"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunHeld(Problem):
-    """Another run of the same project and period is at work."""
+    """Another run of the same project and period is in progress."""
 
     code: ClassVar[str] = "RUN_HELD"
     example: ClassVar[Example] = Example("dobo run monthly-sales -p 2026-01 (twice at once)", "dobo run ... --wait")
@@ -373,15 +373,17 @@ class RunHeld(Problem):
     since: str
 
     def message(self) -> str:
-        return f"project `{self.project}` and period `{self.period}` are held by {self.holder} since {self.since}"
+        return (
+            f"project `{self.project}` is already running for period `{self.period}`: {self.holder}, since {self.since}"
+        )
 
     def hint(self) -> str | None:
-        return "wait for it with --wait, or look at it with `dobo runs list`"
+        return "wait for it with --wait; `dobo runs list` shows it"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunNotFound(Problem):
-    """No run has this id or name, or several start or end with it."""
+    """No run has this id or name, or several runs match it."""
 
     code: ClassVar[str] = "RUN_NOT_FOUND"
     example: ClassVar[Example] = Example("dobo resume 2026", "dobo resume latest")
@@ -390,19 +392,19 @@ class RunNotFound(Problem):
     known: tuple[str, ...] = ()
 
     def message(self) -> str:
-        return f"there is no run `{self.id}`" if not self.known else f"`{self.id}` fits more than one run"
+        return f"there is no run `{self.id}`" if not self.known else f"`{self.id}` matches more than one run"
 
     def hint(self) -> str | None:
         return (
             f"one of {listed(self.known)}"
             if self.known
-            else "`dobo runs list` shows the runs there are; `latest` is the latest of them"
+            else "`dobo runs list` shows all runs; `latest` names the latest one"
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeRefused(Problem):
-    """A run cannot be continued."""
+    """A run cannot be resumed."""
 
     code: ClassVar[str] = "RESUME_REFUSED"
     example: ClassVar[Example] = Example("dobo resume RUN (a later run has finished)", "dobo run PROJECT --period P")
@@ -428,15 +430,15 @@ class SnapshotTooNew(Problem):
     known: int
 
     def message(self) -> str:
-        return f"the snapshot of the run has format {self.found}; this program knows formats up to {self.known}"
+        return f"the snapshot of the run has format {self.found}; this version supports formats up to {self.known}"
 
     def hint(self) -> str | None:
-        return "upgrade `dobonomodo`; the run was left as it is"
+        return "upgrade `dobonomodo`; the run was not changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelRefused(Problem):
-    """A run is publishing its outputs; that is completed and never taken back."""
+    """A run is publishing its outputs. Publication is completed and never undone."""
 
     code: ClassVar[str] = "CANCEL_REFUSED"
     example: ClassVar[Example] = Example(
@@ -446,7 +448,7 @@ class CancelRefused(Problem):
     run: str
 
     def message(self) -> str:
-        return f"run `{self.run}` is publishing its outputs, and some may be published already"
+        return f"run `{self.run}` is publishing its outputs, and some may already be published"
 
     def hint(self) -> str | None:
         return f"`dobo resume {self.run}` completes it; so does the next run of the same project and period"
@@ -454,7 +456,7 @@ class CancelRefused(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunCancelled(Problem):
-    """Somebody stopped the run."""
+    """A user cancelled the run."""
 
     code: ClassVar[str] = "RUN_CANCELLED"
     example: ClassVar[Example] = Example("dobo cancel RUN", "dobo run PROJECT --period P")
@@ -462,12 +464,12 @@ class RunCancelled(Problem):
     run: str
 
     def message(self) -> str:
-        return f"run `{self.run}` was cancelled; outputs that it had published stay"
+        return f"run `{self.run}` was cancelled; its published outputs remain"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInterrupted(Problem):
-    """The run was interrupted before its end."""
+    """The run was interrupted before it completed."""
 
     code: ClassVar[str] = "RUN_INTERRUPTED"
     example: ClassVar[Example] = Example("Ctrl-C during dobo run", "dobo resume RUN")
@@ -479,12 +481,12 @@ class RunInterrupted(Problem):
         return f"run `{self.run}` was interrupted" + (f": {self.reason}" if self.reason else "")
 
     def hint(self) -> str | None:
-        return f"`dobo runs show {self.run}` says how to go on"
+        return f"`dobo runs show {self.run}` shows how to continue"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigestDiffers(Problem):
-    """Rows are not, or not any more, those that a run recorded."""
+    """Stored or recomputed rows differ from the rows that a run recorded."""
 
     code: ClassVar[str] = "DIGEST_DIFFERS"
     example: ClassVar[Example] = Example("an output that was edited by hand", "dobo run PROJECT --period P")

@@ -1,4 +1,4 @@
-"""What can go wrong between the store and its callers."""
+"""What can go wrong with the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dobonomodo.problems.problem import Example, Problem, did_you_mean, listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidTransition(Problem):
-    """A project, period or run cannot go from the state it is in to the one that was asked for."""
+    """A project, period or run cannot change from its state to the requested one."""
 
     code: ClassVar[str] = "INVALID_TRANSITION"
     example: ClassVar[Example] = Example("dobo period open 2026-01 (a closed period)", "dobo period lock 2026-01")
@@ -26,12 +26,12 @@ class InvalidTransition(Problem):
         return f"{self.subject} is `{self.status}`; `{self.wanted}` is not possible"
 
     def hint(self) -> str | None:
-        return f"possible from here: {listed(self.possible)}" if self.possible else "this is its last state"
+        return f"possible: {listed(self.possible)}" if self.possible else "this is its final state"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionNotFound(Problem):
-    """The store has no such definition, or not this version of it."""
+    """The store does not have this definition or version."""
 
     code: ClassVar[str] = "VERSION_NOT_FOUND"
     example: ClassVar[Example] = Example("dobo activate monthly-sales --dataset-version 99", "dobo ls dataset")
@@ -54,7 +54,7 @@ class VersionNotFound(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionChanged(Problem):
-    """What was checked is not what the store has under this version."""
+    """The store has another content under this version than the one that was checked."""
 
     code: ClassVar[str] = "VERSION_CHANGED"
     example: ClassVar[Example] = Example("dobo activate monthly-sales (edited since the last apply)", "dobo apply")
@@ -64,14 +64,14 @@ class VersionChanged(Problem):
     version: int
 
     def message(self) -> str:
-        return f"version {self.version} of {self.kind} `{self.id}` in the store is not the one that was checked"
+        return f"version {self.version} of {self.kind} `{self.id}` in the store differs from the one that was checked"
 
     def hint(self) -> str | None:
         return "run `dobo apply`, then try again"
 
 
 class TextReason(StrEnum):
-    """The ways in which a text cannot be kept."""
+    """Reasons why a text cannot be stored."""
 
     EMPTY = "empty"
     NUL = "nul"
@@ -81,7 +81,7 @@ class TextReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnstorableText(Problem):
-    """A text that not every database can keep unchanged."""
+    """A text that not every database can store unchanged."""
 
     code: ClassVar[str] = "UNSTORABLE_TEXT"
     example: ClassVar[Example] = Example('id: "a\\0b"', "id: a-b")
@@ -93,7 +93,7 @@ class UnstorableText(Problem):
     def message(self) -> str:
         match self.reason:
             case TextReason.EMPTY:
-                return "an empty text cannot name anything"
+                return "an id cannot be empty"
             case TextReason.NUL:
                 return f"`{self.text}` contains the character NUL"
             case TextReason.SURROGATE:
@@ -109,7 +109,7 @@ class UnstorableText(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseLost(Problem):
-    """A run no longer holds its project and period: it was suspended for too long, and another run has taken over."""
+    """A run lost its lease on project and period: it was suspended for too long, and another run took over."""
 
     code: ClassVar[str] = "LEASE_LOST"
     example: ClassVar[Example] = Example("a run whose computer slept for an hour", "dobo runs list")
@@ -120,17 +120,17 @@ class LeaseLost(Problem):
 
     def message(self) -> str:
         return (
-            f"this run no longer holds project `{self.project}` and period `{self.period}`: another run took over "
+            f"this run lost its lease on project `{self.project}` and period `{self.period}`: another run took over "
             f"(its fencing number is higher than {self.fence})"
         )
 
     def hint(self) -> str | None:
-        return "nothing of this run was published after that; `dobo runs list` shows the run that took over"
+        return "this run published nothing after that; `dobo runs list` shows the run that took over"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidStoreUrl(Problem):
-    """The address of the store is not one that can be opened."""
+    """The URL of the store is invalid."""
 
     code: ClassVar[str] = "INVALID_STORE_URL"
     example: ClassVar[Example] = Example("store: mysql://host/db", "store: postgresql://user@host/db")
@@ -140,7 +140,7 @@ class InvalidStoreUrl(Problem):
     known: tuple[str, ...] = ()
 
     def message(self) -> str:
-        return f"the address of the store (`{self.scheme}`) {self.reason}"
+        return f"the URL of the store (`{self.scheme}`) {self.reason}"
 
     def hint(self) -> str | None:
         if self.known:
@@ -177,7 +177,7 @@ class StoreFault(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreInvalid(Problem):
-    """The store is damaged, or its address is that of something else."""
+    """The store is damaged, or its URL points to something else."""
 
     code: ClassVar[str] = "STORE_INVALID"
     example: ClassVar[Example] = Example(
@@ -195,7 +195,7 @@ class StoreInvalid(Problem):
             case StoreFault.DAMAGED:
                 return f"the store `{self.store}` is damaged: {self.detail}"
             case StoreFault.FOREIGN:
-                return f"`{self.store}` is not a store of dobo: {self.detail}"
+                return f"`{self.store}` is not a dobo store: {self.detail}"
             case StoreFault.FOLDER:
                 return f"`{self.store}` is a folder, not a store"
             case _:
@@ -204,7 +204,7 @@ class StoreInvalid(Problem):
     def hint(self) -> str | None:
         match self.fault:
             case StoreFault.EMPTY | StoreFault.DAMAGED:
-                return "restore it from a backup, or move it away: the next command makes a new store, without versions and runs"
+                return "restore it from a backup, or move it away: the next command creates a new store without versions and runs"
             case StoreFault.FOREIGN:
                 return "set `store` in `dobo.yaml` to another file, or restore the store from a backup; nothing was changed"
             case StoreFault.FOLDER:
@@ -225,10 +225,10 @@ class StoreTooNew(Problem):
     known: str
 
     def message(self) -> str:
-        return f"the store `{self.store}` has format {self.found}; this program knows formats up to {self.known}"
+        return f"the store `{self.store}` has format {self.found}; this version supports formats up to {self.known}"
 
     def hint(self) -> str | None:
-        return "upgrade `dobonomodo`; the store was left as it is"
+        return "upgrade `dobonomodo`; the store was not changed"
 
 
 STORE_PROBLEMS: tuple[type[Problem], ...] = (

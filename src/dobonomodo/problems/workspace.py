@@ -10,7 +10,7 @@ from dobonomodo.problems.problem import Example, Problem, did_you_mean
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceNotFound(Problem):
-    """There is no ``dobo.yaml`` in the folder or above it."""
+    """The folder and its parents contain no ``dobo.yaml``."""
 
     code: ClassVar[str] = "WORKSPACE_NOT_FOUND"
     example: ClassVar[Example] = Example("cd /tmp && dobo validate", "cd my-workspace && dobo validate")
@@ -20,11 +20,11 @@ class WorkspaceNotFound(Problem):
 
     def message(self) -> str:
         if not self.exists:
-            return f"there is no folder `{self.folder}`"
-        return f"no dobo.yaml in `{self.folder}` or in a folder above it"
+            return f"folder `{self.folder}` does not exist"
+        return f"`{self.folder}` and its parent folders contain no dobo.yaml"
 
     def hint(self) -> str | None:
-        return "go to a workspace, name it with -C, or make one: dobo init my-workspace"
+        return "change to a workspace, name it with -C, or create one: dobo init my-workspace"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class NotDefined(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotApplied(Problem):
-    """The files say something else than the store has recorded, and only recorded versions can be activated."""
+    """The files differ from the recorded version, and only recorded versions can be activated."""
 
     code: ClassVar[str] = "NOT_APPLIED"
     example: ClassVar[Example] = Example("dobo activate monthly-sales", "dobo apply && dobo activate monthly-sales")
@@ -97,7 +97,7 @@ class UnreadableFile(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnwritableFolder(Problem):
-    """A file or folder cannot be made: the disk is full, the folder is read-only, or it belongs to somebody else."""
+    """A file or folder cannot be created: the disk is full, the folder is read-only, or this user has no permission."""
 
     code: ClassVar[str] = "UNWRITABLE_FOLDER"
     example: ClassVar[Example] = Example("dobo init /proc/mine", "dobo init my-workspace")
@@ -109,7 +109,7 @@ class UnwritableFolder(Problem):
         return f"`{self.path}` cannot be written: {self.reason}"
 
     def hint(self) -> str | None:
-        return "choose a folder in which this user may write; nothing was left behind"
+        return "choose a folder that this user may write to; no files were left behind"
 
 
 WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (

@@ -81,7 +81,7 @@ def test_the_first_of_equally_near_names() -> None:
 
 def test_did_you_mean() -> None:
     assert "`amount`" in (did_you_mean("amout", ["amount", "status"]) or "")
-    assert did_you_mean("xyz", ["amount", "status"]) == f"there is {listed(['amount', 'status'])}"
+    assert listed(["amount", "status"]) in (did_you_mean("xyz", ["amount", "status"]) or "")
     assert did_you_mean("xyz", [], otherwise="nothing") == "nothing"
     assert did_you_mean("xyz", []) is None
 
