@@ -170,6 +170,26 @@ class CheckResult:
         return self.status == "passed"
 
     @property
+    def outcome(self) -> Literal["passed", "failed", "warned"]:
+        """What it means for the run."""
+        return "passed" if self.holds else "failed" if self.severity == "stop" else "warned"
+
+    def describe(self) -> str:
+        """What came of it, in a few words."""
+        if self.status == "empty":
+            return "no row reached it"
+        sides = ""
+        if self.left is not None and self.right is not None:
+            sides = f"{self.left} and {self.right}"
+            if self.difference is not None and not self.holds:
+                sides += f", difference {self.difference}"
+        if self.what == "total":
+            return sides or ("holds" if self.holds else "does not hold")
+        if self.holds:
+            return f"{self.reached:,} {self.what}"
+        return f"{self.violations:,} of {self.reached:,} {self.what} violate it"
+
+    @property
     def stops(self) -> bool:
         """Whether nothing of the run may be published."""
         return not self.holds and self.severity == "stop"

@@ -156,3 +156,24 @@ def test_rows_against_the_previous_period(rows: int, status: str) -> None:
 def test_without_a_previous_period_there_is_nothing_to_compare_with() -> None:
     first = replace(result(0, "passed", reached=5), tolerance="20")
     assert first.against(None) == first
+
+
+def test_what_came_of_checks_in_words() -> None:
+    total = replace(result(4, "failed"), what="total", left="1.00", right="2.00", difference="-1.00")
+    described = {
+        each.describe(): each.outcome
+        for each in (
+            result(1, "passed", reached=1200),
+            result(1, "failed", severity="warn", reached=1200),
+            result(1, "empty", reached=0),
+            total,
+            replace(total, status="passed", violations=0, right="1.00", difference="0.00"),
+        )
+    }
+    assert described == {
+        "1,200 rows": "passed",
+        "1 of 1,200 rows violate it": "warned",
+        "no row reached it": "failed",
+        "1.00 and 2.00, difference -1.00": "failed",
+        "1.00 and 1.00": "passed",
+    }

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dobonomodo.model.locale import LOCALES
+from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
 from dobonomodo.runs.comparison import Other
 from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
@@ -198,3 +199,15 @@ def test_an_index_marks_the_runs_that_count() -> None:
     rows = html.split("<tr")[2:]
     assert [("font-weight" in row) for row in rows] == [False, False, True, False, True]
     assert "script" not in page.tags
+
+
+def test_checks_are_in_the_report_with_what_they_found() -> None:
+    sample = ((("id", "<3>"), ("rate", "NULL")),)
+    failed = CheckResult(10, "Rates", "rate > 0", "stop", "failed", "rows", 4, 1, sample=sample)
+    html, without = (
+        render_report(make_view(checks=each), plan=None, resumable=False, made_at=CLOCK, links=Links())
+        for each in ((failed,), ())
+    )
+    assert "1 of 4 rows violate it" in html
+    assert "id = &lt;3&gt;, rate = NULL" in html
+    assert "Checks" not in without
