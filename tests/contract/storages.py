@@ -25,7 +25,6 @@ from pyarrow import dataset
 from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import TIMESTAMP, DecimalType
 from dobonomodo.model import DataSource
-from dobonomodo.model.datasource import DatabaseOptions
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.dataset import Location
 from dobonomodo.plan.destination import Destination
@@ -98,12 +97,10 @@ class Storage:
     @property
     def folder(self) -> Path:
         """Where its files are."""
-        assert not isinstance(self.source.options, DatabaseOptions)
-        return self.root / self.source.options.path_prefix
+        return self.root / str(self.source.options["path_prefix"])
 
     def with_options(self, **options: Any) -> Storage:
-        known = self.source.options.model_dump(by_alias=True, exclude_none=True)
-        return replace(self, source=open_source(self.kind, **{**known, **options}))
+        return replace(self, source=open_source(self.kind, **{**self.source.options, **options}))
 
     # --- through the doors of the product
 
@@ -227,8 +224,7 @@ class Storage:
     @property
     def schema(self) -> str:
         """Where its tables are."""
-        assert isinstance(self.source.options, DatabaseOptions)
-        return self.source.options.schema_name or "public"
+        return str(self.source.options.get("schema", "public"))
 
     def named(self, table: str) -> sql.Identifier:
         return sql.Identifier(self.schema, table)

@@ -134,7 +134,7 @@ class World:
 
     def __init__(self, storage: Storage, store: Store) -> None:
         self.storage, self.store = storage, store
-        options = storage.source.options.model_dump(by_alias=True, exclude_none=True)
+        options = storage.source.options
         text = DEFINITIONS.format(
             kind=storage.kind, options=options, credential=storage.source.credential_ref or "env://NOTHING"
         )

@@ -1036,7 +1036,7 @@ class TestTables:
         with table.connect() as connection:
             connection.execute(f"CREATE ROLE {user} SUPERUSER LOGIN PASSWORD " + "'" + secret.replace("'", "''") + "'")
         (tmp_path / PASSWORD_FILE).write_text(secret)
-        options = table.source.options.model_dump(by_alias=True)
+        options = table.source.options
         address = re.sub(r"//[^@]*@", f"//{user}@", options["url"])
         other = replace(table, source=open_source("database", **{**options, "url": address}))
         try:
@@ -1440,7 +1440,7 @@ class TestPermissions:
         table.plant(SIMPLE, rows("a"))
         table.execute(f"CREATE ROLE {user} LOGIN PASSWORD '{PASSWORD}'")
         table.execute(f"GRANT USAGE ON SCHEMA {{schema}} TO {user}")
-        options = table.source.options.model_dump(by_alias=True)
+        options = table.source.options
         address = re.sub(r"//[^@]*@", f"//{user}@", options["url"])
         guest = replace(table, source=open_source("database", **{**options, "url": address}))
         problem = unreadable(guest, SIMPLE)

@@ -19,6 +19,7 @@ from dobonomodo.problems import Passage, Source
 from dobonomodo.problems.render import render_full
 from dobonomodo.scenarios import find_scenarios, run_suite
 from dobonomodo.scenarios.suite import Found
+from dobonomodo.storage import load_datasource
 from dobonomodo.workspace import Workspace
 from tests.unit.formula.orders import RUN, columns_from
 
@@ -108,7 +109,11 @@ def test_definitions_load(block: Block) -> None:
         if document.places.at("scenario") is not None:
             continue
         kept = block.text[document.places.node.start : document.places.node.end]
-        found = [problem for problem in load_definitions([Source(block.place, kept)])[1] if problem.severity == "error"]
+        found = [
+            problem
+            for problem in load_definitions([Source(block.place, kept)], load_datasource=load_datasource)[1]
+            if problem.severity == "error"
+        ]
         assert [problem for problem in found if problem.code != "UNKNOWN_REFERENCE"] == []
 
 

@@ -23,6 +23,7 @@ from dobonomodo.problems import PROBLEMS, OperationRef, Passage, Problem, Source
 from dobonomodo.problems import formula as formula_problems
 from dobonomodo.problems.formula import AggregateReason, ExpressionSyntax, InvalidAggregate, SyntaxReason
 from dobonomodo.problems.render import render_concise, render_full, render_github, render_json
+from dobonomodo.storage import load_datasource
 from tests.golden.text_file import compare
 from tests.unit.formula.orders import GROUPS, ROWS, check
 
@@ -64,7 +65,9 @@ def test_documents(update_golden: bool) -> None:
     text = head
     for case in cases:
         written = "\n".join(f"> {line}" for line in case.formula.split("\n"))
-        _, problems = load_definitions([Source("projects/p.yaml", case.formula + "\n")])
+        _, problems = load_definitions(
+            [Source("projects/p.yaml", case.formula + "\n")], load_datasource=load_datasource
+        )
         text += f"=== {case.title}\n{written}\n\n{render_full(problems)}\n\n"
     compare(FOLDER / "documents.txt", text.rstrip("\n") + "\n", update=update_golden)
 

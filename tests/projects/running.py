@@ -18,6 +18,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows
+from dobonomodo.storage import destination_kinds
 from tests.projects.strategies import Case
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ def plan_case(case: Case) -> Planned:
         return Planned(None, loaded.problems)
     datasets = _Datasets(case)
     source = DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})
-    return plan_project(loaded.value, datasets=datasets, resolution=datasets, datasources={"out": source})
+    return plan_project(
+        loaded.value, datasets=datasets, resolution=datasets, datasources={"out": source}, kinds=destination_kinds()
+    )
 
 
 def run_case(

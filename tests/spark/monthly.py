@@ -21,7 +21,7 @@ from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Source
-from dobonomodo.storage import read_parquet
+from dobonomodo.storage import destination_kinds, read_parquet
 from dobonomodo.storage.files import list_files
 
 if TYPE_CHECKING:
@@ -153,7 +153,13 @@ def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
     from dobonomodo.model import DataSource
 
     sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
-    planned = plan_project(definitions.projects["monthly"], datasets=files, resolution=files, datasources=sources)
+    planned = plan_project(
+        definitions.projects["monthly"],
+        datasets=files,
+        resolution=files,
+        datasources=sources,
+        kinds=destination_kinds(),
+    )
     assert planned.plan is not None, planned.problems
     facts = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
     tables = {step.spec.seq: step.lowered.write.destination.name for step in planned.plan.steps if step.lowered.write}

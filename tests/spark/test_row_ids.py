@@ -16,6 +16,7 @@ from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import RunFailed, Source
+from dobonomodo.storage import destination_kinds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,7 +61,9 @@ class Lines:
         assert problems == ()
         self._datasets = definitions.datasets
         sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
-        planned = plan_project(definitions.projects["ids"], datasets=self, resolution=self, datasources=sources)
+        planned = plan_project(
+            definitions.projects["ids"], datasets=self, resolution=self, datasources=sources, kinds=destination_kinds()
+        )
         assert planned.plan is not None, planned.problems
         for output in SparkEngine(self.spark).outputs(planned.plan, FACTS, reader=self):
             with output.explained():

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 import dobonomodo
 from dobonomodo.plan.operations import OPERATION_BY_TYPE
+from dobonomodo.storage import STORAGES
 
 SOURCE = Path(dobonomodo.__file__).parent
 OPERATIONS = SOURCE / "plan" / "operations"
+STORAGE = SOURCE / "storage"
+KINDS = frozenset(each.kind for each in STORAGES)
 OTHER_MEANINGS = {
     "append": {
         # what a dataset is read for
@@ -23,6 +26,14 @@ OTHER_MEANINGS = {
     "aggregate": {"cli/functions.py"},  # a kind of function
 }  # fmt: skip
 """Files in which a word is there that is also the name of an operation type, and means something else."""
+OTHER_KINDS = {
+    "parquet": {
+        "problems/run.py",  # what a file was found to be
+        "scenarios/rows.py", "scenarios/run.py",  # the files of a scenario
+    },
+    "csv": {"scenarios/rows.py"},
+}  # fmt: skip
+"""The same for kinds of storage."""
 
 
 def find_texts(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -35,10 +46,15 @@ def find_texts(tree: ast.AST) -> Iterator[ast.Constant]:
 
 def find_named_types(text: str, name: str) -> list[str]:
     """The operation types that a module names, with their lines."""
+    return find_words(text, name, OPERATION_BY_TYPE, OTHER_MEANINGS)
+
+
+def find_words(text: str, name: str, words: Container[object], others: Mapping[str, set[str]]) -> list[str]:
+    """Which of some words a module has as texts, with their lines; in some modules words have other meanings."""
     return [
         f"{name}:{node.lineno} {node.value!r}"
         for node in find_texts(ast.parse(text))
-        if node.value in OPERATION_BY_TYPE and name not in OTHER_MEANINGS.get(str(node.value), ())
+        if node.value in words and name not in others.get(str(node.value), ())
     ]
 
 
@@ -53,6 +69,23 @@ def test_only_operations_name_operation_types() -> None:
     assert found == []
 
 
+def test_only_storages_name_kinds_of_storage() -> None:
+    # What others need to know of a kind is a fact of its class.
+    found = [
+        line
+        for path in sorted(SOURCE.rglob("*.py"))
+        if STORAGE not in path.parents
+        for line in find_words(path.read_text("utf-8"), path.relative_to(SOURCE).as_posix(), KINDS, OTHER_KINDS)
+    ]
+    assert found == []
+
+
+def test_a_named_kind_is_found() -> None:
+    assert find_words('if source.type == "database": ...', "cli/doctor.py", KINDS, OTHER_KINDS) == [
+        "cli/doctor.py:1 'database'"
+    ]
+
+
 @pytest.mark.parametrize(
     "code", ['if kind == "delete": ...', 'match kind:\n    case "update": ...', 'A = {"output": 1}']
 )
@@ -65,7 +98,7 @@ def test_docstrings_may_name_types() -> None:
 
 
 def test_exceptions_are_still_needed() -> None:
-    for word, names in OTHER_MEANINGS.items():
+    for word, names in (*OTHER_MEANINGS.items(), *OTHER_KINDS.items()):
         for name in names:
             tree = ast.parse((SOURCE / name).read_text(encoding="utf-8"))
             assert word in {node.value for node in find_texts(tree)}, (word, name)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,6 +18,7 @@ from dobonomodo.cli.console import Exit, Json, Settings, colored, open_workspace
 
 if TYPE_CHECKING:
     from dobonomodo.model import DataSource
+    from dobonomodo.storage import Storage
     from dobonomodo.workspace import Workspace
 
 Status = Literal["ok", "warning", "failed"]
@@ -176,16 +178,19 @@ def _find_workspace() -> tuple[Workspace | None, Finding]:
 
 
 def _check_workspace(workspace: Workspace) -> Iterator[Finding]:
+    from dobonomodo.storage import Storages
+
     yield _check_room("workspace", workspace.root)
     yield _check_writing(workspace.root)
-    yield _guarded("store", lambda: _check_store(workspace))
+    yield from _guarded("store", lambda: _check_store(workspace))
     used = [source for source in workspace.definitions.datasources.values() if source.status == "active"]
-    databases = [source for source in used if source.type == "database"]
-    missing = False
-    if databases or workspace.settings.store.startswith("postgresql"):
-        for package in DRIVERS:
+    storages = Storages(workspace.root, workspace.definitions.datasources)
+    needed = {module for source in used for module in storages.open(source).modules}
+    missing: set[str] = set()
+    if needed & set(DRIVERS.values()) or workspace.settings.store.startswith("postgresql"):
+        for package, module in DRIVERS.items():
             finding = _check_package(f"driver {package}", package, extra="postgresql")
-            missing = missing or finding.status == "failed"
+            missing |= {module} if finding.status == "failed" else set()
             yield finding
     for source in used:
         found = True
@@ -193,8 +198,10 @@ def _check_workspace(workspace: Workspace) -> Iterator[Finding]:
             secret = _check_secret(source, workspace.root)
             found = secret.status == "ok"
             yield secret
-        if source.type == "database" and found and not missing:
-            yield _guarded(f"database {source.id}", lambda source=source: _check_server(source, workspace.root))  # type: ignore[misc]
+        storage = storages.open(source)
+        if found and not missing & set(storage.modules):
+            check = f"{source.type} {source.id}"
+            yield from _guarded(check, partial(_check_server, storage, check))
 
 
 def _check_writing(root: Path) -> Finding:
@@ -234,32 +241,25 @@ def _check_secret(source: DataSource, root: Path) -> Finding:
     return Finding(check, "ok", f"{source.credential_ref} is set")
 
 
-def _check_server(source: DataSource, root: Path) -> Finding:
-    import psycopg
-
-    from dobonomodo.storage.database import DatabaseStorage
-
-    check = f"database {source.id}"
-    database = DatabaseStorage.open(source, root=str(root)).connect()
-    try:
-        with database.connect() as connection:
-            version = connection.info.server_version
-    except psycopg.Error as fault:
-        remedy = "see that the server runs, that its address is right and that the user may connect"
-        return Finding(check, "failed", database.explain(fault), remedy)
-    return Finding(check, "ok", f"PostgreSQL {version // 10_000}.{version % 10_000} answers")
+def _check_server(storage: Storage, check: str) -> Finding | None:
+    answer = storage.call()
+    if answer is None or answer.works:
+        return Finding(check, "ok", answer.detail) if answer is not None else None
+    remedy = "see that the server runs, that its address is right and that the user may connect"
+    return Finding(check, "failed", answer.detail, remedy)
 
 
-def _guarded(check: str, look: Callable[[], Finding]) -> Finding:
+def _guarded(check: str, look: Callable[[], Finding | None]) -> Iterator[Finding]:
     """A check that a fault of the surroundings makes fail, and does not end."""
     from dobonomodo.problems import Rejected, RunFailed
 
     try:
-        return look()
+        if (found := look()) is not None:
+            yield found
     except RunFailed as failed:
-        return Finding(check, "failed", failed.problem.message(), failed.problem.hint())
+        yield Finding(check, "failed", failed.problem.message(), failed.problem.hint())
     except Rejected as rejected:
-        return Finding(check, "failed", rejected.problems[0].message(), rejected.problems[0].hint())
+        yield Finding(check, "failed", rejected.problems[0].message(), rejected.problems[0].hint())
 
 
 def _show(finding: Finding) -> None:

@@ -94,6 +94,7 @@ def _read_template(template: str) -> dict[str, bytes]:
     from dobonomodo.cli.sample import SAMPLES
     from dobonomodo.model.json_schema import make_any_schema
     from dobonomodo.plan.operations.catalogue import argument_schemas
+    from dobonomodo.storage import options_by_type
 
     contents: dict[str, bytes] = {}
     with as_file(files("dobonomodo") / "templates" / template) as source:
@@ -106,7 +107,7 @@ def _read_template(template: str) -> dict[str, bytes]:
             contents[relative.as_posix()] = content
     if template in SAMPLES:
         contents |= dict(SAMPLES[template]())
-    schema = make_any_schema(arguments_by_type=argument_schemas())
+    schema = make_any_schema(arguments_by_type=argument_schemas(), options_by_type=options_by_type())
     contents[SCHEMA_FILE] = (json.dumps(schema, indent=1, ensure_ascii=False) + "\n").encode()
     contents[".gitignore"] = IGNORED.encode()
     return contents

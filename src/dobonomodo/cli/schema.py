@@ -17,12 +17,13 @@ def schema(
     from dobonomodo.model import KINDS
     from dobonomodo.model.json_schema import make_any_schema, make_schema
     from dobonomodo.plan.operations.catalogue import argument_schemas
+    from dobonomodo.storage import options_by_type
 
-    arguments = argument_schemas()
+    arguments, options = argument_schemas(), options_by_type()
     if kind is None:
-        found = make_any_schema(arguments_by_type=arguments)
+        found = make_any_schema(arguments_by_type=arguments, options_by_type=options)
     elif kind in KINDS:
-        found = make_schema(kind, arguments_by_type=arguments)
+        found = make_schema(kind, arguments_by_type=arguments, options_by_type=options)
     else:
         usage_error(f"`{kind}` is not a kind of definition; there is {', '.join(KINDS)}")
     if as_json:

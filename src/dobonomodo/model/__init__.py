@@ -2,7 +2,7 @@
 
 from dobonomodo.model.calendar import Calendar, DateRules, Generate, Level, ListedPeriod
 from dobonomodo.model.dataset import Dataset, DatasetTarget, JoinCondition, Lookup, TableTarget
-from dobonomodo.model.datasource import CsvOptions, DatabaseOptions, DataSource, ParquetOptions
+from dobonomodo.model.datasource import DataSource, StorageOptions
 from dobonomodo.model.definitions import KINDS, Definitions, load_definitions
 from dobonomodo.model.document import Document, Places, load_documents
 from dobonomodo.model.entity import Entity, Loaded, render_canonical
@@ -18,10 +18,8 @@ __all__ = [
     "KINDS",
     "Calendar",
     "Column",
-    "CsvOptions",
     "DataSource",
     "DataType",
-    "DatabaseOptions",
     "Dataset",
     "DatasetTarget",
     "DateRules",
@@ -36,7 +34,6 @@ __all__ = [
     "Loaded",
     "Lookup",
     "OperationSpec",
-    "ParquetOptions",
     "PathStrategy",
     "Period",
     "PeriodStatus",
@@ -46,6 +43,7 @@ __all__ = [
     "Rule",
     "Schedule",
     "SparkSettings",
+    "StorageOptions",
     "Table",
     "TableStrategy",
     "TableTarget",

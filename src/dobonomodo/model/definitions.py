@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from dobonomodo.model.calendar import Calendar
 from dobonomodo.model.dataset import Dataset, check_columns_exist
@@ -26,7 +26,7 @@ from dobonomodo.problems.definition import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from dobonomodo.model.entity import Entity
+    from dobonomodo.model.entity import Entity, Loaded
 
 ENTITIES: tuple[type[Entity], ...] = (Workspace, DataSource, Resolver, Calendar, Dataset, Project)
 SCENARIO = "scenario"
@@ -76,8 +76,21 @@ class Definitions:
         return marked
 
 
-def load_definitions(sources: Iterable[Source]) -> tuple[Definitions, tuple[Problem, ...]]:
-    """The definitions in a number of texts, and every problem of all of them; what is sound is there all the same."""
+class LoadsDataSource(Protocol):
+    """Loads a datasource by what is known of its type."""
+
+    def __call__(self, places: Places, *, seed: str) -> Loaded[DataSource]:
+        """The datasource at a place of a document; ``seed`` makes the id where none is given."""
+        ...
+
+
+def load_definitions(
+    sources: Iterable[Source], *, load_datasource: LoadsDataSource = DataSource.load
+) -> tuple[Definitions, tuple[Problem, ...]]:
+    """The definitions in a number of texts, and every problem of all of them; what is sound is there all the same.
+
+    Storages know the types of datasources and their options: without ``load_datasource``, those are not checked.
+    """
     problems: list[Problem] = []
     drafts: list[_Draft] = []
     scenarios: list[Document] = []
@@ -90,7 +103,7 @@ def load_definitions(sources: Iterable[Source]) -> tuple[Definitions, tuple[Prob
             if kind == SCENARIO:
                 scenarios.append(document)
             elif kind is not None and not wrong:
-                draft, found = _load_draft(document, kind)
+                draft, found = _load_draft(document, kind, load_datasource)
                 drafts.append(draft)
                 problems += found
     problems += _find_duplicates(drafts)
@@ -146,10 +159,11 @@ def _find_kind(document: Document) -> tuple[str | None, tuple[Problem, ...]]:
     return known[0], ()
 
 
-def _load_draft(document: Document, kind: str) -> tuple[_Draft, tuple[Problem, ...]]:
+def _load_draft(document: Document, kind: str, load_datasource: LoadsDataSource) -> tuple[_Draft, tuple[Problem, ...]]:
     model = next(entity for entity in ENTITIES if entity.kind == kind)
     places = document.places.at(kind) or document.places
-    loaded = model.load(places, seed=f"{document.source.name}#{document.position}")
+    load = load_datasource if model is DataSource else model.load
+    loaded = load(places, seed=f"{document.source.name}#{document.position}")
     return _Draft(model, places, loaded.value if document.sound else None, document.text), loaded.problems
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dobonomodo.model.datasource import DataSource, datasource_model
 from dobonomodo.model.definitions import ENTITIES, SCENARIO
 from dobonomodo.model.operation import SYNONYM_BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from dobonomodo.model.datasource import StorageOptions
     from dobonomodo.model.entity import Entity
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -18,16 +20,22 @@ Schema = dict[str, Any]
 
 
 def make_schema(
-    kind: str, *, arguments_by_type: Mapping[str, Schema] | None = None, body: Schema | None = None
+    kind: str,
+    *,
+    arguments_by_type: Mapping[str, Schema] | None = None,
+    options_by_type: Mapping[str, type[StorageOptions]] | None = None,
+    body: Schema | None = None,
 ) -> Schema:
     """The schema of a document of a kind.
 
-    ``arguments_by_type`` has the schema of the arguments of each operation type; ``body`` is the schema of a kind that
-    is not an entity, such as a scenario.
+    ``arguments_by_type`` has the schema of the arguments of each operation type, ``options_by_type`` the options of each
+    type of datasource; ``body`` is the schema of a kind that is not an entity, such as a scenario.
     """
     entity = next((entity for entity in ENTITIES if entity.kind == kind), None)
     if entity is None:
         return _wrap(kind, body or {"type": "object"}, {})
+    if entity is DataSource and options_by_type:
+        entity = datasource_model(options_by_type)
     inner, definitions = _schema_of(entity)
     if "OperationSpec" in definitions:
         arguments = {name: _to_draft_07(schema) for name, schema in (arguments_by_type or {}).items()}
@@ -37,9 +45,17 @@ def make_schema(
     return _wrap(kind, inner, definitions)
 
 
-def make_any_schema(*, arguments_by_type: Mapping[str, Schema] | None = None, scenario: Schema | None = None) -> Schema:
+def make_any_schema(
+    *,
+    arguments_by_type: Mapping[str, Schema] | None = None,
+    options_by_type: Mapping[str, type[StorageOptions]] | None = None,
+    scenario: Schema | None = None,
+) -> Schema:
     """One schema for files of every kind."""
-    schemas = [make_schema(entity.kind, arguments_by_type=arguments_by_type) for entity in ENTITIES]
+    schemas = [
+        make_schema(entity.kind, arguments_by_type=arguments_by_type, options_by_type=options_by_type)
+        for entity in ENTITIES
+    ]
     schemas.append(make_schema(SCENARIO, body=scenario))
     definitions = {name: part for schema in schemas for name, part in schema.get("definitions", {}).items()}
     properties = {name: part for schema in schemas for name, part in schema["properties"].items()}

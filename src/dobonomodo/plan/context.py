@@ -17,6 +17,7 @@ from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.check import Check
 from dobonomodo.plan.contract import find_contracts
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types
+from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.resolution import Locator
@@ -36,11 +37,13 @@ class Context:
         datasets: Datasets,
         resolution: Locator,
         datasources: Mapping[str, DataSource],
+        kinds: Mapping[str, DestinationKind],
     ) -> None:
         self.project = project
         self.datasets = datasets
         self.resolution = resolution
         self.datasources = datasources
+        self.kinds = kinds
         self.problems: list[Problem] = []
         self.uses: list[DatasetUse] = []
         self.resolver_problems: list[Problem] = []

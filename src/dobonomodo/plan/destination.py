@@ -5,12 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DestinationKind:
+    """What destinations of one kind of storage are, as far as a plan depends on it. Storages say it of themselves."""
+
+    are_paths: bool
+    """Whether a name is a path below the folder of the datasource."""
+    inline: bool
+    """Whether an output may give a location of its own, without a datasource."""
+    has_schemas: bool
+    """Whether tables are in schemas."""
+
+
 @dataclass(frozen=True, slots=True)
 class Destination:
     """A table of a datasource, or a folder of files given in the output itself."""
 
     kind: str
-    """parquet, csv or database."""
+    """The kind of storage."""
     table: str
     """The name of the table; for a location, its path."""
     datasource_id: str | None = None

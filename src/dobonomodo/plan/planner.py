@@ -22,6 +22,7 @@ from dobonomodo.plan.check import START, Check, state_after
 from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, unknown_use
+from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.plan.expression import ACTIVE, TRUE, all_of, equal
 from dobonomodo.plan.operations import OPERATION_BY_TYPE, Effect, Lowered, Operation
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
@@ -65,13 +66,15 @@ def plan_project(
     datasets: Datasets,
     resolution: Locator,
     datasources: Mapping[str, DataSource],
+    kinds: Mapping[str, DestinationKind],
     uncertain_from: int | None = None,
 ) -> Planned:
     """The plan of a project with all its problems.
 
+    ``kinds`` says what destinations are in each type of datasource.
     ``uncertain_from`` is the number of the first operation that could not be read, for a project that has such.
     """
-    ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources)
+    ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources, kinds=kinds)
     start = _load_input(project, ctx)
     rows = start
     ctx.states[START] = start

@@ -364,7 +364,7 @@ class InvalidDestination(Problem):
             case DestinationReason.WRITTEN_TWICE:
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
-                return "available: `parquet` and `csv`"
+                return f"available: {' and '.join(f'`{name}`' for name in self.known)}"
             case DestinationReason.UNSAFE:
                 return "write a relative path without `.`, `..`, an address such as `s3a://` or control characters"
             case DestinationReason.LINK:

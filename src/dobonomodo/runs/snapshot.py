@@ -16,7 +16,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import InternalError, Rejected, Source
 from dobonomodo.problems.run import SnapshotTooNew
-from dobonomodo.storage import Pinned, load_pin, load_stored
+from dobonomodo.storage import Pinned, destination_kinds, load_datasource, load_pin, load_stored
 
 FORMAT = 1
 """Which keys a snapshot has and what they mean. Another number means that an older program would misread it."""
@@ -107,7 +107,11 @@ def restore_snapshot(snapshot: Document) -> RunSpec:
     own = _load(snapshot)
     project: Project = own.projects[snapshot["project"]["id"]]
     planned = plan_project(
-        project, datasets=_SnapshotDatasets(snapshot), resolution=_Located(snapshot), datasources=own.datasources
+        project,
+        datasets=_SnapshotDatasets(snapshot),
+        resolution=_Located(snapshot),
+        datasources=own.datasources,
+        kinds=destination_kinds(),
     )
     if planned.plan is None or planned.plan.project.fingerprint() != snapshot["project"]["fingerprint"]:
         raise InternalError("the snapshot of the run no longer gives the plan that it was taken of")
@@ -143,8 +147,8 @@ def _load(snapshot: Document) -> Definitions:
         {"project": snapshot["project"]["document"]},
         *({"datasource": each} for each in snapshot["datasources"]),
     ]
-    definitions, _ = load_definitions([Source("snapshot", json.dumps(each)) for each in documents])
-    return definitions
+    sources = [Source("snapshot", json.dumps(each)) for each in documents]
+    return load_definitions(sources, load_datasource=load_datasource)[0]
 
 
 class _SnapshotDatasets:

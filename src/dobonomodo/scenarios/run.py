@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import Type
-from dobonomodo.model import Dataset, DataSource, Definitions, Entity, Places, Project
+from dobonomodo.model import Dataset, DataSource, Definitions, Loaded, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import OperationCounts
@@ -30,17 +30,17 @@ from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import Given, InlineRows, Reading, RowsOfFile, WrittenRows
 from dobonomodo.scenarios.scenario import Expectation, Scenario, ScenarioDataset, ScenarioPeriod, ScenarioRun
 from dobonomodo.scenarios.values import TypedRow, take_rows
+from dobonomodo.storage import destination_kinds, load_datasource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.engine.engine import Computed
 
+T = TypeVar("T")
+
 CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 """The clock of a scenario that does not say one."""
-
-
-_EntityT = TypeVar("_EntityT", bound=Entity)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,7 +113,7 @@ class _Stage:
                         ]
                     )
             else:
-                dataset = _load(Dataset, scenario.places.at("datasets", position, "dataset"))
+                dataset = _load(Dataset.load, scenario.places.at("datasets", position, "dataset"))
             rows = self._given(given, places)
             known = KnownDataset(dataset, given.version, has_period=rows.has_period)
             self.datasets.add(known, rows, found=given.resolver)
@@ -199,8 +199,7 @@ class _Stage:
         places = run.places.at("project")
         used = places.text("use") if places is not None else None
         if used is None:
-            loaded: Project = _load(Project, places)
-            return loaded
+            return _load(Project.load, places)
         project = self.definitions.projects.get(used)
         if project is None:
             span = run.places.span("project", "use")
@@ -222,11 +221,17 @@ class _Stage:
         sources: Mapping[str, DataSource] = _AnyDatasources()
         if self.scenario.datasources is not None:
             loaded = [
-                _load(DataSource, self.scenario.places.at("datasources", at))
+                _load(load_datasource, self.scenario.places.at("datasources", at))
                 for at in range(len(self.scenario.datasources))
             ]
             sources = {source.id: source for source in loaded}
-        planned = plan_project(project, datasets=self.datasets, resolution=self.datasets, datasources=sources)
+        planned = plan_project(
+            project,
+            datasets=self.datasets,
+            resolution=self.datasets,
+            datasources=sources,
+            kinds=destination_kinds(),
+        )
         if planned.plan is None:
             raise Rejected(planned.problems)
         return planned.plan, planned.problems
@@ -260,8 +265,8 @@ def _require_runnable(period: ScenarioPeriod, run: ScenarioRun) -> None:
         raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
 
 
-def _load(kind: type[_EntityT], places: Places | None) -> _EntityT:
-    loaded = kind.load(places or Places.of_data({}), seed="scenario")
+def _load(load: Callable[..., Loaded[T]], places: Places | None) -> T:
+    loaded = load(places or Places.of_data({}), seed="scenario")
     if loaded.value is None:
         raise Rejected(loaded.problems)
     return loaded.value

@@ -1,6 +1,15 @@
 """Bytes in, bytes out: how the rows of a location become a frame, and a frame becomes files or a table."""
 
-from dobonomodo.storage.catalogue import STORAGES, Storages, find_storage, load_pin, load_stored
+from dobonomodo.storage.catalogue import (
+    STORAGES,
+    Storages,
+    destination_kinds,
+    find_storage,
+    load_datasource,
+    load_pin,
+    load_stored,
+    options_by_type,
+)
 from dobonomodo.storage.inputs import Inputs, Pinned
 from dobonomodo.storage.outputs import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.parquet import read_parquet
@@ -17,8 +26,11 @@ __all__ = [
     "Storages",
     "Stored",
     "WrittenOutput",
+    "destination_kinds",
     "find_storage",
+    "load_datasource",
     "load_pin",
     "load_stored",
+    "options_by_type",
     "read_parquet",
 ]

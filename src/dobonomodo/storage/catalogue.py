@@ -1,15 +1,19 @@
-"""The kinds of storage, and which of them a datasource, a destination or a record belongs to."""
+"""The kinds of storage, what they make of the definition of a datasource, and which of them a datasource, a destination or a
+record belongs to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
-from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.datasource import DataSource, StorageOptions, datasource_model
+from dobonomodo.model.document import Places
+from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.destination import Destination
+from dobonomodo.plan.destination import Destination, DestinationKind
 from dobonomodo.problems import InternalError
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
@@ -26,6 +30,31 @@ def find_storage(kind: str) -> type[Storage]:
     if found is None:
         raise InternalError(f"there is no storage of kind `{kind}`")
     return found
+
+
+def options_by_type() -> dict[str, type[StorageOptions]]:
+    """The options of each type of datasource."""
+    return {each.kind: each.options for each in STORAGES}
+
+
+def destination_kinds() -> dict[str, DestinationKind]:
+    """What a plan has to know of each kind."""
+    return {each.kind: each.destinations for each in STORAGES}
+
+
+def load_datasource(places: Places, *, seed: str = "") -> Loaded[DataSource]:
+    """A datasource of a type that there is, with options that its storage takes; what was left out is filled in."""
+    loaded = _datasource_model(STORAGES).load(places, seed=seed)
+    if loaded.value is None:
+        return Loaded(None, loaded.problems)
+    source = DataSource.model_validate(loaded.value.document())
+    source.attach(loaded.value.places)
+    return Loaded(source, loaded.problems)
+
+
+@cache
+def _datasource_model(storages: tuple[type[Storage], ...]) -> type[Entity]:
+    return datasource_model({each.kind: each.options for each in storages})
 
 
 def load_pin(document: Document) -> Pin:

@@ -15,18 +15,22 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
+
+from pydantic import Field
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
+from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.model.plain import Document
+from dobonomodo.model.value import Expected, Flag
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
-from dobonomodo.storage.file_storage import FileStorage
+from dobonomodo.storage.file_storage import FileStorage, FolderOptions
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.manifest import columns_of_file
@@ -374,11 +378,23 @@ def _render_plainly(text: pyarrow.Array) -> pyarrow.Array:
     return pa.array(plain, pa.large_string()).take(encoded.indices)
 
 
+class CsvOptions(FolderOptions):
+    """A folder of CSV files."""
+
+    delimiter: Annotated[
+        str,
+        Field(min_length=1, max_length=1, pattern=r"""^[\t -!#-~]$"""),
+        Expected("one ASCII character, as text, not a quote"),
+    ] = Field(default=",", description="What stands between two values.")
+    has_header: Flag = Field(default=True, description="Whether the first line of a file names the columns.")
+
+
 @dataclass(frozen=True, slots=True)
 class CsvStorage(FileStorage):
     """A folder of CSV files. They pass through Parquet files in the folder of the run."""
 
     kind: ClassVar[str] = "csv"
+    options: ClassVar[type[StorageOptions]] = CsvOptions
 
     @classmethod
     def load_format(cls, document: Document) -> Format:

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from pydantic import Field
+
 from dobonomodo.formula import Type
-from dobonomodo.model.datasource import DatabaseOptions, DataSource
+from dobonomodo.model.datasource import DataSource, StorageOptions
+from dobonomodo.model.document import Places
 from dobonomodo.model.plain import Document
+from dobonomodo.model.secret import find_secrets, is_plain_address
+from dobonomodo.model.template import check_table_name
+from dobonomodo.model.value import Filled
 from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.destination import DestinationKind
+from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.package import POSTGRESQL
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, count_rows, read_stored
 from dobonomodo.storage.postgresql import Database, name_table
 from dobonomodo.storage.secret import find_secret
-from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Storage, Stored
+from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.table_rows import extract_table
 from dobonomodo.storage.table_target import StoredTable, TableTarget
 from dobonomodo.storage.target import OutputPlace, Target
@@ -27,6 +37,33 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.storage.rows import StoredRows
+
+
+_SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
+
+
+class DatabaseOptions(StorageOptions):
+    """A database that is reached by an address."""
+
+    url: Filled = Field(description="The address, without a password: `postgresql://user@host:5432/db`.")
+    schema_name: Filled | None = Field(default=None, alias="schema", description="The schema that holds the tables.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """One form of address, which cannot be read in two ways; no other kind of database is taken for PostgreSQL."""
+        url = places.text("url") or ""
+        is_right = _SCHEME.match(url) and is_plain_address(url)
+        # An address with a secret in it is reported as that.
+        if url.strip() and not is_right and not any(find_secrets(places, "options")):
+            yield InvalidValue(
+                key="url",
+                expected="the address of a PostgreSQL database",
+                found="this text",
+                advice="write `postgresql://user@host:5432/database`; special characters as `%` and two digits",
+                span=places.span("url"),
+            )
+        if places.text("schema") is not None:
+            yield from check_table_name(places.passage("schema"), "schema")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +107,8 @@ class DatabaseStorage:
     root: Path
 
     kind: ClassVar[str] = "database"
+    options: ClassVar[type[StorageOptions]] = DatabaseOptions
+    destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=False, inline=False, has_schemas=True)
     modules: ClassVar[Sequence[str]] = POSTGRESQL
     together: ClassVar[str] = "one transaction for all tables of the database"
 
@@ -97,9 +136,7 @@ class DatabaseStorage:
 
     @property
     def _options(self) -> DatabaseOptions:
-        if not isinstance(self.source.options, DatabaseOptions):
-            raise AssertionError("checked when the datasource was loaded")
-        return self.source.options
+        return DatabaseOptions.model_validate(self.source.options)
 
     def connect(self) -> Database:
         """How to reach the database, with its secret."""
@@ -107,6 +144,18 @@ class DatabaseStorage:
         return Database(self._options.url, self._options.schema_name, password)
 
     # --- checking
+
+    def call(self) -> Answer | None:
+        """The version of the server, or why it cannot be reached."""
+        import psycopg
+
+        database = self.connect()
+        try:
+            with database.connect() as connection:
+                version = connection.info.server_version
+        except psycopg.Error as fault:
+            return Answer(database.explain(fault), works=False)
+        return Answer(f"PostgreSQL {version // 10_000}.{version % 10_000} answers")
 
     def leaves(self, location: Location) -> bool:
         """Names of tables lead nowhere else."""

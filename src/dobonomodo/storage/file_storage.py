@@ -13,10 +13,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from pydantic import Field
+
 from dobonomodo.formula import Type
-from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.datasource import DataSource, StorageOptions
+from dobonomodo.model.document import Places
 from dobonomodo.model.plain import Document
+from dobonomodo.model.secret import find_secrets
+from dobonomodo.model.template import check_folder
+from dobonomodo.model.value import Filled
 from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.destination import DestinationKind
+from dobonomodo.problems import Problem
 from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
 from dobonomodo.storage.files import (
     PinnedFile,
@@ -31,13 +39,25 @@ from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders
 from dobonomodo.storage.manifest import find_columns, version_of
 from dobonomodo.storage.pointer import find_folder
-from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Storage, Stored
+from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.target import OutputPlace, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.storage.rows import StoredRows
+
+
+class FolderOptions(StorageOptions):
+    """A folder of files."""
+
+    path_prefix: Filled = Field(description="The folder; a relative one starts at the workspace.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A folder that a file system can have. An address with a secret in it is reported as that."""
+        if places.text("path_prefix") is not None and not any(find_secrets(places, "options")):
+            yield from check_folder(places.passage("path_prefix"), "path_prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +118,8 @@ class FileStorage(ABC):
     """The folder that destinations must not leave, where that is not the prefix."""
 
     kind: ClassVar[str]
+    options: ClassVar[type[StorageOptions]]
+    destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=True, inline=True, has_schemas=False)
     modules: ClassVar[Sequence[str]] = ("pyarrow",)
     together: ClassVar[str] = "one change of a pointer for all tables of the datasource"
 
@@ -106,8 +128,7 @@ class FileStorage(ABC):
         """The folder of a datasource; without one, the workspace."""
         if source is None:
             return cls(Path(root), cls.load_format(record.document() if record is not None else {}))
-        options = source.options.document()
-        return cls(Path(root), cls.load_format(options), Path(root) / str(options["path_prefix"]))
+        return cls(Path(root), cls.load_format(source.options), Path(root) / source.options["path_prefix"])
 
     @classmethod
     @abstractmethod
@@ -130,6 +151,10 @@ class FileStorage(ABC):
         return replace(self, prefix=Path(folder), within=Path(within))
 
     # --- checking
+
+    def call(self) -> Answer | None:
+        """There is no server."""
+        return None
 
     def leaves(self, location: Location) -> bool:
         """Whether a symbolic link leads out of the datasource."""

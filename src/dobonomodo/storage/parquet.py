@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, ClassVar
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.formula.types import DecimalType
+from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage.faults import is_passing, loading_failed
-from dobonomodo.storage.file_storage import FilePin, FileStorage
+from dobonomodo.storage.file_storage import FilePin, FileStorage, FolderOptions
 from dobonomodo.storage.findings import Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
@@ -262,6 +263,10 @@ def _first_line(fault: BaseException) -> str:
     return next(iter(str(fault).splitlines()), type(fault).__name__)
 
 
+class ParquetOptions(FolderOptions):
+    """A folder of Parquet files."""
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetFormat:
     """Parquet files as a destination: Spark writes them as they are published."""
@@ -283,6 +288,7 @@ class ParquetStorage(FileStorage):
     """A folder of Parquet files."""
 
     kind: ClassVar[str] = "parquet"
+    options: ClassVar[type[StorageOptions]] = ParquetOptions
 
     @classmethod
     def load_format(cls, document: Document) -> Format:

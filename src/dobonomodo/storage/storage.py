@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location, Stored
+from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.target import OutputPlace, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dobonomodo.model.datasource import DataSource
+    from dobonomodo.model.datasource import DataSource, StorageOptions
     from dobonomodo.storage.rows import StoredRows
 
-__all__ = ["Belongs", "Pin", "Row", "Scratch", "Storage", "Stored"]
+__all__ = ["Answer", "Belongs", "Pin", "Row", "Scratch", "Storage", "Stored"]
 
 Row = dict[str, object]
 
@@ -80,6 +81,14 @@ class Scratch:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a place said when it was called."""
+
+    detail: str
+    works: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Belongs:
     """Which rows belong to a run: those of these periods, or those that are valid on this day."""
 
@@ -91,6 +100,11 @@ class Storage(Protocol):
     """One datasource, or the locations that outputs give themselves, of one kind."""
 
     kind: ClassVar[str]
+    """The type of its datasources."""
+    options: ClassVar[type[StorageOptions]]
+    """What is set on a datasource, with the rules for it."""
+    destinations: ClassVar[DestinationKind]
+    """What a plan has to know of its destinations."""
     modules: ClassVar[Sequence[str]]
     """The Python modules that it needs."""
     together: ClassVar[str]
@@ -119,6 +133,10 @@ class Storage(Protocol):
         ...
 
     # --- checking, before anything is read
+
+    def call(self) -> Answer | None:
+        """Whether a server answers, for ``dobo doctor``; None where there is no server."""
+        ...
 
     def leaves(self, location: Location) -> bool:
         """Whether a location to read leads out of the datasource, as far as can be seen now."""

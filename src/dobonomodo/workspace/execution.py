@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
@@ -19,13 +19,12 @@ from dobonomodo.runs.holder import describe_holder
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.runner import Who
-from dobonomodo.storage import find_storage
+from dobonomodo.storage import Storages, find_storage
 from dobonomodo.workspace.cleaning import Cleaning, has_leftovers
 from dobonomodo.workspace.running import Computing, RunData, new_run_id
 from dobonomodo.workspace.stamp import now, who
 
 if TYPE_CHECKING:
-    from dobonomodo.plan import Plan
     from dobonomodo.runs import Listener, RunView
     from dobonomodo.storage import Pinned
     from dobonomodo.store import Run
@@ -88,11 +87,9 @@ class Execution:
         """The rows that a run reads and writes."""
         sandbox = self._files.definitions.datasources.get(self._files.settings.sandbox) or self._stores.sandbox_folder
         draft = spec.status == "draft"
-        into = sandbox.type if draft and not isinstance(sandbox, Path) else "parquet" if draft else None
-        for kind in _kinds_of_storage(spec.plan, into=into):
-            require_modules(find_storage(kind).modules)
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / spec.plan.project.id
+        require_modules(_needed_modules(spec, Storages(self._files.root, spec.datasources, sandbox if draft else None)))
         return RunData(
             root=self._files.root,
             run=run_id,
@@ -166,9 +163,13 @@ def _program_versions() -> dict[str, str]:
     return found
 
 
-def _kinds_of_storage(plan: Plan, *, into: str | None) -> set[str]:
-    """What a run reads and writes; ``into`` is what the sandbox of a draft is."""
-    read = {location.kind for use in plan.uses for location in use.locations}
-    registered = {use.registered.kind for use in plan.uses if use.registered is not None and not use.locations}
-    written = {step.lowered.write.destination.kind for step in plan.steps if step.lowered.write is not None}
-    return read | registered | ({into} if into is not None else written)
+def _needed_modules(spec: RunSpec, storages: Storages) -> Iterator[str]:
+    """The Python modules that a run needs for what it reads and writes; drafts may write elsewhere than their plan says."""
+    uses = spec.plan.uses
+    read = {location.kind for use in uses for location in use.locations}
+    registered = {use.registered.kind for use in uses if use.registered is not None and not use.locations}
+    for kind in read | registered:
+        yield from find_storage(kind).modules
+    for step in spec.plan.steps:
+        if step.lowered.write is not None:
+            yield from storages.of_destination(step.lowered.write.destination).modules

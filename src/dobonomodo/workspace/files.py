@@ -12,6 +12,7 @@ from dobonomodo.model import Definitions, Entity, Project, load_definitions
 from dobonomodo.model.workspace import Workspace as Settings
 from dobonomodo.problems import Problem, Rejected, Source, in_order
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotDefined, UnreadableFile, WorkspaceNotFound
+from dobonomodo.storage import load_datasource
 from dobonomodo.workspace.arguments import read_documents
 
 FILE = "dobo.yaml"
@@ -36,7 +37,7 @@ class Files:
         cls, root: Path, sources: Sequence[Source], *, faults: Sequence[Problem] = (), environment: str | None = None
     ) -> Files:
         """The definitions in some texts, with the settings of an environment."""
-        definitions, problems = load_definitions(sources)
+        definitions, problems = load_definitions(sources, load_datasource=load_datasource)
         loaded = definitions.workspace.in_environment(environment)
         if loaded.value is None:
             known = tuple(definitions.workspace.environments)

@@ -14,6 +14,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.operation import ProjectNotRunnable
+from dobonomodo.storage import destination_kinds
 from dobonomodo.workspace.arguments import read_day, read_moment, read_project
 from dobonomodo.workspace.checking import find_problems, require_readable
 from dobonomodo.workspace.datasets import KnownDatasets
@@ -160,6 +161,7 @@ class Planning:
             datasets=datasets,
             resolution=self._resolution(own, period),
             datasources=own.datasources,
+            kinds=destination_kinds(),
             uncertain_from=uncertain_from,
         )
         if planned.plan is None:

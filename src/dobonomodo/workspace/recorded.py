@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.model import Definitions, Project, load_definitions
 from dobonomodo.problems import Rejected, Source
+from dobonomodo.storage import load_datasource
 
 if TYPE_CHECKING:
     from dobonomodo.store import Store, Version
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 def load_recorded(version: Version, kind: type[Any]) -> Any:
     """A recorded version as an entity; its places are in the record, shown as JSON."""
     text = json.dumps({version.kind: version.document}, indent=2, ensure_ascii=False)
-    definitions, problems = load_definitions([Source(f"{version.id} version {version.version}", text)])
+    source = Source(f"{version.id} version {version.version}", text)
+    definitions, problems = load_definitions([source], load_datasource=load_datasource)
     group: Mapping[str, Any] = getattr(definitions, f"{version.kind}s")
     entity = group.get(version.id)
     if not isinstance(entity, kind):
@@ -39,7 +41,8 @@ def load_recorded_definitions(store: Store) -> Definitions:
         for kind in ("datasource", "resolver")
         for version in store.list_definitions(kind)
     ]
-    return load_definitions([Source("recorded", json.dumps(document)) for document in documents])[0]
+    sources = [Source("recorded", json.dumps(document)) for document in documents]
+    return load_definitions(sources, load_datasource=load_datasource)[0]
 
 
 def find_live_version(store: Store | None, project_id: str) -> Version | None:

@@ -2,11 +2,13 @@
 
 from dobonomodo.model import Definitions, load_definitions
 from dobonomodo.problems import Problem, Source, Span
+from dobonomodo.storage import load_datasource
 
 
 def load(*texts: str) -> tuple[Definitions, tuple[Problem, ...]]:
     """Definitions of texts that are files called ``0.yaml``, ``1.yaml`` and so on."""
-    return load_definitions(Source(f"{number}.yaml", text) for number, text in enumerate(texts))
+    sources = [Source(f"{number}.yaml", text) for number, text in enumerate(texts)]
+    return load_definitions(sources, load_datasource=load_datasource)
 
 
 def sound(*texts: str) -> Definitions:

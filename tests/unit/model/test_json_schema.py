@@ -8,6 +8,7 @@ from dobonomodo.model.definitions import KINDS
 from dobonomodo.model.document import load_documents
 from dobonomodo.model.json_schema import DRAFT, make_any_schema, make_schema
 from dobonomodo.problems import Source
+from dobonomodo.storage import options_by_type
 from tests.unit.model.test_entity import EVERYTHING
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -21,7 +22,7 @@ def errors(schema: dict[str, Any], data: object) -> list[str]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_has_a_valid_schema(kind: str) -> None:
-    schema = make_schema(kind, arguments_by_type=ARGUMENTS)
+    schema = make_schema(kind, arguments_by_type=ARGUMENTS, options_by_type=options_by_type())
     jsonschema.Draft7Validator.check_schema(schema)
     assert schema["$schema"] == DRAFT
     assert schema["required"] == [kind]
@@ -29,11 +30,11 @@ def test_every_kind_has_a_valid_schema(kind: str) -> None:
 
 def test_sound_documents_satisfy_the_schemas() -> None:
     documents, _ = load_documents(Source("f.yaml", EVERYTHING))
-    whole = make_any_schema()
+    whole = make_any_schema(options_by_type=options_by_type())
     jsonschema.Draft7Validator.check_schema(whole)
     for document in documents:
         (kind,) = document.places.keys
-        assert errors(make_schema(kind), document.data) == []
+        assert errors(make_schema(kind, options_by_type=options_by_type()), document.data) == []
         assert errors(whole, document.data) == []
 
 
@@ -59,7 +60,7 @@ def test_sound_documents_satisfy_the_schemas() -> None:
     ],
 )
 def test_wrong_documents_do_not(kind: str, data: object) -> None:
-    assert errors(make_schema(kind, arguments_by_type=ARGUMENTS), data)
+    assert errors(make_schema(kind, arguments_by_type=ARGUMENTS, options_by_type=options_by_type()), data)
 
 
 def test_synonyms_are_accepted() -> None:
@@ -85,7 +86,7 @@ def walk(part: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "scenario"])
 def test_schemas_help_in_an_editor(kind: str) -> None:
-    schema = make_schema(kind)
+    schema = make_schema(kind, options_by_type=options_by_type())
     for part in walk(schema):
         assert "$defs" not in part
         assert "$ref" not in part or list(part) == ["$ref"]

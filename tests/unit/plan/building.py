@@ -16,6 +16,7 @@ from dobonomodo.plan import KnownDataset, Plan, Planned, Resolution, Step, plan_
 from dobonomodo.plan.relation import Rel, walk_relation
 from dobonomodo.plan.system import is_system
 from dobonomodo.problems import Problem, Source, Span
+from dobonomodo.storage import destination_kinds
 
 FILE = "projects/p.yaml"
 
@@ -206,6 +207,7 @@ def planned(
         datasets=world.datasets,
         resolution=world.resolution,
         datasources=world.definitions.datasources,
+        kinds=destination_kinds(),
         uncertain_from=uncertain_from,
     )
     together = sorted((*problems, *found.problems), key=lambda each: each.sort_key)

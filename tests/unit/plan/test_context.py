@@ -12,7 +12,11 @@ def context() -> Context:
     assert project is not None
     world = WORLD_BUILT
     return Context(
-        project, datasets=world.datasets, resolution=world.resolution, datasources=world.definitions.datasources
+        project,
+        datasets=world.datasets,
+        resolution=world.resolution,
+        datasources=world.definitions.datasources,
+        kinds={},
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from dobonomodo.plan import plan_project
+from dobonomodo.storage import destination_kinds
 from tests.unit.plan.building import WORLD_BUILT, load_project
 
 PROJECT: dict[str, Any] = {
@@ -106,6 +107,7 @@ def survive(data: Any) -> None:
         datasets=WORLD_BUILT.datasets,
         resolution=WORLD_BUILT.resolution,
         datasources=WORLD_BUILT.definitions.datasources,
+        kinds=destination_kinds(),
         uncertain_from=uncertain_from,
     )
     together = (*problems, *found.problems)

@@ -30,7 +30,7 @@ from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
-from dobonomodo.storage import Pinned, StagedRows
+from dobonomodo.storage import Pinned, StagedRows, destination_kinds
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Held, Lease, Run, Store, open_store
@@ -226,6 +226,7 @@ def plan_definitions(text: str) -> RunSpec:
         datasets=_Datasets(definitions.datasets),
         resolution=resolution,
         datasources=definitions.datasources,
+        kinds=destination_kinds(),
     )
     assert found.plan is not None, found.problems
     facts = RunFacts(CLOCK, "2026-01", date(2026, 1, 1), date(2026, 1, 31))

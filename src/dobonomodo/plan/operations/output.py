@@ -125,14 +125,14 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
         reason: DestinationReason, *, name: str = "", known: tuple[str, ...] = (), at: Span | None = None
     ) -> Destination:
         ctx.report(InvalidDestination(reason=reason, name=name, known=known, span=at or span))
-        return Destination("parquet", name or "?")
+        return Destination("?", name or "?")
 
     of_source = (spec.datasource_id, spec.table, spec.schema_name)
     of_location = (spec.path, spec.type)
     if any(each is not None for each in of_source) and any(each is not None for each in of_location):
         return refuse(DestinationReason.BOTH)
     if places is None and ctx.spec.places.at("arguments", key) is not None:
-        return Destination("parquet", "?")  # it is no mapping, which has been reported
+        return Destination("?", "?")  # it is no mapping, which has been reported
     if spec.datasource_id is None and spec.path is None and spec.type is None:
         return refuse(DestinationReason.MISSING)
     if spec.datasource_id is not None and not spec.datasource_id.strip():
@@ -140,7 +140,7 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     name = spec.table if spec.datasource_id is not None else spec.path
     if name is None or not name.strip():
         return refuse(DestinationReason.EMPTY_TABLE)
-    kind = spec.type or ""
+    kind, inline = spec.type or "", tuple(name for name, each in ctx.kinds.items() if each.inline)
     if spec.datasource_id is not None:
         source = ctx.datasources.get(spec.datasource_id)
         at = places.span("datasource_id") if places is not None else None
@@ -150,16 +150,17 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
         if source.status != "active":
             return refuse(DestinationReason.DISABLED, name=spec.datasource_id, at=at)
         kind = source.type
-        if spec.schema_name is not None and kind != "database":
+        if spec.schema_name is not None and not ctx.kinds[kind].has_schemas:
             return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
-    elif kind not in ("parquet", "csv"):
-        return refuse(DestinationReason.NO_FILES, name=kind)
-    if not _is_safe(name, is_path=kind != "database"):
+    elif kind not in inline:
+        return refuse(DestinationReason.NO_FILES, name=kind, known=inline)
+    is_path = ctx.kinds[kind].are_paths
+    if not _is_safe(name, is_path=is_path):
         return refuse(DestinationReason.UNSAFE, name=name)
     if spec.schema_name is not None and not spec.schema_name.isprintable():
         return refuse(DestinationReason.UNSAFE, name=spec.schema_name)
     destination = Destination(kind, name, spec.datasource_id, spec.schema_name)
-    place = (spec.datasource_id, spec.schema_name, name if kind == "database" else normpath(name))
+    place = (spec.datasource_id, spec.schema_name, normpath(name) if is_path else name)
     first = ctx.destinations.setdefault(place, ctx.spec.seq)
     if first != ctx.spec.seq and not appends:
         ctx.report(

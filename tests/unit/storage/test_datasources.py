@@ -2,8 +2,13 @@
 
 import pytest
 
-from dobonomodo.model import CsvOptions, DatabaseOptions, ParquetOptions
+from dobonomodo.model import DataSource, load_definitions
+from dobonomodo.problems import Source
+from dobonomodo.problems.definition import InvalidValue, MissingKey
+from dobonomodo.storage import STORAGES
 from tests.unit.model.loading import found, load, sound
+
+KINDS = tuple(each.kind for each in STORAGES)
 
 
 def datasource(kind: str, options: str, more: str = "") -> str:
@@ -14,14 +19,41 @@ def test_options_by_type() -> None:
     def options(text: str) -> object:
         return sound(text).datasources["s"].options
 
-    assert options(datasource("parquet", "{path_prefix: a}")) == ParquetOptions(path_prefix="a")
-    assert options(datasource("csv", "{path_prefix: a, delimiter: ';', has_header: false}")) == CsvOptions(
-        path_prefix="a", delimiter=";", has_header=False
-    )
+    assert options(datasource("parquet", "{path_prefix: a}")) == {"path_prefix": "a"}
+    csv = {"path_prefix": "a", "delimiter": ";", "has_header": False}
+    assert options(datasource("csv", "{path_prefix: a, delimiter: ';', has_header: false}")) == csv
     address = "postgresql://host:5432/db"
-    assert options(datasource("database", f"{{url: '{address}', schema: s}}")) == DatabaseOptions(
-        url=address, schema="s"
-    )
+    assert options(datasource("database", f"{{url: '{address}', schema: s}}")) == {"url": address, "schema": "s"}
+
+
+def test_what_is_left_out_is_filled_in() -> None:
+    short = sound(datasource("csv", "{path_prefix: a}")).datasources["s"]
+    long = sound(datasource("csv", "{has_header: true, delimiter: ',', path_prefix: a}")).datasources["s"]
+    assert short == long
+    assert short.fingerprint() == long.fingerprint()
+    assert type(short) is DataSource
+
+
+def test_a_type_that_there_is_not() -> None:
+    definitions, (problem,) = load(datasource("parqet", "{path_prefix: a}"))
+    assert isinstance(problem, InvalidValue)
+    assert (problem.key, problem.known, problem.text) == ("type", KINDS, "parqet")
+    assert definitions.datasources == {}
+    assert set(definitions.broken["datasource"]) == {"s"}
+    (missing,) = load("datasource: {id: s, options: {}}")[1]
+    assert isinstance(missing, MissingKey)
+    assert (missing.key, all(kind in (missing.expected or "") for kind in KINDS)) == ("type", True)
+
+
+def test_all_problems_are_found_at_once() -> None:
+    text = datasource("csv", "{path_prefix: a, delimiter: ab, has_heder: true}", ", status: off, credential_ref: x")
+    assert [code for code, _ in found(text)] == ["INVALID_VALUE", "UNKNOWN_KEY", "INVALID_VALUE", "INVALID_VALUE"]
+
+
+def test_a_model_alone_knows_no_kind() -> None:
+    definitions, problems = load_definitions([Source("0.yaml", datasource("delta", "{anything: goes}"))])
+    assert problems == ()
+    assert definitions.datasources["s"].options == {"anything": "goes"}
 
 
 @pytest.mark.parametrize(
