@@ -36,13 +36,14 @@ def plan(
     named = day(as_of)
     planned = open_workspace().plan(project, period=period, as_of=named, started_at=moment(started_at), draft=draft)
     if as_json:
-        described = describe_plan(planned.plan, planned.facts, as_of=named, sql=sql)
+        described = describe_plan(planned.plan, planned.facts, as_of=named, together=planned.together, sql=sql)
         data = {**described, "version": planned.version, "status": planned.status}
         show_json("plan", data, problems=planned.problems)
         return
     show_problems(planned.problems)
     which = f"version {planned.version}, {planned.status}" if planned.version else planned.status
-    show(_fold(render_plan(planned.plan, planned.facts, as_of=named, which=which, sql=sql)))
+    text = render_plan(planned.plan, planned.facts, as_of=named, which=which, together=planned.together, sql=sql)
+    show(_fold(text))
 
 
 def _fold(text: str) -> str:

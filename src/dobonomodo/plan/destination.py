@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,19 @@ class DestinationKind:
     """Whether an output may give a location of its own, without a datasource."""
     has_schemas: bool
     """Whether tables are in schemas."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together:
+    """What publishing the outputs of a run together means where they go. Storages say it."""
+
+    means: str
+    places: Mapping[str, str] = field(default_factory=dict)
+    """The same for each of several places that more than one output goes to."""
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        return {"means": self.means, "places": dict(self.places)}
 
 
 @dataclass(frozen=True, slots=True)

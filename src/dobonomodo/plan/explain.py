@@ -11,6 +11,7 @@ from dobonomodo.formula.typed import Literal
 from dobonomodo.model.plain import PlainDict
 from dobonomodo.plan.conservation import Conservation, find_conservation
 from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import (
@@ -33,9 +34,17 @@ from dobonomodo.plan.system import ROW_ID, is_system
 
 
 def describe_plan(
-    plan: Plan, run: RunFacts | None = None, *, as_of: date | None = None, sql: bool = False
+    plan: Plan,
+    run: RunFacts | None = None,
+    *,
+    as_of: date | None = None,
+    together: Together | None = None,
+    sql: bool = False,
 ) -> PlainDict:
-    """The plan as plain data; with ``run``, for its period and clock; ``as_of`` is the day that the run names."""
+    """The plan as plain data; with ``run``, for its period and clock; ``as_of`` is the day that the run names.
+
+    ``together`` says what publishing the outputs together means, if they are.
+    """
     return {
         "project": plan.project.id,
         "name": plan.project.name,
@@ -43,6 +52,7 @@ def describe_plan(
         "reads": [_describe_use(use, _day(use, run, as_of)) for use in plan.uses],
         "operations": [_describe_step(step, run if sql else None) for step in plan.steps],
         "writes": [_describe_write(step, step.lowered.write) for step in plan.steps if step.lowered.write],
+        "together": together.document() if together is not None else None,
         "totals": [
             {"column": each.column, "changes": [{"seq": seq, "how": how} for seq, how in each.changes]}
             for each in find_conservation(plan)
@@ -120,9 +130,10 @@ def render_plan(
     *,
     as_of: date | None = None,
     which: str | None = None,
+    together: Together | None = None,
     sql: bool = False,
 ) -> str:
-    """The plan as text; ``which`` says what version of the project it is."""
+    """The plan as text; ``which`` says what version of the project it is, ``together`` what publishing together means."""
     project = plan.project
     head = ", ".join(filter(None, (f"{project.name} ({project.id})", which, f"period {run.period}" if run else None)))
     lines = [head, "", "reads"]
@@ -136,6 +147,9 @@ def render_plan(
         lines += _render_write(step, write)
     if not writes:
         lines.append("  nothing")
+    if together is not None:
+        lines.append(f"  published together: {together.means}")
+        lines += [f"        {place}: {means}" for place, means in together.places.items()]
     if totals := find_conservation(plan):
         lines += ["", "totals of the input that operations can change"]
         lines += _table([_total_row(each) for each in totals])

@@ -12,6 +12,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import DatasetUse, Location, reading_key
+from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import InternalError, Rejected, Source
@@ -32,6 +33,7 @@ def take_snapshot(
     datasets: Sequence[KnownDataset],
     resolvers: Sequence[Document],
     datasources: Mapping[str, DataSource],
+    together: Together | None,
     inputs: Pinned | None,
     versions: Mapping[str, str],
 ) -> dict[str, object]:
@@ -67,6 +69,7 @@ def take_snapshot(
         ],
         "resolvers": [dict(each) for each in resolvers],
         "datasources": [source.document() for name, source in datasources.items() if name in used],
+        "together": together.document() if together is not None else None,
         "readings": [_describe_reading(use, facts, as_of) for use in plan.uses],
         "inputs": None if inputs is None else {key: [pin.document() for pin in pins] for key, pins in inputs.items()},
         "versions": dict(versions),

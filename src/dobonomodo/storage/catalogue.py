@@ -3,7 +3,7 @@ record belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -13,13 +13,18 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.destination import Destination, DestinationKind
+from dobonomodo.plan.destination import Destination, DestinationKind, Together
 from dobonomodo.problems import InternalError
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.parquet import ParquetStorage
 from dobonomodo.storage.storage import Pin, Storage, Stored
+
+OWN_LOCATIONS = "files"
+"""The folder of the sandbox for outputs that give themselves a location."""
+SEVERAL_PLACES = "a recorded intent that is completed, never rolled back halfway"
+"""What publishing together means where outputs go to places that cannot be changed in one act."""
 
 STORAGES: tuple[type[Storage], ...] = (ParquetStorage, CsvStorage, DatabaseStorage)
 
@@ -105,5 +110,22 @@ class Storages:
         named = find_storage(destination.kind).open(source, root=str(self.root))
         if self.sandbox is None:
             return named
-        folder = self.sandbox / (destination.datasource_id or "files")
+        folder = self.sandbox / (destination.datasource_id or OWN_LOCATIONS)
         return named.in_folder(str(folder), within=str(self.sandbox))
+
+    def together(self, destinations: Sequence[Destination]) -> Together:
+        """What publishing the outputs of a run together means."""
+        groups: dict[str, list[Destination]] = {}
+        for each in destinations:
+            groups.setdefault(self._place(each), []).append(each)
+        words = {place: self.of_destination(group[0]).together for place, group in groups.items()}
+        if len(words) == 1:
+            return Together(next(iter(words.values())))
+        return Together(SEVERAL_PLACES, {place: words[place] for place, group in groups.items() if len(group) > 1})
+
+    def _place(self, destination: Destination) -> str:
+        """What is published in one act, as people name it; a location that an output gives itself is published on its own."""
+        if isinstance(self.sandbox, DataSource):
+            return self.sandbox.id
+        own = str(destination) if self.sandbox is None else OWN_LOCATIONS
+        return destination.datasource_id or own

@@ -85,7 +85,7 @@ class Execution:
 
     def open_data(self, run_id: str, spec: RunSpec) -> RunData:
         """The rows that a run reads and writes."""
-        sandbox = self._files.definitions.datasources.get(self._files.settings.sandbox) or self._stores.sandbox_folder
+        sandbox = self._stores.sandbox_place
         draft = spec.status == "draft"
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / spec.plan.project.id
@@ -147,6 +147,7 @@ def _take_snapshot(planned: PlannedRun, inputs: Pinned | None) -> Mapping[str, A
         datasets=[found for key in known if (found := planned.datasets.find(*key)) is not None],
         resolvers=[each.document() for name, each in own.resolvers.items() if name in used],
         datasources=own.datasources,
+        together=planned.together,
         inputs=inputs,
         versions=_program_versions(),
     )

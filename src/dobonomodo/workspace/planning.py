@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 from dobonomodo.model import Definitions, Period, Project
 from dobonomodo.plan import Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
+from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.operation import ProjectNotRunnable
-from dobonomodo.storage import destination_kinds
+from dobonomodo.storage import Storages, destination_kinds
 from dobonomodo.workspace.arguments import read_day, read_moment, read_project
 from dobonomodo.workspace.checking import find_problems, require_readable
 from dobonomodo.workspace.datasets import KnownDatasets
@@ -49,13 +50,16 @@ class PlannedRun:
     status: str
     datasets: KnownDatasets
     definitions: Definitions
+    together: Together | None = None
+    """What publishing the outputs together means; None if there is nothing to publish together."""
 
     def _repr_html_(self) -> str:
         from html import escape
 
         from dobonomodo.plan.explain import render_plan
 
-        return f"<pre>{escape(render_plan(self.plan, self.facts, as_of=self.as_of, which=self.status))}</pre>"
+        text = render_plan(self.plan, self.facts, as_of=self.as_of, which=self.status, together=self.together)
+        return f"<pre>{escape(text)}</pre>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +121,16 @@ class Planning:
             status=chosen.status,
             datasets=chosen.datasets,
             definitions=chosen.definitions,
+            together=self._find_together(planned.plan, chosen),
         )
+
+    def _find_together(self, plan: Plan, chosen: ProjectToPlan) -> Together | None:
+        destinations = [step.lowered.write.destination for step in plan.steps if step.lowered.write is not None]
+        wanted = plan.project.publish
+        if not destinations or wanted == "as_done" or (len(destinations) == 1 and wanted is None):
+            return None
+        sandbox = self._stores.sandbox_place if chosen.version is None else None
+        return Storages(self._files.root, chosen.definitions.datasources, sandbox).together(destinations)
 
     def _choose(self, project_id: str, *, draft: bool, to_run: bool) -> ProjectToPlan:
         """The live version with what the store has recorded, else the draft with the files as they are."""

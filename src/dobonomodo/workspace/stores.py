@@ -12,6 +12,7 @@ from dobonomodo.problems import Problem, Rejected
 from dobonomodo.store import open_store
 
 if TYPE_CHECKING:
+    from dobonomodo.model import DataSource
     from dobonomodo.store import Store
     from dobonomodo.workspace.files import Files
 
@@ -73,6 +74,11 @@ class Stores:
         name = self._files.settings.sandbox
         named = name not in self._files.definitions.datasources
         return self._files.root / (name if named else DEFAULT_SANDBOX)
+
+    @property
+    def sandbox_place(self) -> DataSource | Path:
+        """Where drafts write: a datasource, or a folder."""
+        return self._files.definitions.datasources.get(self._files.settings.sandbox) or self.sandbox_folder
 
     def require_settings(self) -> None:
         """Raise with every problem where the file of the workspace could not be read: its defaults are not what it says."""

@@ -243,6 +243,7 @@ def snapshot_of(planned: RunSpec, inputs: Pinned | None) -> dict[str, Any]:
         datasets=[KnownDataset(use_dataset(planned), 1)],
         resolvers=[],
         datasources=planned.datasources,
+        together=None,
         inputs=inputs,
         versions={"dobonomodo": "0"},
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
@@ -29,7 +30,7 @@ PLAN = plan_of(
 )
 
 
-def snapshot(as_of: date | None) -> dict[str, Any]:
+def snapshot(as_of: date | None, *, together: Together | None = None) -> dict[str, Any]:
     known = [WORLD_BUILT.datasets.find(use.dataset_id) for use in PLAN.uses[:2]]
     taken = take_snapshot(
         PLAN,
@@ -40,6 +41,7 @@ def snapshot(as_of: date | None) -> dict[str, Any]:
         datasets=[each for each in known if each is not None],
         resolvers=[],
         datasources=WORLD_BUILT.definitions.datasources,
+        together=together,
         inputs=None,
         versions={},
     )
@@ -62,6 +64,13 @@ def test_each_reading_is_recorded_and_restored_with_its_day(as_of: date | None, 
     assert [each["as_of"] for each in document["readings"]] == [None, *(each.isoformat() for each in expected)]
     assert document["as_of"] == (as_of.isoformat() if as_of else None)
     assert days(document) == expected
+
+
+def test_what_publishing_together_means_is_recorded() -> None:
+    assert snapshot(None)["together"] is None
+    document = snapshot(None, together=Together("one act", {"lake": "one link"}))
+    assert document["together"] == {"means": "one act", "places": {"lake": "one link"}}
+    assert restore_snapshot(document).plan.project == PLAN.project
 
 
 def test_a_snapshot_of_an_older_program() -> None:

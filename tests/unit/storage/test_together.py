@@ -1,0 +1,47 @@
+"""What publishing together means, for outputs that go to one place and to several."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dobonomodo.model import DataSource
+from dobonomodo.plan.destination import Destination, Together
+from dobonomodo.storage.catalogue import SEVERAL_PLACES, Storages
+from dobonomodo.storage.csv import CsvStorage
+from dobonomodo.storage.database import DatabaseStorage
+
+SOURCES = {
+    "lake": DataSource.from_data({"id": "lake", "type": "csv", "options": {"path_prefix": "lake"}}),
+    "base": DataSource.from_data({"id": "base", "type": "database", "options": {"url": "postgresql://h/d"}}),
+}
+LAKE = [Destination("csv", name, "lake") for name in ("a", "b")]
+BASE = [Destination("database", name, "base") for name in ("a", "b")]
+OWN = [Destination("csv", name) for name in ("a", "b")]
+
+
+def together(*destinations: Destination, sandbox: Path | DataSource | None = None) -> Together:
+    return Storages(Path("/w"), SOURCES, sandbox).together(destinations)
+
+
+def test_one_place_says_itself_what_it_means() -> None:
+    assert together(*LAKE) == Together(CsvStorage.together)
+    assert together(*BASE) == Together(DatabaseStorage.together)
+    assert CsvStorage.together != DatabaseStorage.together
+
+
+def test_several_places_need_an_intent() -> None:
+    assert together(LAKE[0], BASE[0]) == Together(SEVERAL_PLACES)
+    found = together(*LAKE, BASE[0], OWN[0])
+    assert found == Together(SEVERAL_PLACES, {"lake": CsvStorage.together})
+
+
+def test_every_location_of_its_own_is_a_place() -> None:
+    assert together(*OWN) == Together(SEVERAL_PLACES)
+
+
+def test_drafts_are_published_where_they_are_written() -> None:
+    # Tables become files; the folder for locations of their own is one place.
+    assert together(*BASE, sandbox=Path("/s")) == Together(CsvStorage.together)
+    assert together(*OWN, sandbox=Path("/s")) == Together(CsvStorage.together)
+    assert together(LAKE[0], BASE[0], sandbox=Path("/s")) == Together(SEVERAL_PLACES)
+    assert together(*LAKE, *BASE, sandbox=SOURCES["base"]) == Together(DatabaseStorage.together)
