@@ -189,7 +189,7 @@ class Storage:
         inputs = self.inputs()
         (pin,) = inputs.pin([use := self.use(columns, name)])[use.key]
         files = [Path(file.path) for file in file_pin(pin).files]
-        read = _read_csv if self.kind == "csv" else _read_parquet
+        read = find_world(self.kind).read
         return in_order(row for path in files for row in read(path, columns))
 
     # --- behind its back
@@ -201,12 +201,7 @@ class Storage:
             return Path(name)
         path = self.folder / name / f"rows.{self.kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
-        if self.kind == "parquet":
-            pq.write_table(arrow_table(columns, rows), path)
-        else:
-            lines = [list(columns), *([_shown(row.get(column)) for column in columns] for row in rows)]
-            with path.open("w", newline="") as file:
-                csv.writer(file).writerows(lines)
+        find_world(self.kind).write(path, columns, rows)
         return path
 
     def plant_text(self, text: str | bytes, name: str = "rows.csv") -> Path:
@@ -405,6 +400,16 @@ def _shown(value: Any) -> str:
     return f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
+def _write_parquet(path: Path, columns: Mapping[str, Type], rows: Rows) -> None:
+    pq.write_table(arrow_table(columns, rows), path)
+
+
+def _write_csv(path: Path, columns: Mapping[str, Type], rows: Rows) -> None:
+    lines = [list(columns), *([_shown(row.get(column)) for column in columns] for row in rows)]
+    with path.open("w", newline="") as file:
+        csv.writer(file).writerows(lines)
+
+
 def _read_parquet(path: Path, columns: Mapping[str, Type]) -> list[Row]:
     found: list[Row] = pq.ParquetFile(path).read(columns=list(columns)).to_pylist()
     return found
@@ -416,3 +421,34 @@ def _read_csv(path: Path, columns: Mapping[str, Type]) -> list[Row]:
         return [
             {name: int(row[name]) if name == "id" else row[name] for name in columns} for row in csv.DictReader(file)
         ]
+
+
+# --- worlds
+
+
+@dataclass(frozen=True)
+class FileWorld:
+    """How the files of a kind get there and are seen without the product."""
+
+    write: Callable[[Path, Mapping[str, Type], Rows], None]
+    read: Callable[[Path, Mapping[str, Type]], list[Row]]
+
+
+FILE_WORLDS = {"parquet": FileWorld(_write_parquet, _read_parquet), "csv": FileWorld(_write_csv, _read_csv)}
+SERVERS = frozenset({"database"})
+"""Kinds that need a server; a handle plants and sees their rows itself."""
+
+
+def find_world(kind: str) -> FileWorld:
+    """The world of a kind of files."""
+    require_world(kind)
+    return FILE_WORLDS[kind]
+
+
+def require_world(kind: str) -> None:
+    """Fail where nobody has said how the rows of a kind get there and are seen without the product."""
+    if kind not in (FILE_WORLDS.keys() | SERVERS):
+        pytest.fail(
+            f"storage `{kind}` is in STORAGES and has no test world: add it to FILE_WORLDS in {__file__}, "
+            "with a function that writes a file and one that reads it without the product"
+        )

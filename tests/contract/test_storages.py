@@ -47,6 +47,7 @@ from tests.contract.storages import (
     PASSWORD_FILE,
     PERIOD,
     SEQ,
+    SERVERS,
     Fault,
     Row,
     Storage,
@@ -57,6 +58,7 @@ from tests.contract.storages import (
     in_order,
     open_source,
     publish,
+    require_world,
     rows_of,
 )
 from tests.postgresql import PASSWORD, running_server
@@ -67,7 +69,7 @@ if TYPE_CHECKING:
     from tests.postgresql import Server
 
 TABLE = pytest.param("database", marks=pytest.mark.postgresql)
-KINDS = [TABLE if each.kind == "database" else each.kind for each in STORAGES]
+KINDS = [TABLE if each.kind in SERVERS else each.kind for each in STORAGES]
 """Every storage there is: one that is new runs through this suite by itself."""
 SCHEMA = 'Sch"ä %s ma.'
 
@@ -90,6 +92,7 @@ def database(postgresql_server: Server) -> Iterator[str]:
 
 def make_storage(kind: str, root: Path, url: str | None = None) -> Storage:
     """A storage with nothing in it."""
+    require_world(kind)
     if url is None:
         return Storage(root, open_source(kind, path_prefix="data"))
     (root / PASSWORD_FILE).write_text(PASSWORD + "\n")
@@ -124,6 +127,11 @@ def csv(tmp_path: Path) -> Storage:
 @pytest.fixture
 def table(tmp_path: Path, database: str) -> Storage:
     return make_storage("database", tmp_path, database)
+
+
+def test_a_storage_without_a_world_fails_by_name(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match="FILE_WORLDS"):
+        make_storage("delta", tmp_path)
 
 
 def unreadable(storage: Storage, columns: Mapping[str, Type], *names: str, **more: Any) -> DataLoad:
