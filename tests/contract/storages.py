@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString, cast
@@ -22,19 +21,19 @@ import pytest
 from psycopg import sql
 from pyarrow import dataset
 
-from dobonomodo.formula import Columns, Type
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import TIMESTAMP, DecimalType
 from dobonomodo.model import DataSource
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.dataset import Location
 from dobonomodo.plan.destination import Destination
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs, Outputs, Pin, StagedRows, Storages, WrittenOutput
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.manifest import HIDDEN
+from tests.world import JANUARY, PERIOD, use_of
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -48,8 +47,6 @@ Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
 
 SEQ = 10
-PERIOD = "2026-01"
-FACTS = RunFacts(datetime(2026, 2, 3, tzinfo=UTC), PERIOD, date(2026, 1, 1), date(2026, 1, 31))
 PASSWORD_FILE = "password"
 
 _TYPES = {"string": pa.string(), "integer": pa.int64(), "boolean": pa.bool_(), "date": pa.date32()}
@@ -66,13 +63,6 @@ def _arrow_type(kind: Type) -> pa.DataType:
     if isinstance(kind, DecimalType):
         return pa.decimal128(kind.precision, kind.scale)
     return pa.timestamp("us", "UTC") if kind == TIMESTAMP else _TYPES[kind.name]
-
-
-def use_of(columns: Mapping[str, Type], *, required: Sequence[str] = (), **more: Any) -> DatasetUse:
-    """A reading of a dataset; columns may be without values unless they are required."""
-    nullable = frozenset(name for name in columns if name not in required)
-    values: dict[str, Any] = {"role": "input", "dataset_id": "ds", "version": 1, "table": "t", "temporal_mode": None}
-    return DatasetUse(**{**values, "columns": Columns(columns), "nullable": nullable, **more})
 
 
 def write_to(destination: Destination, columns: Mapping[str, Type], **more: Any) -> Write:
@@ -117,7 +107,7 @@ class Storage:
     def inputs(self, name: str = "reading") -> Inputs:
         folder = self.root / ".dobo" / "runs" / name
         datasources = {self.source.id: self.source}
-        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=FACTS, as_of=None)
+        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=JANUARY, as_of=None)
 
     def write(self, columns: Mapping[str, Type], *, table: str = "out", **more: Any) -> Write:
         return write_to(Destination(self.kind, table, self.source.id), columns, **more)

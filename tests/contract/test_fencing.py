@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -21,55 +19,36 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo import failpoint
-from dobonomodo.plan.check import CheckResult
-from dobonomodo.plan.counts import JoinCounts, UnmatchedKey
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.runs import Runner, RunSpec, RunView
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.runner import Computed, Who
 from dobonomodo.storage import StagedRows, WrittenOutput
-from dobonomodo.store import Run, Store, open_store
-from dobonomodo.workspace import Workspace
+from dobonomodo.store import Run, Store
 from dobonomodo.workspace.running import RunData
 from tests.contract.storages import Storage, failure, open_source, publish
 from tests.contract.test_storages import KINDS, SIMPLE, database, make_storage, rows
 from tests.postgresql import PASSWORD
 from tests.searching import tries
+from tests.world import FILES, JANUARY, LAKE, MONTHS, PERIOD, EngineByHand, Folder, new_store
 
 if TYPE_CHECKING:
-    from dobonomodo.plan import Plan, Step
+    pass
 
 __all__ = ["database"]
 
-PERIOD = "2026-01"
 SUSPENDED = Pace(lease=0.2, heartbeat=3600)
 """A suspended process renews nothing."""
 AWAKE = Pace(lease=0.2, heartbeat=0.02)
 
-DEFINITIONS = """
-workspace: {{name: fencing}}
----
-datasource: {{id: lake, type: parquet, options: {{path_prefix: in}}}}
----
-datasource: {{id: out, type: {kind}, options: {options}, credential_ref: {credential}}}
----
-resolver:
-  id: all
-  is_default: true
-  rules: [{{strategy: {{type: path, datasource_id: lake, path: "{{{{table_name}}}}.parquet"}}}}]
----
-calendar:
-  id: months
-  levels: [{{name: month, identifier_pattern: "{{year}}-{{sequence:02}}"}}]
-  generate: {{from: 2026-01-01, to: 2026-12-31}}
----
-dataset: {{id: lines, main_table: {{name: lines, columns: [{{name: id, type: integer}}, {{name: value, type: string}}]}}}}
+SOURCE = "datasource: {{id: out, type: {kind}, options: {options}, credential_ref: {credential}}}"
+PROJECT = """
+dataset: {id: lines, main_table: {name: lines, columns: [{name: id, type: integer}, {name: value, type: string}]}}
 ---
 project:
   id: close
   input_dataset_id: lines
   operations:
-    - {{seq: 10, type: output, arguments: {{destination: {{datasource_id: out, table: closed}}, columns: [id, value]}}}}
+    - {seq: 10, type: output, arguments: {destination: {datasource_id: out, table: closed}, columns: [id, value]}}
 """
 
 
@@ -86,65 +65,23 @@ class ByHand(RunData):
         return self._outputs.staged_in(folder)
 
 
-class ThreeRows:
-    """An output of three rows, which the data make by themselves."""
-
-    frame = None
-    columns: Mapping[str, Any] = {}
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
-
-    def explained(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def finish(self, written: Callable[[], Any] | None = None) -> Any:
-        return SimpleNamespace(rows=3, digest="d", seconds=0.0, operations=[], checks=(), measures=None)
-
-    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        raise AssertionError("figures are off")
-
-
-class OneOutput:
-    """An engine that has one output to write."""
-
-    def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
-    ) -> Iterator[Computed]:
-        (step,) = plan.steps
-        yield ThreeRows(step)
-
-    def digest(self, frame: Any, columns: Sequence[str]) -> str:
-        raise AssertionError("nothing is staged before")
-
-    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
-        return ()
-
-    def checks(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
-    ) -> Sequence[CheckResult]:
-        return ()
-
-    def interrupt(self) -> None:
-        """Nothing to stop."""
-
-
 class World:
     """A workspace with one output, and runs that write to it."""
 
     def __init__(self, storage: Storage, store: Store) -> None:
         self.storage, self.store = storage, store
         options = storage.source.options
-        text = DEFINITIONS.format(
+        source = SOURCE.format(
             kind=storage.kind, options=options, credential=storage.source.credential_ref or "env://NOTHING"
         )
-        (storage.root / "dobo.yaml").write_text(text)
+        folder = Folder.make(
+            storage.root, LAKE.replace("path_prefix: data", "path_prefix: in"), source, FILES, MONTHS, PROJECT
+        )
         (storage.root / "in").mkdir()
         pq.write_table(pa.table({"id": [1], "value": ["x"]}), storage.root / "in/lines.parquet")
-        planned = Workspace.open(storage.root).plan("close", period=PERIOD, draft=True)
-        facts = RunFacts(datetime(2026, 2, 3, tzinfo=UTC), PERIOD, date(2026, 1, 1), date(2026, 1, 31))
+        planned = folder.open().plan("close", period=PERIOD, draft=True)
         self._planned = RunSpec(
-            planned.plan, facts, facts.period_start, planned.definitions.datasources, "active", None
+            planned.plan, JANUARY, JANUARY.period_start, planned.definitions.datasources, "active", None
         )
 
     def _open(self, run: Run) -> tuple[RunSpec, RunData]:
@@ -164,7 +101,7 @@ class World:
         data = self._data(run_id)
         snapshot = {"project": {"status": "active"}, "started_at": "2026-02-03T00:00:00+00:00"}
         runner = Runner(self.store, who=Who("ann", run_id), open_data=self._open, pace=pace)
-        return runner.start(run_id, self._planned, data, OneOutput, version=1, snapshot=lambda _: snapshot)
+        return runner.start(run_id, self._planned, data, EngineByHand, version=1, snapshot=lambda _: snapshot)
 
     def see(self) -> set[str]:
         """The runs whose rows readers find."""
@@ -175,7 +112,7 @@ class World:
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     url = request.getfixturevalue("database") if request.param == "database" else None
     storage = make_storage(request.param, tmp_path, url)
-    with closing(open_store("sqlite:///store.db", root=tmp_path)) as store:
+    with closing(new_store(tmp_path)) as store:
         yield World(storage, store)
 
 

@@ -45,7 +45,6 @@ from tests.contract import storages
 from tests.contract.nobody import as_nobody
 from tests.contract.storages import (
     PASSWORD_FILE,
-    PERIOD,
     SEQ,
     SERVERS,
     Fault,
@@ -62,6 +61,7 @@ from tests.contract.storages import (
     rows_of,
 )
 from tests.postgresql import PASSWORD, running_server
+from tests.world import PERIOD
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,7 +21,8 @@ from dobonomodo.scenarios import find_scenarios, run_suite
 from dobonomodo.scenarios.suite import Found
 from dobonomodo.storage import load_datasource
 from dobonomodo.workspace import Workspace
-from tests.unit.formula.orders import RUN, columns_from
+from tests.unit.formula.orders import columns_from
+from tests.world import JANUARY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -171,7 +172,7 @@ def test_true_formulas_are_true(spark: SparkSession) -> None:
     trees = [(place, text, _check(text)) for place, text in formulas]
     assert [(place, text) for place, text, checked in trees if checked.tree is None or checked.type != BOOLEAN] == []
     rendered = [
-        f"{render_formula(checked.tree, RUN)} AS e{number}"
+        f"{render_formula(checked.tree, JANUARY)} AS e{number}"
         for number, (_, _, checked) in enumerate(trees)
         if checked.tree is not None
     ]

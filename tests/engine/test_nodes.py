@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -18,16 +17,15 @@ from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, check_formula, parse_type
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.expression import TRUE, column
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.over import Order, Over, WindowFunction
 from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Match, Rel, Scan, Window
 from dobonomodo.plan.system import ROW_ID
 from dobonomodo.problems import Passage
+from tests.world import JANUARY
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-RUN = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
 COSTS = """id string, code string, amount decimal(15,2)"""
 SHARES = """cost string, target string, part decimal(5,2), number integer"""
 
@@ -81,7 +79,7 @@ def frames_of(spark: SparkSession, *, partitions: int = 3) -> Frames:
         return spark.sql(f"SELECT {columns} FROM VALUES {values} AS t({', '.join(types(declared))})")
 
     tables = Tables({"costs": frame(COSTS, COST_ROWS), "shares": frame(SHARES, SHARE_ROWS)}, partitions)
-    return Frames(tables, RunContext(RUN, seed_of("p", "f", RUN), RUN.period_start))
+    return Frames(tables, RunContext(JANUARY, seed_of("p", "f", JANUARY), JANUARY.period_start))
 
 
 def rows_of(spark: SparkSession, node: Rel, *names: str, partitions: int = 3) -> list[tuple[Any, ...]]:

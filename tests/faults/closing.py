@@ -19,35 +19,26 @@ import psycopg
 import pyarrow.dataset
 
 from dobonomodo.workspace import Workspace
+from tests.world import LAKE, MONTHS, PERIOD, Folder
 
-PERIOD = "2026-01"
 OLD = "2026-02-01T08:00:00Z"
 NEW = "2026-02-03T08:00:00Z"
 ROWS = 60
 _RUN = ("run", "closing", "-p", PERIOD)
 
 DEFINITIONS = """
-workspace: {{name: closing}}
+datasource: {id: files, type: csv, options: {path_prefix: data/in, delimiter: ";"}}
 ---
-datasource: {{id: files, type: csv, options: {{path_prefix: data/in, delimiter: ";"}}}}
+datasource: {id: texts, type: csv, options: {path_prefix: data/texts}}
 ---
-datasource: {{id: lake, type: parquet, options: {{path_prefix: data/lake}}}}
----
-datasource: {{id: texts, type: csv, options: {{path_prefix: data/texts}}}}
----
-datasource: {{id: base, type: database, credential_ref: "env://DOBO_TEST_PASSWORD", options: {{url: "{url}"}}}}
+datasource: {id: base, type: database, credential_ref: "env://DOBO_TEST_PASSWORD", options: {url: "URL"}}
 ---
 resolver:
   id: all
   is_default: true
   rules:
-    - {{when: 'table.name = "customers"', strategy: {{type: table, datasource_id: base, table: customers}}}}
-    - {{data_level: month, strategy: {{type: path, datasource_id: files, path: "{{{{table_name}}}}/{{{{identifier}}}}.csv"}}}}
----
-calendar:
-  id: months
-  levels: [{{name: month, identifier_pattern: "{{year}}-{{sequence:02}}"}}]
-  generate: {{from: 2026-01-01, to: 2026-12-31}}
+    - {when: 'table.name = "customers"', strategy: {type: table, datasource_id: base, table: customers}}
+    - {data_level: month, strategy: {type: path, datasource_id: files, path: "{{table_name}}/{{identifier}}.csv"}}
 ---
 dataset:
   id: orders
@@ -55,14 +46,14 @@ dataset:
     name: orders
     temporal_mode: period
     columns:
-      - {{name: order_id, type: string, nullable: false}}
-      - {{name: customer, type: string}}
-      - {{name: note, type: string}}
-      - {{name: amount, type: "decimal(15,2)"}}
+      - {name: order_id, type: string, nullable: false}
+      - {name: customer, type: string}
+      - {name: note, type: string}
+      - {name: amount, type: "decimal(15,2)"}
 ---
 dataset:
   id: customers
-  main_table: {{name: customers, temporal_mode: snapshot, columns: [{{name: id, type: string}}, {{name: tier, type: string}}]}}
+  main_table: {name: customers, temporal_mode: snapshot, columns: [{name: id, type: string}, {name: tier, type: string}]}
 ---
 project:
   id: closing
@@ -71,24 +62,24 @@ project:
     - seq: 10
       type: update
       arguments:
-        joins: [{{alias: c, dataset_id: customers, on: orders.customer = c.id}}]
+        joins: [{alias: c, dataset_id: customers, on: orders.customer = c.id}]
         assignments:
-          - {{column: net, expression: 'ROUND(amount * IF(c.tier = "gold", 0.9, 1), 2)'}}
-          - {{column: seen, expression: NOW()}}
-    - {{seq: 20, type: aggregate, arguments: {{group_by: [customer], aggregations: [{{column: total, expression: SUM(net)}}]}}}}
-    - {{seq: 30, type: delete, selector: amount < 10}}
-    - {{seq: 35, name: rows, type: check, selector: _operation_seq = 0, arguments: {{expect: ABS(net) <= ABS(amount)}}}}
-    - {{seq: 36, name: total, type: check, selector: _operation_seq = 20, arguments: {{expect: SUM(total) = SUM(after_20.total)}}}}
+          - {column: net, expression: 'ROUND(amount * IF(c.tier = "gold", 0.9, 1), 2)'}
+          - {column: seen, expression: NOW()}
+    - {seq: 20, type: aggregate, arguments: {group_by: [customer], aggregations: [{column: total, expression: SUM(net)}]}}
+    - {seq: 30, type: delete, selector: amount < 10}
+    - {seq: 35, name: rows, type: check, selector: _operation_seq = 0, arguments: {expect: ABS(net) <= ABS(amount)}}
+    - {seq: 36, name: total, type: check, selector: _operation_seq = 20, arguments: {expect: SUM(total) = SUM(after_20.total)}}
     - seq: 40
       type: output
-      arguments: {{destination: {{datasource_id: lake, table: closed}}, register_as_dataset: closed}}
+      arguments: {destination: {datasource_id: lake, table: closed}, register_as_dataset: closed}
     - seq: 50
       type: output
-      arguments: {{destination: {{datasource_id: texts, table: closed}}, include_deleted: true}}
+      arguments: {destination: {datasource_id: texts, table: closed}, include_deleted: true}
     - seq: 60
       type: output
-      arguments: {{destination: {{datasource_id: base, table: closed}}, register_as_dataset: closed-base}}
-    - {{seq: 70, name: groups, type: check, selector: _operation_seq = 0, arguments: {{expect: COUNT(*) > 0, group_by: [customer]}}}}
+      arguments: {destination: {datasource_id: base, table: closed}, register_as_dataset: closed-base}
+    - {seq: 70, name: groups, type: check, selector: _operation_seq = 0, arguments: {expect: COUNT(*) > 0, group_by: [customer]}}
 """
 
 
@@ -107,7 +98,9 @@ class Closing:
         plain = url.replace(f":{url.split(':')[2].split('@')[0]}@", "@")
         closing = cls(root, plain, url.split(":")[2].split("@")[0], remote)
         os.environ["DOBO_TEST_PASSWORD"] = closing.password
-        (root / "dobo.yaml").write_text(DEFINITIONS.format(url=plain))
+        Folder.make(
+            root, LAKE.replace("path_prefix: data", "path_prefix: data/lake"), MONTHS, DEFINITIONS.replace("URL", plain)
+        )
         folder = root / "data/in/orders"
         folder.mkdir(parents=True)
         lines = [

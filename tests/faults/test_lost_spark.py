@@ -18,27 +18,13 @@ import pytest
 
 from dobonomodo.workspace import Workspace
 from tests.faults.cluster import Cluster, wait_until
+from tests.world import FILES, LAKE, MONTHS, PERIOD, Folder
 
 pytestmark = pytest.mark.spark
 
 ROOT = Path(__file__).parents[2]
-PERIOD = "2026-01"
 
-DEFINITIONS = """
-workspace: {name: lost}
----
-datasource: {id: lake, type: parquet, options: {path_prefix: data}}
----
-resolver:
-  id: files
-  is_default: true
-  rules: [{strategy: {type: path, datasource_id: lake, path: "{{table_name}}.parquet"}}]
----
-calendar:
-  id: months
-  levels: [{name: month, identifier_pattern: "{year}-{sequence:02}"}]
-  generate: {from: 2026-01-01, to: 2026-12-31}
----
+ORDERS = """
 dataset:
   id: orders
   main_table: {name: orders, columns: [{name: id, type: integer}, {name: amount, type: "decimal(15,2)"}]}
@@ -82,8 +68,8 @@ print(json.dumps(found))
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     root = tmp_path / "workspace"
-    (root / "data").mkdir(parents=True)
-    (root / "dobo.yaml").write_text(DEFINITIONS)
+    Folder.make(root, LAKE, FILES, MONTHS, ORDERS)
+    (root / "data").mkdir()
     amounts = pa.array([None, 1, 2], pa.decimal128(15, 2))
     pq.write_table(pa.table({"id": pa.array([1, 2, 3], pa.int64()), "amount": amounts}), root / "data/orders.parquet")
     return root

@@ -15,7 +15,8 @@ from dobonomodo.formula import Scope, print_formula, render_formula
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.problems.render import render_concise
 from tests.golden.text_file import compare
-from tests.unit.formula.orders import COLUMNS, GROUPS, JOINED, ROWS, RUN, check, parsed
+from tests.unit.formula.orders import COLUMNS, GROUPS, JOINED, ROWS, check, parsed
+from tests.world import JANUARY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -54,7 +55,7 @@ def render_entry(entry: Entry, scope: Scope) -> str:
     if checked.tree is not None:
         lines += field("print", print_formula(parsed(entry.formula)))
         lines += field("type", str(checked.type))
-        lines += field("sql", render_formula(checked.tree, RUN))
+        lines += field("sql", render_formula(checked.tree, JANUARY))
     if checked.problems:
         lines += [f"  {line}" for line in render_concise(checked.problems).splitlines()]
     return "\n".join(lines)
@@ -100,7 +101,7 @@ def test_spark_gives_the_types(spark: SparkSession) -> None:
             tree = check(entry.formula, golden.scope).tree
             if tree is None:
                 continue
-            column = expr(render_formula(tree, RUN))
+            column = expr(render_formula(tree, JANUARY))
             result = rows.select(column) if golden.scope is ROWS else rows.groupBy("region").agg(column)
             found = result.schema.fields[-1].dataType.simpleString()
             if found.upper() != tree.type.sql:

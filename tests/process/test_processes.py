@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,15 +11,15 @@ import pytest
 
 from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.store import open_store
+from tests.world import copy_workspace
 
 SOURCE = Path(__file__).parents[2] / "src"
-SALES = Path(__file__).parents[1] / "data" / "workspaces" / "sales"
 SPARK = {"pyspark", "py4j"}
 
 
 @pytest.fixture
 def sales(tmp_path: Path) -> Path:
-    return shutil.copytree(SALES, tmp_path / "sales")
+    return copy_workspace("sales", tmp_path / "sales")
 
 
 def python(*arguments: str, folder: Path) -> str:

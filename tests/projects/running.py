@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -11,15 +10,15 @@ from dobonomodo.engine.engine import OutputResult, SparkEngine
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
-from dobonomodo.model import Dataset, DataSource, Places, Project
+from dobonomodo.model import Dataset, Places, Project
 from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows
 from dobonomodo.storage import destination_kinds
 from tests.projects.strategies import Case
+from tests.world import OUT, Anywhere, KnownDatasets, define
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,10 +76,12 @@ def plan_case(case: Case) -> Planned:
     loaded = Project.load(Places.of_data(plain(case.project)))
     if loaded.value is None:
         return Planned(None, loaded.problems)
-    datasets = _Datasets(case)
-    source = DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})
     return plan_project(
-        loaded.value, datasets=datasets, resolution=datasets, datasources={"out": source}, kinds=destination_kinds()
+        loaded.value,
+        datasets=_datasets_of(case),
+        resolution=Anywhere(),
+        datasources=define(OUT).datasources,
+        kinds=destination_kinds(),
     )
 
 
@@ -109,36 +110,12 @@ def run_case(
     return ran
 
 
-class _Datasets:
-    """The datasets of a case, where planning finds them."""
-
-    def __init__(self, case: Case) -> None:
-        self._known = {
-            (each["dataset"]["id"], each["version"]): KnownDataset(
-                Dataset.from_data(plain(each["dataset"])), each["version"]
-            )
-            for each in case.datasets
-        }
-
-    def ids(self) -> Sequence[str]:
-        return tuple(dict.fromkeys(dataset_id for dataset_id, _ in self._known))
-
-    def versions(self, dataset_id: str) -> Sequence[int]:
-        return tuple(version for known, version in self._known if known == dataset_id)
-
-    def is_broken(self, dataset_id: str) -> bool:
-        del dataset_id
-        return False
-
-    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        if version is not None:
-            return self._known.get((dataset_id, version))
-        known = [self._known[dataset_id, each] for each in self.versions(dataset_id)]
-        return next((each for each in reversed(known) if each.dataset.status == "active"), None)
-
-    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
-        del use, project, dataset
-        return Resolved(None)
+def _datasets_of(case: Case) -> KnownDatasets:
+    known: dict[str, list[KnownDataset]] = {}
+    for each in case.datasets:
+        dataset = Dataset.from_data(plain(each["dataset"]))
+        known.setdefault(dataset.id, []).append(KnownDataset(dataset, each["version"]))
+    return KnownDatasets(known)
 
 
 class _Reader:

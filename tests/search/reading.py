@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula.types import INTEGER, TEXT
-from tests.contract.storages import PERIOD, Storage
+from tests.contract.storages import Storage
+from tests.world import PERIOD
 
 if TYPE_CHECKING:
     from multiprocessing.sharedctypes import Synchronized

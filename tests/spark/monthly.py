@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import random
 import sys
-from datetime import UTC, date, datetime
+from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow
 import pyarrow.parquet
@@ -16,17 +17,12 @@ import pyarrow.parquet
 from dobonomodo.engine import open_session
 from dobonomodo.engine.engine import SparkEngine, discard
 from dobonomodo.engine.reading import StoredRows
-from dobonomodo.model import load_definitions
-from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
-from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.resolution import Resolved
-from dobonomodo.problems import Source
-from dobonomodo.storage import destination_kinds, read_parquet
+from dobonomodo.plan import DatasetUse
+from dobonomodo.storage import read_parquet
 from dobonomodo.storage.files import list_files
+from tests.world import JANUARY, OUT, Anywhere, define, plan_only_project
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from pyspark.sql import SparkSession
 
 DEFINITIONS = """
@@ -119,51 +115,23 @@ def write_inputs(folder: Path, *, files: int, order: int = 1, rows: int = 600) -
     return folder
 
 
+@dataclass(frozen=True)
 class _Files:
-    """Datasets, locations and rows in one folder."""
+    """Rows in the files of one folder."""
 
-    def __init__(self, spark: SparkSession, folder: Path, datasets: Mapping[str, Any]) -> None:
-        self._spark, self._folder, self._datasets = spark, folder, datasets
-
-    def ids(self) -> Sequence[str]:
-        return tuple(self._datasets)
-
-    def versions(self, dataset_id: str) -> Sequence[int]:
-        return (1,) if dataset_id in self._datasets else ()
-
-    def is_broken(self, dataset_id: str) -> bool:
-        return False
-
-    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        return KnownDataset(self._datasets[dataset_id], 1)
-
-    def resolve(self, use: DatasetUse, project: object, dataset: object) -> Resolved:
-        return Resolved("files")
+    spark: SparkSession
+    folder: Path
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
-        path = self._folder / use.table if use.table == "orders" else self._folder / f"{use.table}.parquet"
-        return [StoredRows(read_parquet(self._spark, list_files(path), use, links=self._folder / "links"))]
+        path = self.folder / use.table if use.table == "orders" else self.folder / f"{use.table}.parquet"
+        return [StoredRows(read_parquet(self.spark, list_files(path), use, links=self.folder / "links"))]
 
 
 def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:
     """The digest of each output."""
-    definitions, problems = load_definitions([Source("monthly", DEFINITIONS)])
-    assert problems == ()
-    files = _Files(spark, folder, definitions.datasets)
-    from dobonomodo.model import DataSource
-
-    sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
-    planned = plan_project(
-        definitions.projects["monthly"],
-        datasets=files,
-        resolution=files,
-        datasources=sources,
-        kinds=destination_kinds(),
-    )
-    assert planned.plan is not None, planned.problems
-    facts = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
-    tables = {step.spec.seq: step.lowered.write.destination.name for step in planned.plan.steps if step.lowered.write}
-    outputs = discard(SparkEngine(spark).outputs(planned.plan, facts, reader=files))
+    plan = plan_only_project(define(OUT, DEFINITIONS), resolution=Anywhere())
+    tables = {step.spec.seq: step.lowered.write.destination.name for step in plan.steps if step.lowered.write}
+    outputs = discard(SparkEngine(spark).outputs(plan, JANUARY, reader=_Files(spark, folder)))
     return {tables[output.seq]: output.digest for output in outputs}
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dobonomodo.formula import FUNCTIONS, render_formula
-from tests.unit.formula.orders import GROUPS, ROWS, RUN, check
+from tests.unit.formula.orders import GROUPS, ROWS, check
+from tests.world import JANUARY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ AGGREGATES = [example for function in FUNCTIONS if function.is_aggregate for exa
 def render(example: str) -> str:
     tree = check(example, GROUPS if example in AGGREGATES else ROWS).tree
     assert tree is not None, example
-    return render_formula(tree, RUN)
+    return render_formula(tree, JANUARY)
 
 
 def numbered(examples: Sequence[str]) -> list[str]:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
-from dobonomodo.model import DataSource, load_definitions
-from dobonomodo.plan import DatasetUse, KnownDataset, plan_project
-from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.resolution import Resolved
-from dobonomodo.problems import RunFailed, Source
-from dobonomodo.storage import destination_kinds
+from dobonomodo.plan import DatasetUse
+from dobonomodo.problems import RunFailed
+from tests.world import JANUARY, OUT, Anywhere, define, plan_only_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +33,6 @@ project:
     - {{seq: 2, type: output, arguments: {{destination: {{datasource_id: out, table: ids}}, columns: [{columns}]}}}}
 """
 APPEND = "- {seq: 1, type: append, arguments: {source: {dataset_id: lines}}}"
-FACTS = RunFacts(datetime(2026, 2, 3, 8, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
 
 Row = tuple[int | None, str | None, str]
 """Both columns, and `_labels`, which is stored beside them."""
@@ -57,34 +52,12 @@ class Lines:
     ) -> list[dict[str, Any]]:
         given = f"natural_key_columns: [{key}]" if key else ""
         text = DEFINITIONS.format(key=given, columns=columns, append=append)
-        definitions, problems = load_definitions([Source("ids", text)])
-        assert problems == ()
-        self._datasets = definitions.datasets
-        sources = {"out": DataSource.from_data({"id": "out", "type": "parquet", "options": {"path_prefix": "out"}})}
-        planned = plan_project(
-            definitions.projects["ids"], datasets=self, resolution=self, datasources=sources, kinds=destination_kinds()
-        )
-        assert planned.plan is not None, planned.problems
-        for output in SparkEngine(self.spark).outputs(planned.plan, FACTS, reader=self):
+        plan = plan_only_project(define(OUT, text), resolution=Anywhere())
+        for output in SparkEngine(self.spark).outputs(plan, JANUARY, reader=self):
             with output.explained():
                 self.written += [row.asDict() for row in output.frame.collect()]
                 output.finish()
         return self.written
-
-    def ids(self) -> Sequence[str]:
-        return tuple(self._datasets)
-
-    def versions(self, dataset_id: str) -> Sequence[int]:
-        return (1,) if dataset_id in self._datasets else ()
-
-    def is_broken(self, dataset_id: str) -> bool:
-        return False
-
-    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        return KnownDataset(self._datasets[dataset_id], 1)
-
-    def resolve(self, use: DatasetUse, project: object, dataset: object) -> Resolved:
-        return Resolved("memory")
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         schema = "a BIGINT, count STRING, _labels STRING"

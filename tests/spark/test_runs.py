@@ -17,6 +17,7 @@ import pytest
 
 import dobonomodo as dobo
 from dobonomodo.problems import Rejected
+from tests.world import LAKE, OUT, Folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,12 +25,6 @@ if TYPE_CHECKING:
 CLOCK = datetime(2026, 4, 1, 8, tzinfo=UTC)
 
 DEFINITIONS = """
-workspace: {name: ledger}
----
-datasource: {id: lake, type: parquet, options: {path_prefix: lake}}
----
-datasource: {id: out, type: parquet, options: {path_prefix: out}}
----
 resolver:
   id: monthly
   is_default: true
@@ -100,8 +95,7 @@ class Ledger:
 
     def __init__(self, root: Path, spark: SparkSession) -> None:
         self.root, self.spark = root, spark
-        (root / "projects").mkdir()
-        (root / "dobo.yaml").write_text(DEFINITIONS)
+        self.folder = Folder.make(root, LAKE.replace("path_prefix: data", "path_prefix: lake"), OUT, DEFINITIONS)
         self.write_lines("2026-01", [(1, "A", "10.00"), (2, "B", "20.50"), (3, "A", "0.00")])
         self.write_lines("2026-02", [(4, "A", "1.25"), (5, None, "2.00")])
         accounts = pyarrow.table({"code": ["A", "B"], "title": ["Assets", "Bonds"]})
@@ -118,7 +112,7 @@ class Ledger:
         return path
 
     def add(self, name: str, text: str) -> None:
-        (self.root / f"projects/{name}.yaml").write_text(text)
+        self.folder.put(f"projects/{name}.yaml", text)
 
     def open(self) -> Any:
         return dobo.open(self.root)

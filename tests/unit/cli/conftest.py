@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +11,7 @@ import pytest
 
 from dobonomodo.cli.console import Settings
 from dobonomodo.cli.main import run
-
-DATA = Path(__file__).parents[2] / "data" / "workspaces"
+from tests.world import Folder, change_file, copy_workspace
 
 
 class Result(NamedTuple):
@@ -56,16 +54,6 @@ def dobo(capsys: pytest.CaptureFixture[str]) -> Dobo:
     return call
 
 
-@pytest.fixture(scope="session")
-def empty_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copying a store is quicker than making one."""
-    from dobonomodo.store import open_store
-
-    root = tmp_path_factory.mktemp("store")
-    open_store("sqlite:///store.db", root=root).close()
-    return root / "store.db"
-
-
 @pytest.fixture
 def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of the workspace `sales`, which is also the current one."""
@@ -73,10 +61,8 @@ def sales(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def stored(sales: Path, empty_store: Path) -> Path:
-    (sales / ".dobo").mkdir()
-    shutil.copy(empty_store, sales / ".dobo" / "store.db")
-    return sales
+def stored(sales: Path) -> Path:
+    return Folder(sales).with_store().root
 
 
 @pytest.fixture
@@ -85,14 +71,10 @@ def faulty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def enter(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / name
-    shutil.copytree(DATA / name, folder)
+    folder = copy_workspace(name, tmp_path / name)
     monkeypatch.chdir(folder)
     return folder
 
 
 def change(folder: Path, file: str, old: str, new: str) -> None:
-    path = folder / file
-    text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new), encoding="utf-8")
+    change_file(folder / file, old, new)

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
 
 from dobonomodo.formula import Columns, Scope, check_formula, parse, parse_type, render_formula
 from dobonomodo.formula.check import Checked
 from dobonomodo.formula.tree import Expression
 from dobonomodo.formula.types import Type
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Passage, Problem
-
-RUN = RunFacts(
-    started_at=datetime(2026, 2, 3, 8, tzinfo=UTC),
-    period="2026-01",
-    period_start=date(2026, 1, 1),
-    period_end=date(2026, 1, 31),
-)
+from tests.world import JANUARY
 
 
 def type_of(text: str) -> Type:
@@ -105,7 +97,7 @@ def sql_in(text: str, scope: Scope = ROWS) -> str:
     """What a formula that has no errors becomes."""
     result = check(text, scope)
     assert result.tree is not None, result.problems
-    return render_formula(result.tree, RUN)
+    return render_formula(result.tree, JANUARY)
 
 
 def problems_in(text: str, scope: Scope = ROWS) -> tuple[Problem, ...]:

@@ -13,7 +13,8 @@ from dobonomodo.formula.evaluate import Result, Row, evaluate, evaluate_group, i
 from dobonomodo.formula.functions.letters import to_lower, to_title, to_upper
 from dobonomodo.formula.moment import Day, Moment, day_of
 from dobonomodo.problems import RunFailed
-from tests.unit.formula.orders import GROUPS, RUN, check
+from tests.unit.formula.orders import GROUPS, check
+from tests.world import JANUARY
 
 SCALARS = [example for function in FUNCTIONS if not function.is_aggregate for example in function.examples]
 AGGREGATES = [example for function in FUNCTIONS if function.is_aggregate for example in function.examples]
@@ -57,7 +58,7 @@ FAULTS = [
 def result_of(text: str, **values: object) -> Result:
     tree = check(text).tree
     assert tree is not None, check(text).problems
-    return evaluate(tree, ORDER | values, RUN)
+    return evaluate(tree, ORDER | values, JANUARY)
 
 
 def value_of(text: str, **values: object) -> object:
@@ -67,7 +68,7 @@ def value_of(text: str, **values: object) -> object:
 def total_of(text: str) -> Result:
     tree = check(text, GROUPS).tree
     assert tree is not None, check(text, GROUPS).problems
-    return evaluate_group(tree, GROUP, RUN)
+    return evaluate_group(tree, GROUP, JANUARY)
 
 
 @pytest.mark.parametrize("example", SCALARS)

@@ -10,7 +10,8 @@ import pytest
 from dobonomodo.formula import Columns, Scope, columns_of, render_formula
 from dobonomodo.formula.render import rendered_depth, rendered_size
 from dobonomodo.formula.types import TEXT
-from tests.unit.formula.orders import GROUPS, ROWS, RUN, check, sql_in
+from tests.unit.formula.orders import GROUPS, ROWS, check, sql_in
+from tests.world import JANUARY
 
 
 @pytest.mark.parametrize(
@@ -81,8 +82,8 @@ def test_the_clock_is_read_in_utc() -> None:
     late = datetime(2026, 2, 3, 23, 30, tzinfo=timezone(-timedelta(hours=5)))
     tree = check("TODAY()").tree
     assert tree is not None
-    assert render_formula(tree, replace(RUN, started_at=late)) == "DATE'2026-02-04'"
-    assert render_formula(tree, replace(RUN, started_at=late.astimezone(UTC))) == "DATE'2026-02-04'"
+    assert render_formula(tree, replace(JANUARY, started_at=late)) == "DATE'2026-02-04'"
+    assert render_formula(tree, replace(JANUARY, started_at=late.astimezone(UTC))) == "DATE'2026-02-04'"
 
 
 def test_what_was_typed_never_reaches_spark() -> None:
@@ -108,7 +109,7 @@ def test_size_is_known_before_rendering() -> None:
         text = f"MOD(amount, {text})"
         tree = check(text).tree
         assert tree is not None
-        assert 0.5 < rendered_size(tree) / len(render_formula(tree, RUN)) < 2
+        assert 0.5 < rendered_size(tree) / len(render_formula(tree, JANUARY)) < 2
 
 
 @pytest.mark.parametrize(
@@ -126,4 +127,4 @@ def test_depth_is_known_before_rendering(text: str, depth: int) -> None:
     """A name or a value is a level too."""
     tree = check(text).tree
     assert tree is not None
-    assert rendered_depth(tree) == depth, render_formula(tree, RUN)
+    assert rendered_depth(tree) == depth, render_formula(tree, JANUARY)

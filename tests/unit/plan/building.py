@@ -5,7 +5,7 @@ The world around them is small: orders by month, customers with tiers, exchange 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from textwrap import dedent, indent
@@ -17,6 +17,7 @@ from dobonomodo.plan.relation import Rel, walk_relation
 from dobonomodo.plan.system import is_system
 from dobonomodo.problems import Problem, Source, Span
 from dobonomodo.storage import destination_kinds
+from tests.world import KnownDatasets, define, resolution_of
 
 FILE = "projects/p.yaml"
 
@@ -97,37 +98,12 @@ SYSTEM = (
 T = TypeVar("T", bound=Rel)
 
 
-@dataclass
-class FakeDatasets:
-    """Datasets by id and version; the versions of one id count up."""
-
-    by_id: Mapping[str, Sequence[KnownDataset]]
-    broken: frozenset[str] = frozenset()
-
-    def ids(self) -> Sequence[str]:
-        return (*self.by_id, *self.broken)
-
-    def versions(self, dataset_id: str) -> Sequence[int]:
-        return [known.version for known in self.by_id.get(dataset_id, ())]
-
-    def is_broken(self, dataset_id: str) -> bool:
-        return dataset_id in self.broken
-
-    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        fitting = [
-            known
-            for known in self.by_id.get(dataset_id, ())
-            if known.version == version or (version is None and known.dataset.status == "active")
-        ]
-        return fitting[-1] if fitting else None
-
-
 @dataclass(frozen=True)
 class World:
     """Definitions that operations are planned among."""
 
     definitions: Definitions
-    datasets: FakeDatasets
+    datasets: KnownDatasets
     resolution: Resolution
     broken: frozenset[str] = field(default=frozenset())
 
@@ -136,12 +112,12 @@ class World:
         dataset = dataset_from(text)
         known = KnownDataset(dataset, version, **facts)
         listed = {**self.datasets.by_id, dataset.id: (*self.datasets.by_id.get(dataset.id, ()), known)}
-        return replace(self, datasets=FakeDatasets(listed, self.datasets.broken))
+        return replace(self, datasets=KnownDatasets(listed, self.datasets.broken))
 
     def without(self, *ids: str, broken: bool = False) -> World:
         """The same world without some datasets; ``broken``: they are there and cannot be read."""
         left = {name: known for name, known in self.datasets.by_id.items() if name not in ids}
-        return replace(self, datasets=FakeDatasets(left, frozenset(ids) if broken else frozenset()))
+        return replace(self, datasets=KnownDatasets(left, frozenset(ids) if broken else frozenset()))
 
     def resolving(self, **changes: Any) -> World:
         """The same world where rows are found in another way."""
@@ -149,16 +125,8 @@ class World:
 
 
 def world_from(text: str = WORLD) -> World:
-    definitions, problems = load_definitions([Source("world.yaml", text)])
-    assert not problems, problems
-    datasets = FakeDatasets({name: (KnownDataset(each, 1),) for name, each in definitions.datasets.items()})
-    default = definitions.default_resolver
-    resolution = Resolution(
-        resolvers=definitions.resolvers,
-        default_resolver=default.id if default else None,
-        datasources=definitions.datasources,
-    )
-    return World(definitions, datasets, resolution)
+    definitions = define(text)
+    return World(definitions, KnownDatasets.of(definitions), resolution_of(definitions))
 
 
 def dataset_from(text: str) -> Dataset:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from dobonomodo.plan.explain import describe_plan, render_plan, render_step
-from tests.unit.formula.orders import RUN
 from tests.unit.plan.building import aggregate, append, delete, join, output, plan_of, update
+from tests.world import JANUARY
 
 TEXT = (
     update(
@@ -19,7 +19,7 @@ TEXT = (
     + output("{type: csv, path: out/all}", seq=60, mode="append", register_as_dataset="all")
 )
 PLAN = plan_of(TEXT, output=False)
-DESCRIBED = describe_plan(PLAN, RUN)
+DESCRIBED = describe_plan(PLAN, JANUARY)
 
 
 def test_it_is_plain_data() -> None:
@@ -85,7 +85,7 @@ def test_the_lineage_of_every_output_column() -> None:
 
 def test_sql_only_on_request() -> None:
     assert "sql" not in DESCRIBED["operations"][0]
-    assert describe_plan(PLAN, RUN, sql=True)["operations"][0]["sql"] == render_step(PLAN.steps[0], RUN)
+    assert describe_plan(PLAN, JANUARY, sql=True)["operations"][0]["sql"] == render_step(PLAN.steps[0], JANUARY)
 
 
 def test_without_a_run_there_is_no_period() -> None:
@@ -94,11 +94,11 @@ def test_without_a_run_there_is_no_period() -> None:
 
 
 def test_every_operation_has_sql() -> None:
-    assert all(render_step(step, RUN) for step in PLAN.steps[:4])
+    assert all(render_step(step, JANUARY) for step in PLAN.steps[:4])
 
 
 def test_everything_that_is_written_or_read_is_in_the_text() -> None:
-    text = render_plan(PLAN, RUN)
+    text = render_plan(PLAN, JANUARY)
     for expected in (
         "sales",
         "customers",
@@ -114,7 +114,7 @@ def test_everything_that_is_written_or_read_is_in_the_text() -> None:
 
 def test_lines_have_no_blanks_at_their_end() -> None:
     for sql in (False, True):
-        assert [line for line in render_plan(PLAN, RUN, sql=sql).splitlines() if line != line.rstrip()] == []
+        assert [line for line in render_plan(PLAN, JANUARY, sql=sql).splitlines() if line != line.rstrip()] == []
 
 
 def test_a_project_without_output_writes_nothing() -> None:

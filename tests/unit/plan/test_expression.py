@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dobonomodo.formula import ColumnRef, render_formula
 from dobonomodo.plan.expression import ACTIVE, CLOCK, TRUE, all_of, equal, if_else, integer, null, text
-from tests.unit.formula.orders import RUN, type_of
+from tests.unit.formula.orders import type_of
+from tests.world import JANUARY
 
 PAID = ColumnRef("paid", None, type_of("boolean"))
 
 
 def sql(expression: object) -> str:
-    return render_formula(expression, RUN)  # type: ignore[arg-type]
+    return render_formula(expression, JANUARY)  # type: ignore[arg-type]
 
 
 def test_no_condition_is_true() -> None:

@@ -8,7 +8,7 @@ from dobonomodo.formula import ColumnRef, render_formula
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.plan.over import Order, Over, WindowFunction
 from dobonomodo.problems import InternalError
-from tests.unit.formula.orders import RUN
+from tests.world import JANUARY
 
 REGION = ColumnRef("region", None, TEXT)
 DAY = ColumnRef("day", None, DATE)
@@ -38,7 +38,7 @@ RANK = Over(WindowFunction.ROW_NUMBER, partition=(REGION,), order=(Order(DAY), O
 )
 def test_type_and_sql(over: Over, kind: str, sql: str) -> None:
     assert str(over.type) == kind
-    assert over.render(lambda expression: render_formula(expression, RUN)) == sql
+    assert over.render(lambda expression: render_formula(expression, JANUARY)) == sql
 
 
 def test_what_it_reads() -> None:

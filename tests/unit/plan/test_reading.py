@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import pytest
 
 from dobonomodo.plan import Plan
 from dobonomodo.plan.explain import describe_plan, render_plan
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.reading import check_days
 from tests.unit.plan.building import MONTHS, WORLD, append, plan_of, problem_in, shown, update, world_from
+from tests.world import FIRST_QUARTER
 
-RUN = RunFacts(datetime(2026, 7, 1, tzinfo=UTC), "2026-Q1", date(2026, 1, 1), date(2026, 3, 31))
-FIRST, LAST = RUN.period_start, RUN.period_end
+FIRST, LAST = FIRST_QUARTER.period_start, FIRST_QUARTER.period_end
 NAMED = date(2026, 2, 14)
 
 END = world_from(WORLD.replace("temporal_mode: bitemporal", "temporal_mode: bitemporal\n    as_of: period_end"))
@@ -35,7 +34,7 @@ def appended(as_of: str = "", dataset: str = "rates") -> str:
 
 def day(plan: Plan, as_of: date | None = None) -> date:
     (use,) = [use for use in plan.uses if use.dataset_id == "rates"]
-    return use.valid_on(RUN, as_of)
+    return use.valid_on(FIRST_QUARTER, as_of)
 
 
 @pytest.mark.parametrize("reading", [joined, appended])
@@ -60,7 +59,7 @@ def test_the_run_comes_before_all(reading: Any) -> None:
 
 def test_each_reading_has_its_own_day() -> None:
     uses = plan_of(joined("period_end") + appended().replace("seq: 1", "seq: 2"), world=START).uses
-    assert [use.valid_on(RUN, None) for use in uses if use.dataset_id == "rates"] == [LAST, FIRST]
+    assert [use.valid_on(FIRST_QUARTER, None) for use in uses if use.dataset_id == "rates"] == [LAST, FIRST]
 
 
 def test_a_bitemporal_input() -> None:
@@ -86,7 +85,7 @@ def test_a_lookup(target: str) -> None:
     world = START.with_dataset(LOOKUPS % target)
     plan = plan_of("- {seq: 1, type: delete, selector: ISNULL(r.country)}", world=world, input_id="shops")
     (use,) = [use for use in plan.uses if use.role == "lookup"]
-    assert use.valid_on(RUN, None) == LAST
+    assert use.valid_on(FIRST_QUARTER, None) == LAST
 
 
 @pytest.mark.parametrize("reading", [joined("period_end", "customers"), appended("period_end", "budget")])
@@ -102,11 +101,11 @@ def test_another_word_than_the_two() -> None:
 
 def test_the_plan_shows_the_day() -> None:
     plan = plan_of(joined("period_end"))
-    assert [use["as_of"] for use in describe_plan(plan, RUN)["reads"]] == [None, "2026-03-31"]
-    assert [use["as_of"] for use in describe_plan(plan, RUN, as_of=NAMED)["reads"]] == [None, "2026-02-14"]
+    assert [use["as_of"] for use in describe_plan(plan, FIRST_QUARTER)["reads"]] == [None, "2026-03-31"]
+    assert [use["as_of"] for use in describe_plan(plan, FIRST_QUARTER, as_of=NAMED)["reads"]] == [None, "2026-02-14"]
     assert [use["as_of"] for use in describe_plan(plan)["reads"]] == [None, None]
-    assert "as of 2026-03-31" in render_plan(plan, RUN)
-    assert "as of 2026-02-14" in render_plan(plan, RUN, as_of=NAMED)
+    assert "as of 2026-03-31" in render_plan(plan, FIRST_QUARTER)
+    assert "as of 2026-02-14" in render_plan(plan, FIRST_QUARTER, as_of=NAMED)
     assert "as of" not in render_plan(plan)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from html.parser import HTMLParser
 from typing import Any
@@ -15,8 +15,8 @@ from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Run
+from tests.world import CLOCK
 
-CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
 SNAPSHOT: Mapping[str, Any] = {
     "format": 1,
     "project": {"id": "close", "name": "Close", "version": 1, "status": "active", "fingerprint": "f" * 64, "document": {}},

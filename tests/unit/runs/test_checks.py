@@ -18,7 +18,8 @@ from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.runner import Computed
 from dobonomodo.store import Store
 from tests.unit.runs import test_runner as runs
-from tests.unit.runs.test_runner import Diary, Hand, store
+from tests.unit.runs.test_runner import Diary, store
+from tests.world import EngineByHand
 
 __all__ = ["store"]
 
@@ -37,7 +38,7 @@ def result(seq: int, status: Status, *, severity: Severity = "stop", reached: in
     return CheckResult(seq, name, "id > 0", severity, status, "rows", reached, violations, **more)
 
 
-class Checking(Hand):
+class Checking(EngineByHand):
     """An engine whose checks come out as it is told: the first with its outputs, the last in a job of its own."""
 
     def __init__(self, first: CheckResult, last: CheckResult, contract: CheckResult | None = None) -> None:
@@ -76,8 +77,7 @@ def planned() -> RunSpec:
 
 
 def plan_runs(*, publish: str = "together") -> RunSpec:
-    definitions = runs.DEFINITIONS
-    head = definitions[: definitions.index("  operations:")]
+    head, _, _ = runs.LINES.partition("  operations:")
     return runs.plan_definitions(f"{head.rstrip()}\n  publish: {publish}{OPERATIONS}")
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,13 @@ import pytest
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.lease import Heartbeat, Pace, hold_lease
-from dobonomodo.store import Lease, Run, Store, open_store
-
-AT = datetime(2026, 2, 3, 8, tzinfo=UTC)
+from dobonomodo.store import Lease, Run, Store
+from tests.world import CLOCK, new_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store("sqlite:///store.db", root=tmp_path)
+    opened = new_store(tmp_path)
     yield opened
     opened.close()
 
@@ -42,7 +40,7 @@ class Time:
 
     @property
     def pace(self) -> Pace:
-        return Pace(lease=60, heartbeat=5, monotonic=lambda: self.now, sleep=self.sleep, now=lambda: AT)
+        return Pace(lease=60, heartbeat=5, monotonic=lambda: self.now, sleep=self.sleep, now=lambda: CLOCK)
 
 
 def hold(store: Store, time: Time, *, wait: bool = False, dead: bool = False, reports: list[str] | None = None) -> Any:
@@ -53,7 +51,7 @@ def hold(store: Store, time: Time, *, wait: bool = False, dead: bool = False, re
 
 
 def take(store: Store) -> Lease:
-    taken = store.take_lease("p", "2026-01", token="other", holder="ann", at=AT)
+    taken = store.take_lease("p", "2026-01", token="other", holder="ann", at=CLOCK)
     assert isinstance(taken, Lease)
     return taken
 
@@ -163,7 +161,7 @@ def test_a_beat_renews(store: Store) -> None:
 def test_a_lost_lease_stops_the_engine(store: Store) -> None:
     lease = take(store)
     heart = heart_of(store, lease)
-    store.take_over(lease, token="new", holder="bob", at=AT)
+    store.take_over(lease, token="new", holder="bob", at=CLOCK)
     heart.beat()
     with pytest.raises(RunFailed) as failed:
         heart.check()
@@ -180,8 +178,8 @@ def test_a_cancelled_run_stops_the_engine(store: Store) -> None:
         period="2026-01",
         status="cancelled",
         by="ann",
-        created_at=AT,
-        updated_at=AT,
+        created_at=CLOCK,
+        updated_at=CLOCK,
         snapshot={},
         progress={},
     )

@@ -16,7 +16,8 @@ from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.report import Link, Links, render_index, render_report
 from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.workspace import Workspace
-from tests.unit.runs.reporting import CLOCK, SNAPSHOT, Page, make_figures, make_output, make_view
+from tests.unit.runs.reporting import SNAPSHOT, Page, make_figures, make_output, make_view
+from tests.world import CLOCK
 
 NASTY = "</style><script>alert(1)</script>{{ 7 * 7 }} & \"quoted\" 'so'"
 

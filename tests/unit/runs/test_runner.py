@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from dobonomodo.model import load_definitions
-from dobonomodo.plan import KnownDataset, Plan, Step, plan_project
-from dobonomodo.plan.check import CheckResult
-from dobonomodo.plan.counts import JoinCounts, Measures, UnmatchedKey
-from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.resolution import Resolution
-from dobonomodo.problems import Rejected, RunFailed, Source
+from dobonomodo.plan import KnownDataset
+from dobonomodo.plan.counts import UnmatchedKey
+from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs import Runner, RunSpec, RunView, restore_snapshot, take_snapshot, view_run
@@ -30,20 +24,13 @@ from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
-from dobonomodo.storage import Pinned, StagedRows, destination_kinds
+from dobonomodo.storage import Pinned, StagedRows
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
-from dobonomodo.store import Held, Lease, Run, Store, open_store
+from dobonomodo.store import Held, Lease, Run, Store
+from tests.world import FILES, LAKE, EngineByHand, define, new_store, spec_of
 
-CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
-
-DEFINITIONS = """
-datasource: {id: lake, type: parquet, options: {path_prefix: data}}
----
-resolver:
-  id: files
-  rules: [{strategy: {type: path, datasource_id: lake, path: "{{table_name}}.parquet"}}]
----
+LINES = """
 dataset: {id: lines, main_table: {name: lines, columns: [{name: id, type: integer}]}}
 ---
 project:
@@ -54,23 +41,6 @@ project:
     - {seq: 2, type: output, arguments: {destination: {datasource_id: lake, table: one}}}
     - {seq: 3, type: output, arguments: {destination: {datasource_id: lake, table: two}, register_as_dataset: two}}
 """
-
-
-class _Datasets:
-    def __init__(self, datasets: Mapping[str, Any]) -> None:
-        self._datasets = datasets
-
-    def ids(self) -> Sequence[str]:
-        return tuple(self._datasets)
-
-    def versions(self, dataset_id: str) -> Sequence[int]:
-        return (1,)
-
-    def is_broken(self, dataset_id: str) -> bool:
-        return False
-
-    def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        return KnownDataset(self._datasets[dataset_id], 1) if dataset_id in self._datasets else None
 
 
 @dataclass
@@ -144,93 +114,20 @@ class Diary:
         self._note("clear")
 
 
-class Written:
-    """An output of three rows."""
-
-    frame = None
-    columns: Mapping[str, Any] = {}
-
-    def __init__(self, step: Step, *, figures: bool = False) -> None:
-        self.step, self._figures = step, figures
-        self.asked: list[str] = []
-
-    def explained(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def finish(self, written: Callable[[], Any] | None = None) -> Any:
-        counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
-        seq = self.step.spec.seq
-        joins = (JoinCounts(1, "rates", "fx", ("id",), 3, 0), JoinCounts(1, "tiers", "customers", ("id",), 1, 2))
-        measures = Measures({"id": Decimal(seq)}, {"id": Decimal(6)}, {1: {"twice": Decimal(12)}}, joins)
-        measured = measures if self._figures else None
-        return SimpleNamespace(rows=3, digest=f"d{seq}", seconds=0.5, operations=counts, checks=(), measures=measured)
-
-    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        self.asked.append(join.alias)
-        return (UnmatchedKey(("7",), at_most),)
-
-
-class Hand:
-    """An engine that computes nothing: three rows an output."""
-
-    def __init__(self, between: Callable[[int], None] = lambda seq: None) -> None:
-        self._between = between
-        self.digested: list[str] = []
-        self.written: list[Written] = []
-
-    def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
-    ) -> Iterator[Computed]:
-        for step in plan.steps:
-            if step.lowered.write is not None and step.spec.seq not in skip:
-                self._between(step.spec.seq)
-                self.written.append(Written(step, figures=figures))
-                yield self.written[-1]
-
-    def digest(self, frame: Any, columns: Sequence[str]) -> str:
-        self.digested.append(frame)
-        return f"d{frame.rpartition('/')[2]}"
-
-    def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
-        return ()
-
-    def checks(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
-    ) -> Sequence[CheckResult]:
-        return ()
-
-    def interrupt(self) -> None:
-        """Nothing to stop."""
-
-
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[Store]:
-    opened = open_store("sqlite:///store.db", root=tmp_path)
+    opened = new_store(tmp_path)
     yield opened
     opened.close()
 
 
 @pytest.fixture(scope="module")
 def planned() -> RunSpec:
-    return plan_definitions(DEFINITIONS)
+    return plan_definitions(LINES)
 
 
 def plan_definitions(text: str) -> RunSpec:
-    definitions, problems = load_definitions([Source("x", text)])
-    assert problems == ()
-    resolution = Resolution(
-        resolvers=definitions.resolvers, default_resolver="files", datasources=definitions.datasources
-    )
-    found = plan_project(
-        definitions.projects["close"],
-        datasets=_Datasets(definitions.datasets),
-        resolution=resolution,
-        datasources=definitions.datasources,
-        kinds=destination_kinds(),
-    )
-    assert found.plan is not None, found.problems
-    facts = RunFacts(CLOCK, "2026-01", date(2026, 1, 1), date(2026, 1, 31))
-    return RunSpec(found.plan, facts, date(2026, 1, 1), definitions.datasources, "active", None)
+    return spec_of(define(LAKE, FILES, text))
 
 
 def snapshot_of(planned: RunSpec, inputs: Pinned | None) -> dict[str, Any]:
@@ -250,8 +147,7 @@ def snapshot_of(planned: RunSpec, inputs: Pinned | None) -> dict[str, Any]:
 
 
 def use_dataset(planned: RunSpec) -> Any:
-    definitions, _ = load_definitions([Source("x", DEFINITIONS)])
-    return definitions.datasets[planned.plan.input.dataset_id]
+    return define(LAKE, FILES, LINES).datasets[planned.plan.input.dataset_id]
 
 
 PACE = Pace(lease=0.2, heartbeat=0.01)
@@ -278,7 +174,7 @@ def start(
         run_id,
         planned,
         data,
-        lambda: engine or Hand(),
+        lambda: engine or EngineByHand(),
         version=1,
         snapshot=lambda inputs: snapshot_of(planned, inputs),
         figures=figures,
@@ -289,7 +185,7 @@ def resume(store: Store, data: Diary, run_id: str = "r1", engine: Any = None, **
     record = store.get_run(run_id)
     assert record is not None
     spec = restore_snapshot(record.snapshot)
-    return runner(store, **options).resume(record, spec, data, lambda: engine or Hand())
+    return runner(store, **options).resume(record, spec, data, lambda: engine or EngineByHand())
 
 
 def test_from_start_to_end(store: Store, planned: RunSpec) -> None:
@@ -418,7 +314,7 @@ def test_staged_rows_that_are_not_what_was_recorded_are_computed_again(
     start(store, planned, data)
     data.fails_at, data.gone = None, lost == "gone"
     data.log.clear()
-    engine = Hand()
+    engine = EngineByHand()
     if lost == "changed":
         engine.digest = lambda frame, columns: "other"  # type: ignore[method-assign]
     run = resume(store, data, engine=engine)
@@ -430,7 +326,7 @@ def test_staged_rows_that_are_not_what_was_recorded_are_computed_again(
 
 
 def test_figures_of_all_outputs_are_recorded(store: Store, planned: RunSpec) -> None:
-    data, engine = Diary(), Hand()
+    data, engine = Diary(), EngineByHand()
     run = start(store, planned, data, engine, figures=True)
     assert [each for each in data.log if each.startswith("first")] == ["first rows 2", "first rows 3"]
     figures = run.figures
@@ -462,7 +358,7 @@ def test_a_resumed_run_has_figures_as_it_began(store: Store, planned: RunSpec, f
     failed = start(store, planned, data, figures=figures)
     assert [each.seq for each in failed.figures.outputs] == [2] if failed.figures is not None else not figures
     data.fails_at = None
-    engine = Hand()
+    engine = EngineByHand()
     run = resume(store, data, engine=engine)
     assert (run.figures is not None) == figures
     assert [each.seq for each in run.figures.outputs] == [2, 3] if run.figures is not None else True
@@ -488,7 +384,7 @@ def test_inputs_that_cannot_be_found_fail_the_run(store: Store, planned: RunSpec
 
 def test_changed_inputs_stop_a_run_and_its_resumption(store: Store, planned: RunSpec) -> None:
     data = Diary()
-    failed = start(store, planned, data, Hand(between=lambda seq: setattr(data, "changes", ("`x` is gone",))))
+    failed = start(store, planned, data, EngineByHand(between=lambda seq: setattr(data, "changes", ("`x` is gone",))))
     assert [problem["code"] for problem in failed.problems] == ["INPUT_CHANGED"]
     assert data.published == {}
     with pytest.raises(Rejected) as refused:
@@ -502,12 +398,12 @@ def test_a_lease_that_is_held(store: Store, planned: RunSpec) -> None:
             return
         with pytest.raises(Rejected) as refused:
             runner(store, holder="you").start(
-                "r2", planned, Diary(), Hand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
+                "r2", planned, Diary(), EngineByHand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
             )
         (problem,) = refused.value.problems
         assert (problem.code, getattr(problem, "holder", None)) == ("RUN_HELD", "me")
 
-    assert start(store, planned, Diary(), Hand(between=second)).status == "completed"
+    assert start(store, planned, Diary(), EngineByHand(between=second)).status == "completed"
     assert store.get_run("r2") is None
 
 
@@ -516,7 +412,7 @@ def test_a_run_whose_lease_is_not_renewed_is_taken_over(store: Store, planned: R
         """Ends the process, as far as the store can see."""
 
     with pytest.raises(Killed):
-        start(store, planned, Diary(), Hand(between=_raising(Killed)))
+        start(store, planned, Diary(), EngineByHand(between=_raising(Killed)))
     store.change_run_status("r1", before="failed", after="running", at=datetime.now(UTC), by="ann")
     assert isinstance(take(store), Lease)
     data = Diary()
@@ -524,7 +420,7 @@ def test_a_run_whose_lease_is_not_renewed_is_taken_over(store: Store, planned: R
     assert data.fence == 3
 
 
-class Asleep(Hand):
+class Asleep(EngineByHand):
     """An engine in a process that is suspended at an output, while another run takes over and completes."""
 
     def __init__(self, at: int, meanwhile: Callable[[], RunView]) -> None:
@@ -586,8 +482,8 @@ def test_the_time_of_earlier_attempts_counts(store: Store, planned: RunSpec) -> 
         time[0] += seconds if seq == 2 else 0
 
     pace = replace(PACE, monotonic=lambda: time[0])
-    first = start(store, planned, Diary(fails_at="stage 2"), Hand(partial(pass_time, 100)), pace=pace)
-    second = resume(store, Diary(), engine=Hand(partial(pass_time, 10)), pace=pace)
+    first = start(store, planned, Diary(fails_at="stage 2"), EngineByHand(partial(pass_time, 100)), pace=pace)
+    second = resume(store, Diary(), engine=EngineByHand(partial(pass_time, 10)), pace=pace)
     assert (first.seconds, second.seconds) == (100, 110)
 
 
@@ -600,7 +496,7 @@ def _raising(fault: type[BaseException]) -> Callable[[int], None]:
 
 def test_interrupted(store: Store, planned: RunSpec) -> None:
     with pytest.raises(KeyboardInterrupt):
-        start(store, planned, Diary(), Hand(between=_raising(KeyboardInterrupt)))
+        start(store, planned, Diary(), EngineByHand(between=_raising(KeyboardInterrupt)))
     record = store.get_run("r1")
     assert record is not None
     view = view_run(record)
@@ -616,7 +512,7 @@ def test_cancelled_while_at_work(store: Store, planned: RunSpec) -> None:
             cancel_run(store, record, at=datetime.now(UTC), by="ann")
 
     data = Diary()
-    run = start(store, planned, data, Hand(between=cancel))
+    run = start(store, planned, data, EngineByHand(between=cancel))
     assert run.status == "cancelled"
     assert data.published == {}
     with pytest.raises(Rejected) as refused:
@@ -672,7 +568,7 @@ class Listening(Quiet):
 def start_listening(store: Store, planned: RunSpec, meanwhile: Callable[[], object]) -> RunView:
     listening = Runner(store, who=Who("ann", "me"), open_data=no_data, pace=NEVER, listener=Listening(meanwhile))
     return listening.start(
-        "r1", planned, Diary(), Hand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
+        "r1", planned, Diary(), EngineByHand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
     )
 
 
@@ -769,7 +665,7 @@ class Unreachable:
 def test_what_the_heartbeat_noticed_counts_also_when_the_store_cannot_be_reached(
     store: Store, planned: RunSpec
 ) -> None:
-    class Interrupted(Hand):
+    class Interrupted(EngineByHand):
         """An engine that is stopped when the lease is lost."""
 
         def __init__(self) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 import pytest
 
 from dobonomodo.plan.destination import Together
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
 from dobonomodo.runs.snapshot import FORMAT
 from tests.unit.plan.building import WORLD, plan_of, update, world_from
+from tests.world import FIRST_QUARTER
 
-FACTS = RunFacts(datetime(2026, 7, 1, tzinfo=UTC), "2026-Q1", date(2026, 1, 1), date(2026, 3, 31))
 NAMED = date(2026, 2, 14)
 WORLD_BUILT = world_from(WORLD)
 PLAN = plan_of(
@@ -34,7 +33,7 @@ def snapshot(as_of: date | None, *, together: Together | None = None) -> dict[st
     known = [WORLD_BUILT.datasets.find(use.dataset_id) for use in PLAN.uses[:2]]
     taken = take_snapshot(
         PLAN,
-        FACTS,
+        FIRST_QUARTER,
         as_of=as_of,
         version=1,
         status="active",
@@ -57,7 +56,7 @@ def days(document: dict[str, Any]) -> list[date]:
 
 
 @pytest.mark.parametrize(
-    ("as_of", "expected"), [(None, [FACTS.period_start, FACTS.period_end]), (NAMED, [NAMED, NAMED])]
+    ("as_of", "expected"), [(None, [FIRST_QUARTER.period_start, FIRST_QUARTER.period_end]), (NAMED, [NAMED, NAMED])]
 )
 def test_each_reading_is_recorded_and_restored_with_its_day(as_of: date | None, expected: list[date]) -> None:
     document = snapshot(as_of)
@@ -81,7 +80,7 @@ def test_a_snapshot_of_an_older_program() -> None:
         del reading["as_of"]
     for dataset in document["datasets"]:
         dataset["document"]["main_table"].pop("as_of", None)
-    assert days(document) == [FACTS.period_start, FACTS.period_start]
+    assert days(document) == [FIRST_QUARTER.period_start, FIRST_QUARTER.period_start]
 
 
 @pytest.mark.parametrize("number", [FORMAT + 1, 99, 0, None, "2"])

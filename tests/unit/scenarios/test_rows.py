@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
-from datetime import UTC, date, datetime
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +11,10 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 import pytest
 
-from dobonomodo.formula import Columns, Type
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.model import Places, load_documents
 from dobonomodo.plan import DatasetUse
-from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import RunFailed, Source
 from dobonomodo.problems.render import render_json
 from dobonomodo.problems.run import DataLoad
@@ -27,6 +25,7 @@ from dobonomodo.scenarios.scenario import ExpectedOutput
 from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.faults import refuse
 from dobonomodo.workspace import Workspace
+from tests.world import CLOCK, JANUARY, use_of
 
 CENTS = DecimalType(5, 2)
 TYPES: tuple[Type, ...] = (TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP, CENTS, DecimalType(38, 10))
@@ -37,12 +36,6 @@ TEXTS = (
     "2026-01-31", "2026-02-30", "2026-1-1", "20260131", "0000-01-01", "9999-12-31", "2026-01-31T08:30:00Z",
     "2026-01-31 08:30", "2026-01-31T08:30:00.1234567Z", "2026-01-31T24:00:00Z", "2026-01-31T08:30:00+02:00", "abc", "NULL",
 )  # fmt: skip
-
-
-def use_of(columns: Mapping[str, Type], *, required: tuple[str, ...] = (), **more: Any) -> DatasetUse:
-    values: dict[str, Any] = {"role": "input", "dataset_id": "ds", "version": 1, "table": "t", "temporal_mode": None}
-    nullable = frozenset(name for name in columns if name not in required)
-    return DatasetUse(**{**values, "columns": Columns(columns), "nullable": nullable, **more})
 
 
 def places_of(text: str) -> Places:
@@ -264,10 +257,9 @@ def test_a_file_is_refused_as_in_a_run(title: str, tmp_path: Path) -> None:
     if content is not None:
         (tmp_path / "rows.csv").write_text(content)
     workspace = Workspace.from_documents(WORKSPACE, root=tmp_path)
-    run = workspace.run("p", period="2026-01", started_at=datetime(2026, 2, 1, tzinfo=UTC))
+    run = workspace.run("p", period="2026-01", started_at=CLOCK)
     workspace.store.close()
-    facts = RunFacts(datetime(2026, 2, 1, tzinfo=UTC), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
-    reading = Reading(cast("Any", None), facts, None, tmp_path / "scratch")
+    reading = Reading(cast("Any", None), JANUARY, None, tmp_path / "scratch")
     use = use_of({"n": INTEGER, "d": CENTS, "b": BOOLEAN})
     problem = refusal(RowsOfFile(tmp_path, "rows.csv").read, use, reading)
     found: Any = render_json(problem)

@@ -11,7 +11,6 @@ from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
 from dobonomodo.problems import OperationRef
 from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
 from dobonomodo.problems.operation import DuplicateTarget, JoinAliasConflict, JoinDatasetNotFound, JoinVersionNotFound
-from tests.unit.formula.orders import RUN
 from tests.unit.plan.building import (
     SYSTEM,
     WORLD_BUILT,
@@ -28,6 +27,7 @@ from tests.unit.plan.building import (
     types_after,
     update,
 )
+from tests.world import JANUARY
 
 CUSTOMERS = join("c", "customers", "c.id = customer_id")
 
@@ -140,7 +140,7 @@ def test_labels_are_never_null() -> None:
     # C-18: a value that can be NULL would swallow every label that was there.
     plan = plan_of(update("_labels = CONCAT(_labels, region)"))
     value = nodes(step_of(plan, 1).after.node, Derive)[0].values["_labels"]
-    assert "coalesce(" in render_formula(value, RUN).lower()
+    assert "coalesce(" in render_formula(value, JANUARY).lower()
 
 
 def test_an_unknown_name_with_an_underscore_is_accepted_with_a_warning() -> None:

@@ -2,133 +2,38 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from dobonomodo.problems import Problem, Rejected
+from dobonomodo.problems import Problem
 from dobonomodo.problems.operation import DestinationReason, InvalidDestination
 from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.store import Definition
 from dobonomodo.workspace import Workspace
+from tests.world import CLOCK, WORKSPACES, Folder, Sales, refusal
 
-DATA = Path(__file__).parents[1] / "data" / "workspaces"
 PROJECT = "projects/monthly-sales.yaml"
 ORDERS = "datasets/orders.yaml"
-CLOCK = datetime(2026, 2, 3, 8, tzinfo=UTC)
-
-
-class Stores(NamedTuple):
-    """Store files of the workspace as it is in the test data; copying one is quicker than making it."""
-
-    empty: Path
-    applied: Path
-    active: Path
-
-
-class Folder:
-    """A workspace folder that a test changes."""
-
-    def __init__(self, root: Path, stores: Stores) -> None:
-        self.root = root
-        self._stores = stores
-        self._untouched = True
-        self._opened: list[Workspace] = []
-
-    def open(self, at: str = ".", **more: Any) -> Workspace:
-        workspace = Workspace.open(self.root / at, **more)
-        self._opened.append(workspace)
-        return workspace
-
-    def change(self, file: str, old: str, new: str) -> Workspace:
-        """Replace a text in a file, and open the workspace anew."""
-        text = (self.root / file).read_text(encoding="utf-8")
-        assert old in text, old
-        return self.write(file, text.replace(old, new))
-
-    def write(self, file: str, text: str) -> Workspace:
-        path = self.root / file
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text(text, encoding="utf-8")
-        self._untouched = False
-        return self.open()
-
-    def add(self, file: str, text: str) -> Workspace:
-        return self.write(file, (self.root / file).read_text(encoding="utf-8").rstrip("\n") + "\n" + text)
-
-    def with_store(self, template: Path | None = None) -> Folder:
-        path = self.root / ".dobo" / "store.db"
-        if not path.exists():
-            path.parent.mkdir()
-            shutil.copy(template or self._stores.empty, path)
-        return self
-
-    def apply(self) -> Workspace:
-        if self._untouched:
-            return self.with_store(self._stores.applied).open()
-        workspace = self.with_store().open()
-        workspace.apply()
-        return workspace
-
-    def activate(self) -> Workspace:
-        assert self._untouched
-        return self.with_store(self._stores.active).open()
-
-    def close(self) -> None:
-        for workspace in self._opened:
-            workspace.close()
-
-
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory: pytest.TempPathFactory) -> Stores:
-    root = tmp_path_factory.mktemp("made") / "ws"
-    shutil.copytree(DATA / "sales", root)
-    path = root / ".dobo" / "store.db"
-    found: list[Path] = []
-
-    def keep(workspace: Workspace, name: str) -> None:
-        workspace.store.close()
-        shutil.copy(path, root / name)
-        found.append(root / name)
-
-    workspace = Workspace.open(root)
-    assert workspace.store.list_live_projects() == ()
-    keep(workspace, "empty.db")
-    workspace = Workspace.open(root)
-    workspace.apply()
-    keep(workspace, "applied.db")
-    workspace = Workspace.open(root)
-    workspace.activate("monthly-sales")
-    keep(workspace, "active.db")
-    return Stores(*found)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, stores: Stores) -> Iterator[Folder]:
-    shutil.copytree(DATA / "sales", tmp_path / "ws")
-    made = Folder(tmp_path / "ws", stores)
+def folder(tmp_path: Path) -> Iterator[Sales]:
+    made = Sales.copy(tmp_path / "ws")
     yield made
     made.close()
 
 
 @pytest.fixture
-def stored(folder: Folder) -> Folder:
+def stored(folder: Sales) -> Folder:
     """A workspace to which nothing was applied yet."""
     return folder.with_store()
 
 
 def codes(problems: tuple[Problem, ...]) -> list[str]:
     return [problem.code for problem in problems]
-
-
-def refusal(call: Any, *args: Any, **more: Any) -> tuple[Problem, ...]:
-    with pytest.raises(Rejected) as caught:
-        call(*args, **more)
-    return caught.value.problems
 
 
 def actions(workspace: Workspace) -> list[tuple[str, str, int]]:
@@ -148,7 +53,7 @@ def versions(workspace: Workspace, project: str = "monthly-sales") -> list[tuple
 
 
 @pytest.mark.parametrize("at", [".", "projects", "datasets", PROJECT])
-def test_a_workspace_is_found_upwards(folder: Folder, at: str) -> None:
+def test_a_workspace_is_found_upwards(folder: Sales, at: str) -> None:
     assert folder.open(at).root == folder.root.resolve()
 
 
@@ -157,7 +62,7 @@ def test_outside_of_a_workspace(tmp_path: Path) -> None:
     assert problem.code == "WORKSPACE_NOT_FOUND"
 
 
-def test_an_environment(folder: Folder) -> None:
+def test_an_environment(folder: Sales) -> None:
     folder.write("dobo.yaml", "workspace: {default_resolver: lake, environments: {prod: {store: 'sqlite:///prod.db'}}}")
     assert folder.open(environment="prod").settings.store == "sqlite:///prod.db"
     assert folder.open().settings.store == "sqlite:///.dobo/store.db"
@@ -199,70 +104,70 @@ def test_documents_of_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["sales", "rich"])
 def test_sound_workspaces(name: str) -> None:
-    assert Workspace.open(DATA / name).problems() == ()
+    assert Workspace.open(WORKSPACES / name).problems() == ()
 
 
-def test_checking_makes_no_store(folder: Folder) -> None:
+def test_checking_makes_no_store(folder: Sales) -> None:
     folder.open().problems()
     folder.open().plan("monthly-sales", period="2026-01")
     assert not (folder.root / ".dobo").exists()
 
 
-def test_a_file_that_is_not_utf8(folder: Folder) -> None:
+def test_a_file_that_is_not_utf8(folder: Sales) -> None:
     (folder.root / "datasets" / "odd.yaml").write_bytes("dataset: {id: ü}".encode("utf-16"))
     (problem,) = folder.open().problems()
     assert (problem.code, problem.path) == ("UNREADABLE_FILE", "datasets/odd.yaml")  # type: ignore[attr-defined]
 
 
-def test_a_folder_with_the_name_of_a_file(folder: Folder) -> None:
+def test_a_folder_with_the_name_of_a_file(folder: Sales) -> None:
     (folder.root / "datasets" / "odd.yaml").mkdir()
     assert folder.open().problems() == ()
 
 
-def test_json_and_nested_files_count(folder: Folder) -> None:
+def test_json_and_nested_files_count(folder: Sales) -> None:
     folder.write("datasets/more/x.json", '{"dataset": {"id": "x"}}')
     assert codes(folder.open().problems()) == ["MISSING_KEY"]
 
 
-def test_other_files_do_not(folder: Folder) -> None:
+def test_other_files_do_not(folder: Sales) -> None:
     folder.write("datasets/notes.txt", "dataset: [")
     assert folder.open().problems() == ()
 
 
-def test_a_broken_file_does_not_hide_the_others(folder: Folder) -> None:
+def test_a_broken_file_does_not_hide_the_others(folder: Sales) -> None:
     folder.write("resolvers/broken.yaml", "resolver: [\n")
     folder.change(PROJECT, "orders.region =", "orders.regoin =")
     assert sorted(codes(folder.open().problems())) == ["UNKNOWN_COLUMN", "YAML_SYNTAX"]
 
 
-def test_a_project_with_an_unknown_key_is_still_checked(folder: Folder) -> None:
+def test_a_project_with_an_unknown_key_is_still_checked(folder: Sales) -> None:
     folder.change(PROJECT, "  name: Monthly sales", "  nmae: Monthly sales")
     folder.change(PROJECT, "orders.region =", "orders.regoin =")
     assert codes(folder.open().problems()) == ["UNKNOWN_KEY", "UNKNOWN_COLUMN"]
 
 
-def test_a_broken_input_dataset_is_reported_once(folder: Folder) -> None:
+def test_a_broken_input_dataset_is_reported_once(folder: Sales) -> None:
     folder.change(ORDERS, "temporal_mode: period", "temporal_mode: monthly")
     assert codes(folder.open().problems()) == ["INVALID_VALUE"]
 
 
-def test_a_broken_joined_dataset_is_reported_once(folder: Folder) -> None:
+def test_a_broken_joined_dataset_is_reported_once(folder: Sales) -> None:
     folder.change("datasets/customers.yaml", "temporal_mode: snapshot", "temporal_mode: snap")
     assert codes(folder.open().problems()) == ["INVALID_VALUE"]
 
 
-def test_a_broken_resolver_is_reported_once(folder: Folder) -> None:
+def test_a_broken_resolver_is_reported_once(folder: Sales) -> None:
     folder.change("resolvers/lake.yaml", "  rules:", "  rulez:")
     assert "RESOLVER_NOT_FOUND" not in codes(folder.open().problems())
 
 
-def test_a_missing_resolver_of_a_dataset_is_reported_once(folder: Folder) -> None:
+def test_a_missing_resolver_of_a_dataset_is_reported_once(folder: Sales) -> None:
     folder.change(ORDERS, "  natural_key", "  resolver_id: lak\n  natural_key")
     problems = folder.open().problems()
     assert len(problems) == 1, codes(problems)
 
 
-def test_a_missing_dataset_of_a_lookup_is_reported_once(folder: Folder) -> None:
+def test_a_missing_dataset_of_a_lookup_is_reported_once(folder: Sales) -> None:
     conditions = "[{source_column: region, target_column: id}]"
     target = "{type: dataset, id: nobody}"
     lookup = f"  lookups:\n    - {{alias: c, target: {target}, join_conditions: {conditions}}}\n"
@@ -270,18 +175,18 @@ def test_a_missing_dataset_of_a_lookup_is_reported_once(folder: Folder) -> None:
     assert len(problems) == 1, codes(problems)
 
 
-def test_faulty_conditions_of_resolvers_are_found(folder: Folder) -> None:
+def test_faulty_conditions_of_resolvers_are_found(folder: Sales) -> None:
     workspace = folder.change("resolvers/lake.yaml", "table.name =", "table.nam =")
     (problem,) = workspace.problems()
     assert (problem.code, problem.span and problem.span.source.name) == ("UNKNOWN_COLUMN", "resolvers/lake.yaml")
 
 
-def test_one_faulty_selector_is_reported_once(folder: Folder) -> None:
+def test_one_faulty_selector_is_reported_once(folder: Sales) -> None:
     workspace = folder.change(PROJECT, 'orders.status = \\"active\\"', "orders.stats = 1")
     assert codes(workspace.problems()) == ["UNKNOWN_COLUMN"]
 
 
-def test_two_projects_are_both_checked(folder: Folder) -> None:
+def test_two_projects_are_both_checked(folder: Sales) -> None:
     text = (folder.root / PROJECT).read_text(encoding="utf-8")
     folder.write(
         "projects/second.yaml",
@@ -297,7 +202,7 @@ def test_two_projects_are_both_checked(folder: Folder) -> None:
 # --- planning
 
 
-def test_a_draft_is_planned_from_the_files(folder: Folder) -> None:
+def test_a_draft_is_planned_from_the_files(folder: Sales) -> None:
     planned = folder.open().plan("monthly-sales", period="2026-01", started_at=CLOCK)
     assert (planned.version, planned.status, planned.period.identifier) == (None, "draft", "2026-01")
     assert planned.facts.started_at == CLOCK
@@ -307,28 +212,28 @@ def test_a_draft_is_planned_from_the_files(folder: Folder) -> None:
     ]
 
 
-def test_a_quarter_is_read_month_by_month(folder: Folder) -> None:
+def test_a_quarter_is_read_month_by_month(folder: Sales) -> None:
     planned = folder.open().plan("monthly-sales", period="2026-Q2")
     assert [location.period for location in planned.plan.input.locations] == ["2026-04", "2026-05", "2026-06"]
 
 
-def test_a_project_that_does_not_exist(folder: Folder) -> None:
+def test_a_project_that_does_not_exist(folder: Sales) -> None:
     (problem,) = refusal(folder.open().plan, "monthly-sale", period="2026-01")
     assert (problem.code, problem.known) == ("NOT_DEFINED", ("monthly-sales",))  # type: ignore[attr-defined]
 
 
-def test_a_period_that_does_not_exist(folder: Folder) -> None:
+def test_a_period_that_does_not_exist(folder: Sales) -> None:
     (problem,) = refusal(folder.open().plan, "monthly-sales", period="2026-13")
     assert problem.code == "PERIOD_NOT_FOUND"
 
 
-def test_a_period_without_any_calendar(folder: Folder) -> None:
+def test_a_period_without_any_calendar(folder: Sales) -> None:
     (folder.root / "calendars" / "fiscal.yaml").unlink()
     (problem,) = refusal(folder.open().plan, "monthly-sales", period="2026-01")
     assert problem.code == "PERIOD_NOT_FOUND"
 
 
-def test_a_project_with_errors_has_no_plan(folder: Folder) -> None:
+def test_a_project_with_errors_has_no_plan(folder: Sales) -> None:
     workspace = folder.change(PROJECT, "orders.amount = 0", "amout = 0")
     assert "UNKNOWN_COLUMN" in codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
 
@@ -343,13 +248,13 @@ def test_a_project_with_errors_has_no_plan(folder: Folder) -> None:
     ],
     ids=["input", "join", "resolver", "condition of a rule"],
 )
-def test_there_is_no_plan_with_a_definition_that_cannot_be_read(folder: Folder, file: str, old: str, new: str) -> None:
+def test_there_is_no_plan_with_a_definition_that_cannot_be_read(folder: Sales, file: str, old: str, new: str) -> None:
     # C-22: a run must not go on with less data than its author meant
     workspace = folder.change(file, old, new)
     assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
 
 
-def test_faults_of_other_projects_do_not_matter_to_a_plan(folder: Folder) -> None:
+def test_faults_of_other_projects_do_not_matter_to_a_plan(folder: Sales) -> None:
     folder.write("projects/other.yaml", "project: {id: other}")
     assert folder.open().plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
 
@@ -370,12 +275,12 @@ def test_looking_changes_nothing(stored: Folder) -> None:
     assert len(actions(stored.open())) == 7
 
 
-def test_the_second_time_nothing_has_changed(folder: Folder) -> None:
+def test_the_second_time_nothing_has_changed(folder: Sales) -> None:
     folder.apply()
     assert actions(folder.open()) == []
 
 
-def test_a_comment_or_another_order_of_keys_makes_no_new_version(folder: Folder) -> None:
+def test_a_comment_or_another_order_of_keys_makes_no_new_version(folder: Sales) -> None:
     folder.apply()
     text = (folder.root / ORDERS).read_text(encoding="utf-8")
     folder.write(
@@ -399,7 +304,7 @@ def test_a_comment_or_another_order_of_keys_makes_no_new_version(folder: Folder)
     ],
     ids=["name", "description", "owner", "operation name", "dataset name"],
 )
-def test_names_and_descriptions_change_in_place(folder: Folder, file: str, old: str, new: str) -> None:
+def test_names_and_descriptions_change_in_place(folder: Sales, file: str, old: str, new: str) -> None:
     folder.activate()
     workspace = folder.change(file, old, new)
     assert [(action, number) for action, _, number in actions(workspace)] == [("touched", 1)]
@@ -420,7 +325,7 @@ STRUCTURAL = {
 
 @pytest.mark.parametrize("change", STRUCTURAL.values(), ids=STRUCTURAL)
 def test_a_structural_change_makes_a_new_draft_while_the_active_version_runs(
-    folder: Folder, change: tuple[str, str]
+    folder: Sales, change: tuple[str, str]
 ) -> None:
     # R-074, R-097 (BR-003), C-77
     folder.activate()
@@ -432,7 +337,7 @@ def test_a_structural_change_makes_a_new_draft_while_the_active_version_runs(
     assert (planned.version, planned.status) == (1, "active")
 
 
-def test_another_input_dataset_makes_a_new_version(folder: Folder) -> None:
+def test_another_input_dataset_makes_a_new_version(folder: Sales) -> None:
     folder.activate()
     text = (folder.root / ORDERS).read_text(encoding="utf-8")
     folder.write("datasets/copy.yaml", text.replace("id: sales-orders", "id: copy-of-orders"))
@@ -440,7 +345,7 @@ def test_another_input_dataset_makes_a_new_version(folder: Folder) -> None:
     assert versions(folder.open()) == [(1, "active"), (2, "draft")]
 
 
-def test_a_draft_can_be_reordered_freely(folder: Folder) -> None:
+def test_a_draft_can_be_reordered_freely(folder: Sales) -> None:
     # R-097 (BR-002)
     folder.apply()
     folder.change(PROJECT, "seq: 4", "seq: 6").apply()
@@ -450,7 +355,7 @@ def test_a_draft_can_be_reordered_freely(folder: Folder) -> None:
     assert [step.spec.seq for step in planned.plan.steps] == [1, 2, 3, 5, 6]
 
 
-def test_the_active_version_is_planned_as_it_was_recorded(folder: Folder) -> None:
+def test_the_active_version_is_planned_as_it_was_recorded(folder: Sales) -> None:
     # C-77
     folder.activate()
     workspace = folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0")
@@ -461,7 +366,7 @@ def test_the_active_version_is_planned_as_it_was_recorded(folder: Folder) -> Non
     assert (active.version, draft.version, draft.status) == (1, None, "draft")
 
 
-def test_a_broken_draft_does_not_stop_the_active_version(folder: Folder) -> None:
+def test_a_broken_draft_does_not_stop_the_active_version(folder: Sales) -> None:
     # C-77
     folder.activate()
     workspace = folder.change(PROJECT, "type: delete", "type: delte")
@@ -469,7 +374,7 @@ def test_a_broken_draft_does_not_stop_the_active_version(folder: Folder) -> None
     assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01", draft=True))
 
 
-def test_the_active_version_reads_where_the_applied_resolver_says(folder: Folder) -> None:
+def test_the_active_version_reads_where_the_applied_resolver_says(folder: Sales) -> None:
     folder.activate()
     workspace = folder.change("resolvers/lake.yaml", "{{YYYY}}/{{MM}}.parquet", "{{identifier}}.parquet")
     assert (
@@ -483,7 +388,7 @@ def test_the_active_version_reads_where_the_applied_resolver_says(folder: Folder
     )
 
 
-def test_activating_the_new_version_retires_the_old_one(folder: Folder) -> None:
+def test_activating_the_new_version_retires_the_old_one(folder: Sales) -> None:
     folder.activate()
     folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0").apply()
     workspace = folder.open()
@@ -505,7 +410,7 @@ def test_warnings_do_not_stop_it(stored: Folder) -> None:
 # --- activation
 
 
-def test_activation_pins_the_input(folder: Folder) -> None:
+def test_activation_pins_the_input(folder: Sales) -> None:
     version = folder.apply().activate("monthly-sales")
     assert (version.version, version.status) == (1, "active")
     assert version.activation is not None
@@ -517,19 +422,19 @@ def test_an_unapplied_project_is_not_activated(stored: Folder) -> None:
     assert (problem.code, problem.id) == ("NOT_APPLIED", "monthly-sales")  # type: ignore[attr-defined]
 
 
-def test_a_changed_project_is_not_activated(folder: Folder) -> None:
+def test_a_changed_project_is_not_activated(folder: Sales) -> None:
     folder.apply()
     workspace = folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0")
     assert codes(refusal(workspace.activate, "monthly-sales")) == ["NOT_APPLIED"]
 
 
-def test_another_name_does_not_stop_activation(folder: Folder) -> None:
+def test_another_name_does_not_stop_activation(folder: Sales) -> None:
     folder.apply()
     workspace = folder.change(PROJECT, "name: Monthly sales", "name: Sales by month")
     assert workspace.activate("monthly-sales").status == "active"
 
 
-def add_column(folder: Folder) -> None:
+def add_column(folder: Sales) -> None:
     folder.change(
         ORDERS,
         '      - {name: amount, type: "decimal(15,2)"}',
@@ -537,7 +442,7 @@ def add_column(folder: Folder) -> None:
     )
 
 
-def test_a_chosen_version_is_pinned(folder: Folder) -> None:
+def test_a_chosen_version_is_pinned(folder: Sales) -> None:
     folder.apply()
     add_column(folder)
     workspace = folder.apply()
@@ -551,13 +456,13 @@ def test_a_chosen_version_is_pinned(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("wanted", [9, 0, -1])
-def test_a_version_that_does_not_exist_is_not_pinned(folder: Folder, wanted: int) -> None:
+def test_a_version_that_does_not_exist_is_not_pinned(folder: Sales, wanted: int) -> None:
     workspace = folder.apply()
     assert codes(refusal(workspace.activate, "monthly-sales", dataset_version=wanted))
     assert versions(workspace) == [(1, "draft")]
 
 
-def test_the_pin_stays_when_the_dataset_goes_on(folder: Folder) -> None:
+def test_the_pin_stays_when_the_dataset_goes_on(folder: Sales) -> None:
     folder.activate()
     add_column(folder)
     workspace = folder.apply()
@@ -565,7 +470,7 @@ def test_the_pin_stays_when_the_dataset_goes_on(folder: Folder) -> None:
     assert versions(workspace) == [(1, "active")]
 
 
-def test_activation_is_all_or_nothing_with_every_problem(folder: Folder) -> None:
+def test_activation_is_all_or_nothing_with_every_problem(folder: Sales) -> None:
     folder.apply()
     add_column(folder)
     folder.apply()
@@ -579,17 +484,17 @@ def test_activation_is_all_or_nothing_with_every_problem(folder: Folder) -> None
     assert {status for _, status in versions(folder.open())} == {"draft"}
 
 
-def test_a_project_that_is_not_there_is_not_activated(folder: Folder) -> None:
+def test_a_project_that_is_not_there_is_not_activated(folder: Sales) -> None:
     assert codes(refusal(folder.apply().activate, "monthly")) == ["NOT_DEFINED"]
 
 
-def test_a_broken_project_is_not_activated(folder: Folder) -> None:
+def test_a_broken_project_is_not_activated(folder: Sales) -> None:
     folder.apply()
     workspace = folder.change(PROJECT, "type: delete", "type: delte")
     assert "INVALID_OPERATION" in codes(refusal(workspace.activate, "monthly-sales"))
 
 
-def test_deactivation(folder: Folder) -> None:
+def test_deactivation(folder: Sales) -> None:
     workspace = folder.activate()
     assert workspace.deactivate("monthly-sales").status == "inactive"
     (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", to_run=True)
@@ -597,19 +502,19 @@ def test_deactivation(folder: Folder) -> None:
     assert workspace.activate("monthly-sales").status == "active"
 
 
-def test_an_inactive_project_can_still_be_looked_at(folder: Folder) -> None:
+def test_an_inactive_project_can_still_be_looked_at(folder: Sales) -> None:
     workspace = folder.activate()
     workspace.deactivate("monthly-sales")
     assert workspace.plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
 
 
-def test_a_draft_cannot_be_deactivated(folder: Folder) -> None:
+def test_a_draft_cannot_be_deactivated(folder: Sales) -> None:
     workspace = folder.apply()
     assert codes(refusal(workspace.deactivate, "monthly-sales")) == ["PROJECT_NOT_RUNNABLE"]
     assert codes(refusal(workspace.deactivate, "monthly")) == ["NOT_DEFINED"]
 
 
-def test_a_draft_runs(folder: Folder) -> None:
+def test_a_draft_runs(folder: Sales) -> None:
     # C-68
     assert folder.open().plan("monthly-sales", period="2026-01", to_run=True).status == "draft"
     assert folder.apply().plan("monthly-sales", period="2026-01", to_run=True).status == "draft"
@@ -626,7 +531,7 @@ def test_a_draft_runs(folder: Folder) -> None:
     ],
     ids=["removed", "another type"],
 )
-def test_a_version_of_the_input_that_breaks_an_active_project(folder: Folder, old: str, new: str, change: str) -> None:
+def test_a_version_of_the_input_that_breaks_an_active_project(folder: Sales, old: str, new: str, change: str) -> None:
     folder.activate()
     # the draft is adapted, so that the files as a whole are sound
     folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
@@ -645,7 +550,7 @@ def test_a_version_of_the_input_that_breaks_an_active_project(folder: Folder, ol
     assert (problem.code, problem.status) == ("PROJECT_NOT_RUNNABLE", "conflict")  # type: ignore[attr-defined]
 
 
-def in_conflict(folder: Folder) -> Workspace:
+def in_conflict(folder: Sales) -> Workspace:
     folder.activate()
     folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
     folder.change(PROJECT, '          - "orders.region"\n', "")
@@ -653,42 +558,42 @@ def in_conflict(folder: Folder) -> Workspace:
     return folder.open()
 
 
-def test_one_way_out_is_to_activate_an_adapted_version(folder: Folder) -> None:
+def test_one_way_out_is_to_activate_an_adapted_version(folder: Sales) -> None:
     workspace = in_conflict(folder)
     version = workspace.activate("monthly-sales")
     assert (version.version, version.activation and version.activation.pin.version) == (2, 2)
     assert versions(workspace) == [(1, "inactive"), (2, "active")]
 
 
-def test_the_other_way_out_is_to_keep_the_pin(folder: Folder) -> None:
+def test_the_other_way_out_is_to_keep_the_pin(folder: Sales) -> None:
     workspace = in_conflict(folder)
     assert workspace.keep_pin("monthly-sales").status == "active"
     planned = workspace.plan("monthly-sales", period="2026-01", to_run=True)
     assert (planned.version, planned.plan.input.version) == (1, 1)
 
 
-def test_a_conflict_that_was_answered_is_not_raised_again(folder: Folder) -> None:
+def test_a_conflict_that_was_answered_is_not_raised_again(folder: Sales) -> None:
     in_conflict(folder).keep_pin("monthly-sales")
     assert folder.open().apply().conflicts == {}
     assert folder.open().plan("monthly-sales", period="2026-01", to_run=True).status == "active"
 
 
-def test_keeping_the_pin_needs_a_conflict(folder: Folder) -> None:
+def test_keeping_the_pin_needs_a_conflict(folder: Sales) -> None:
     workspace = folder.activate()
     assert codes(refusal(workspace.keep_pin, "monthly-sales")) == ["INVALID_TRANSITION"]
 
 
-def test_a_conflict_can_be_deactivated(folder: Folder) -> None:
+def test_a_conflict_can_be_deactivated(folder: Sales) -> None:
     assert in_conflict(folder).deactivate("monthly-sales").status == "inactive"
 
 
-def test_an_added_column_is_no_conflict(folder: Folder) -> None:
+def test_an_added_column_is_no_conflict(folder: Sales) -> None:
     folder.activate()
     add_column(folder)
     assert folder.open().apply().conflicts == {}
 
 
-def test_a_draft_has_no_conflicts(folder: Folder) -> None:
+def test_a_draft_has_no_conflicts(folder: Sales) -> None:
     folder.apply()
     folder.change(PROJECT, 'orders.region = \\"EMEA\\"', "FALSE")
     folder.change(PROJECT, '          - "orders.region"\n', "")
@@ -698,7 +603,7 @@ def test_a_draft_has_no_conflicts(folder: Folder) -> None:
 # --- registered datasets
 
 
-def test_a_registered_dataset_is_found_where_it_was_registered(folder: Folder) -> None:
+def test_a_registered_dataset_is_found_where_it_was_registered(folder: Sales) -> None:
     # C-83
     workspace = folder.apply()
     definition = {
@@ -800,7 +705,7 @@ def test_what_is_recorded_wins_over_the_file(stored: Folder, status: str) -> Non
 # --- looking
 
 
-def test_a_listing(folder: Folder) -> None:
+def test_a_listing(folder: Sales) -> None:
     (row,) = folder.open().listing("project")
     assert (row["id"], row["version"], row["status"], row["changed"]) == ("monthly-sales", None, "draft", True)
     (row,) = folder.activate().listing("project")
@@ -808,14 +713,14 @@ def test_a_listing(folder: Folder) -> None:
     assert row["status"].startswith("active")
 
 
-def test_a_listing_shows_what_only_the_store_has(folder: Folder) -> None:
+def test_a_listing_shows_what_only_the_store_has(folder: Sales) -> None:
     folder.apply()
     (folder.root / PROJECT).unlink()
     (row,) = folder.open().listing("project")
     assert (row["id"], row["version"], row["changed"]) == ("monthly-sales", 1, False)
 
 
-def test_all_about_one_definition(folder: Folder) -> None:
+def test_all_about_one_definition(folder: Sales) -> None:
     workspace = folder.activate()
     found = workspace.describe("monthly-sales")
     assert (found["kind"], found["versions"][0]["status"], found["versions"][0]["reads"]) == (
@@ -829,7 +734,7 @@ def test_all_about_one_definition(folder: Folder) -> None:
     assert (problem.code, "sales-orders" in problem.known) == ("NOT_DEFINED", True)  # type: ignore[attr-defined]
 
 
-def test_a_conflict_is_shown(folder: Folder) -> None:
+def test_a_conflict_is_shown(folder: Sales) -> None:
     found = in_conflict(folder).describe("monthly-sales")
     assert found["versions"][0]["conflict"]["columns"][0]["column"] == "region"
 
@@ -837,7 +742,7 @@ def test_a_conflict_is_shown(folder: Folder) -> None:
 # --- links
 
 
-def test_a_link_out_of_the_datasource_is_no_destination(folder: Folder) -> None:
+def test_a_link_out_of_the_datasource_is_no_destination(folder: Sales) -> None:
     lake = folder.root / "data" / "warehouse"
     lake.mkdir(parents=True, exist_ok=True)
     outside = folder.root / "outside"
@@ -861,7 +766,7 @@ def test_a_link_out_of_the_datasource_is_no_destination(folder: Folder) -> None:
     assert workspace.problems() == ()
 
 
-def test_a_link_out_of_the_datasource_is_not_read(folder: Folder) -> None:
+def test_a_link_out_of_the_datasource_is_not_read(folder: Sales) -> None:
     workspace = folder.open()
     plan = workspace.plan("monthly-sales", period="2026-01").plan
     location = plan.input.locations[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
@@ -13,24 +12,22 @@ import pytest
 
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.workspace import Workspace
+from tests.world import CLOCK, copy_workspace
 
-DATA = Path(__file__).parents[1] / "data" / "workspaces"
 INDIA = timezone(timedelta(hours=5, minutes=30))
-AT = datetime(2026, 2, 3, 8, tzinfo=UTC)
 
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Workspace:
-    shutil.copytree(DATA / "sales", tmp_path / "sales")
-    return Workspace.open(tmp_path / "sales")
+    return Workspace.open(copy_workspace("sales", tmp_path / "sales"))
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        AT,
-        AT.astimezone(INDIA),
-        AT.astimezone(timezone(timedelta(hours=-8))),
+        CLOCK,
+        CLOCK.astimezone(INDIA),
+        CLOCK.astimezone(timezone(timedelta(hours=-8))),
         "2026-02-03T08:00:00Z",
         "2026-02-03 08:00Z",
         "2026-02-03T13:30:00+05:30",
@@ -39,15 +36,15 @@ def workspace(tmp_path: Path) -> Workspace:
 )
 def test_the_clock_is_converted_to_utc(workspace: Workspace, given: datetime | str) -> None:
     facts = workspace.plan("monthly-sales", period="2026-01", started_at=given).facts
-    assert facts.started_at == AT
+    assert facts.started_at == CLOCK
     assert facts.started_at.tzinfo is UTC
 
 
 def test_the_facts_of_a_run_have_their_clock_in_utc() -> None:
-    facts = RunFacts(AT.astimezone(INDIA), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
-    assert (facts.started_at, facts.started_at.tzinfo) == (AT, UTC)
+    facts = RunFacts(CLOCK.astimezone(INDIA), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
+    assert (facts.started_at, facts.started_at.tzinfo) == (CLOCK, UTC)
     with pytest.raises(ValueError):
-        RunFacts(AT.replace(tzinfo=None), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
+        RunFacts(CLOCK.replace(tzinfo=None), "2026-01", date(2026, 1, 1), date(2026, 1, 31))
 
 
 NAIVE = datetime(2026, 2, 3, 8)  # noqa: DTZ001  as a caller might
