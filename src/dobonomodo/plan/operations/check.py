@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -180,7 +180,10 @@ class CheckRows(Operation):
             return Lowered(rows, selected=selected, reads=reads)
         sides = _Sides(rows, selected, against, ctx)
         aggregates = tuple(dict.fromkeys(each for each in walk(holds) if _is_aggregate(each)))
-        placed = [(each, self._side_of(each, others, ctx)) for each in aggregates if isinstance(each, Apply)]
+        states_by_aggregate = {each: self._states_of(each, others) for each in aggregates if isinstance(each, Apply)}
+        if self._refuse_mixed(states_by_aggregate.values(), ctx):
+            return Lowered(rows, selected=selected, reads=reads)
+        placed = [(each, next(iter(found), None)) for each, found in states_by_aggregate.items()]
         if against is not None and all(side != AGAINST for _, side in placed):
             self._refuse(OperationReason.UNUSED_AGAINST, "against", ctx)
         condition = _make_groups(holds, keys, placed, sides, ctx)
@@ -233,13 +236,17 @@ class CheckRows(Operation):
                 span = ctx.arguments.span("expect")
                 ctx.report(JoinAliasConflict(alias=name, taken_by=taken[name], span=span))
 
-    def _side_of(self, aggregate: Apply, others: Mapping[str, Columns], ctx: Context) -> str | None:
-        """The state that an aggregate is over; None for the rows as they are now."""
-        found = {each.qualifier if each.qualifier in others else None for each in columns_of(aggregate)}
-        if len(found) > 1:
-            named = tuple(sorted(f"`{name}`" if name else "the rows as they are now" for name in found))
+    def _states_of(self, aggregate: Apply, others: Mapping[str, Columns]) -> frozenset[str | None]:
+        """The states that an aggregate is over; None for the rows as they are now."""
+        return frozenset(each.qualifier if each.qualifier in others else None for each in columns_of(aggregate))
+
+    def _refuse_mixed(self, found: Iterable[frozenset[str | None]], ctx: Context) -> bool:
+        """Whether an aggregate is over more than one state, which is reported."""
+        mixed = [states for states in found if len(states) > 1]
+        for states in mixed:
+            named = tuple(sorted(f"`{name}`" if name else "the rows as they are now" for name in states))
             self._refuse(OperationReason.MIXED_STATES, "expect", ctx, known=named)
-        return next(iter(found), None)
+        return bool(mixed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

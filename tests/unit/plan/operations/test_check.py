@@ -66,6 +66,7 @@ def test_states_are_known_by_their_names() -> None:
         ("expect: SUM(amount) > 0, exclude: true, severity: warn", OperationReason.ROWS_OF_GROUPS),
         ("expect: SUM(amount) > 0, quarantine: {datasource_id: lake, table: bad}", OperationReason.ROWS_OF_GROUPS),
         ("expect: SUM(amount - start.amount) = 0", OperationReason.MIXED_STATES),
+        ("expect: SUM(start.amount - against.amount) = 0, against: {dataset_id: budget}", OperationReason.MIXED_STATES),
         ("expect: SUM(amount) = 0, against: {dataset_id: budget}", OperationReason.UNUSED_AGAINST),
     ],
 )
