@@ -20,6 +20,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.storage import STORAGES, catalogue, options_by_type
 from dobonomodo.storage.file_storage import FileStorage, FolderOptions
+from dobonomodo.storage.files import list_files
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.schema import arrow_type
@@ -152,5 +153,5 @@ def test_one_file_and_one_word(root: Path, spark: SparkSession) -> None:
         rows = workspace.sample(again.id, 5)["copy"]
         assert sorted(rows, key=str) == [{"item": "apple", "pieces": 3}, {"item": "plum", "pieces": None}]
         assert workspace.verify(run.id, spark=spark)[1] == ()
-    (written,) = (root / "own" / "names").rglob("*.jsonl")
+    (written,) = list_files(root / "own" / "names")
     assert {json.loads(line)["item"] for line in written.read_text(encoding="utf-8").splitlines()} == {"apple", "plum"}
