@@ -60,7 +60,7 @@ def crowd() -> Iterator[Crowd]:
 
         def work_at_once(work: Callable[..., T], place: Place, /, **more: Any) -> list[T]:
             tasks = [pool.submit(meet, partial(work, place, number, **more)) for number in range(CROWD)]
-            return [task.result(timeout=300) for task in tasks]
+            return [task.result(timeout=1800) for task in tasks]
 
         yield work_at_once
 

@@ -24,7 +24,7 @@ def as_nobody(work: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return mine.recv()
     finally:
-        process.join(10)
+        process.join()
 
 
 def _run_as_nobody(work: Callable[..., Any], arguments: tuple[Any, ...], answer: Connection) -> None:

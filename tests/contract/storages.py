@@ -37,6 +37,7 @@ from tests.world import JANUARY, PERIOD, use_of
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
+    from multiprocessing.sharedctypes import Synchronized
     from multiprocessing.synchronize import Event
 
     from pyspark.sql import DataFrame, SparkSession
@@ -300,8 +301,10 @@ class Watch:
     """How often files were gone between finding and opening them."""
 
 
-def watch(storage: Storage, way: str, columns: Mapping[str, Type], over: Event, answer: Connection) -> None:
-    """Read a destination without a pause until told that it is over; says when it has looked for the first time."""
+def watch(
+    storage: Storage, way: str, columns: Mapping[str, Type], over: Event, count: Synchronized[int], answer: Connection
+) -> None:
+    """Read a destination without a pause until told that it is over; ``count`` is how often it has looked."""
     look = {"product": _look_by_pins, "folder": _look_at_folder, "table": _look_at_table}[way]
     seen: Counter[tuple[tuple[str, int], ...]] = Counter()
     looks = missed = 0
@@ -313,8 +316,7 @@ def watch(storage: Storage, way: str, columns: Mapping[str, Type], over: Event, 
         except FileNotFoundError:
             missed += 1
         looks += 1
-        if looks == 1:
-            answer.send("ready")
+        count.value = looks
         if last:
             break
     answer.send(Watch(looks, seen, missed))

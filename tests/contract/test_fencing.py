@@ -190,6 +190,8 @@ def test_a_destination_refuses_a_lower_number_of_the_same_key_only(world: World)
     put("d", fence=1, store="another store")
     put("e", fence=1, project="another project")
     assert storage.see(SIMPLE) == rows("e")
+    put("h", fence=1, period="another period")
+    assert storage.see(SIMPLE) == rows("h")
     assert failure(lambda: put("f", fence=4)).problem.code == "LEASE_LOST"
     put("g", fence=6)
     assert storage.see(SIMPLE) == rows("g")

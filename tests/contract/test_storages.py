@@ -1379,9 +1379,10 @@ class TestReaders:
             storage.put(rows(*[f"{number:03}"] * self.ROWS), SIMPLE, run=f"run-{number}")
 
         publish(0)
-        with watching(storage, way) as found:
+        with watching(storage, way) as (look_again, found):
             for number in range(1, self.PUBLICATIONS + 1):
                 publish(number)
+                look_again()
         (watch,) = found
         complete = {((f"{number:03}", self.ROWS),) for number in range(self.PUBLICATIONS + 1)}
         assert set(watch.seen) <= complete
@@ -1392,23 +1393,33 @@ class TestReaders:
 
 
 @contextmanager
-def watching(storage: Storage, way: str) -> Iterator[list[Watch]]:
-    """Another process reads while this one works; afterwards there is what it saw."""
+def watching(storage: Storage, way: str) -> Iterator[tuple[Callable[[], None], list[Watch]]]:
+    """Another process reads while this one works; afterwards there is what it saw.
+
+    Gives a function that waits until the other has looked once more, so that nobody depends on how fast it is.
+    """
     context = multiprocessing.get_context("spawn")
-    over, (mine, theirs) = context.Event(), context.Pipe()
-    process = context.Process(target=storages.watch, args=(storage, way, SIMPLE, over, theirs))
+    over, looks, (mine, theirs) = context.Event(), context.Value("i", 0), context.Pipe()
+    process = context.Process(target=storages.watch, args=(storage, way, SIMPLE, over, looks, theirs))
     process.start()
     found: list[Watch] = []
+
+    def look_again() -> None:
+        before = looks.value
+        while looks.value == before:
+            assert process.is_alive()
+            time.sleep(0.001)
+
     try:
-        assert mine.poll(60)
-        assert mine.recv() == "ready"
-        yield found
+        look_again()
+        yield look_again, found
         over.set()
-        assert mine.poll(60)
+        while not mine.poll(1):
+            assert process.is_alive()
         found.append(mine.recv())
     finally:
         over.set()
-        process.join(10)
+        process.join()
 
 
 # --- when the world is in the way
@@ -1553,11 +1564,15 @@ class TestOutage:
         table.put(rows("old"), SIMPLE, run="run-1")
         outputs, output = table.outputs(run="run-2"), WrittenOutput(SEQ, table.write(SIMPLE), SIMPLE)
         staged = table.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a")), output)
-        cutter = threading.Thread(target=cut_waiting_connections, args=(table,))
+        over = threading.Event()
+        cutter = threading.Thread(target=cut_waiting_connections, args=(table, over))
         with table.connect() as connection:
             connection.execute(sql.SQL("LOCK TABLE {} IN EXCLUSIVE MODE").format(table.named("dobo_commit")))
             cutter.start()
-            fault = fault_of(lambda: publish(outputs, output, staged, rows=1, digest="d"))
+            try:
+                fault = fault_of(lambda: publish(outputs, output, staged, rows=1, digest="d"))
+            finally:
+                over.set()
         cutter.join()
         assert (fault.code, fault.retry_helps) == ("OUTPUT_WRITE", True)
         assert table.see(SIMPLE) == rows("old")
@@ -1565,10 +1580,9 @@ class TestOutage:
         assert table.see(SIMPLE) == rows("a")
 
 
-def cut_waiting_connections(storage: Storage) -> None:
+def cut_waiting_connections(storage: Storage, over: threading.Event) -> None:
     """End the connection that waits for a lock, as an administrator may."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
+    while not over.wait(0.05):
         with storage.connect() as connection:
             found = connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
@@ -1576,7 +1590,6 @@ def cut_waiting_connections(storage: Storage) -> None:
             ).fetchall()
         if found:
             return
-        time.sleep(0.05)
 
 
 # --- what became of inputs

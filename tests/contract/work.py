@@ -54,7 +54,7 @@ def keep_barrier(barrier: Barrier) -> None:
 def meet(work: Callable[[], T]) -> T:
     """Begin when all processes are there."""
     assert _barrier is not None
-    _barrier.wait(timeout=240)
+    _barrier.wait(timeout=1800)
     return work()
 
 

@@ -131,7 +131,7 @@ class Closing:
     ) -> subprocess.CompletedProcess[str]:
         """A command in a process of its own."""
         with self.start(*arguments, failpoint=failpoint, **environment) as process:
-            out, err = process.communicate(timeout=300)
+            out, err = process.communicate(timeout=1800)
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
     @contextmanager

@@ -193,7 +193,7 @@ def test_a_cluster_without_workers(workspace: Path, tmp_path: Path) -> None:
         done = dobo(workspace, "run", "double", "-p", PERIOD, "--master", cluster.url, "--wait-for-executors", "12")
     finally:
         cluster.stop()
-    assert "waiting for executors (1" in done.stderr
+    assert "waiting for executors (" in done.stderr
     check_failure_and_resume(workspace, done.returncode, done.stdout, done.stderr, problem="NO_EXECUTORS")
 
 
@@ -227,5 +227,5 @@ def test_killed_executors_are_worth_another_try(on_cluster: dict[str, Any]) -> N
 def test_a_job_without_executors_waits_then_fails_and_works_with_a_new_worker(on_cluster: dict[str, Any]) -> None:
     failure, events, said = on_cluster["all workers killed"]
     assert (failure, events) == (["NO_EXECUTORS", True, None], ["killed", "killed"])
-    assert any(each.startswith("waiting for executors (1") for each in said)
+    assert any(each.startswith("waiting for executors (") for each in said)
     assert on_cluster["new worker"] == on_cluster["undisturbed"]

@@ -41,7 +41,7 @@ def start(root: Path, failpoint: str) -> subprocess.Popen[str]:
 
 
 def wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    for _ in range(6000):
+    for _ in range(36000):
         if path.exists():
             return
         assert process.poll() is None, process.communicate()
@@ -55,7 +55,7 @@ def test_the_end_is_recorded_once_the_store_is_free(minimal: Path, failpoint: st
     with start(minimal, failpoint) as process:
         wait_for(minimal / "gate.waiting", process)
         assert process.stderr is not None
-        with closing(sqlite3.connect(minimal / ".dobo" / "store.db", isolation_level=None, timeout=300)) as other:
+        with closing(sqlite3.connect(minimal / ".dobo" / "store.db", isolation_level=None, timeout=1800)) as other:
             other.execute("BEGIN EXCLUSIVE")
             process.send_signal(number)
             waits = 0
@@ -63,7 +63,7 @@ def test_the_end_is_recorded_once_the_store_is_free(minimal: Path, failpoint: st
                 waits += "waiting for the store" in line
             assert waits == ATTEMPTS
             other.execute("ROLLBACK")
-        process.communicate(timeout=300)
+        process.communicate(timeout=1800)
     assert process.returncode == code
     (run,) = Workspace.open(minimal).runs()
     assert (run.status, [problem["code"] for problem in run.problems]) == ("failed", ["RUN_INTERRUPTED"])
@@ -73,14 +73,14 @@ def test_a_store_that_stays_busy_does_not_hide_the_signal(minimal: Path) -> None
     with start(minimal, "input.pinned") as process:
         wait_for(minimal / "gate.waiting", process)
         assert process.stderr is not None
-        with closing(sqlite3.connect(minimal / ".dobo" / "store.db", isolation_level=None, timeout=300)) as other:
+        with closing(sqlite3.connect(minimal / ".dobo" / "store.db", isolation_level=None, timeout=1800)) as other:
             other.execute("BEGIN EXCLUSIVE")
             process.send_signal(signal.SIGTERM)
             while (line := process.stderr.readline()) and "waiting for the store" not in line:
                 pass
             # Whoever asks again does not want to wait.
             process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=300)
+            process.communicate(timeout=1800)
             assert process.returncode == 143
         (run,) = Workspace.open(minimal).runs()
         assert run.status == "running"

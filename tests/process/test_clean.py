@@ -41,7 +41,7 @@ def kill_at(root: Path, failpoint: str) -> Path:
     """A run that a failpoint kills, before it starts Spark; gives its folder."""
     before = set(folders(root))
     with start(root, *RUN, failpoint=failpoint) as process:
-        _, err = process.communicate(timeout=300)
+        _, err = process.communicate(timeout=1800)
     assert process.returncode == -9, err
     (folder,) = set(folders(root)) - before
     return folder
@@ -72,7 +72,7 @@ def folders(root: Path) -> list[Path]:
 def clean(root: Path, *flags: str) -> list[dict[str, Any]]:
     """What `dobo clean` lists."""
     with start(root, "clean", "--json", *flags) as process:
-        out, err = process.communicate(timeout=300)
+        out, err = process.communicate(timeout=1800)
     assert process.returncode == 0, err
     document = json.loads(out)
     assert document["data"]["bytes"] == sum(each["bytes"] for each in document["data"]["leftovers"])
@@ -120,7 +120,7 @@ def test_a_run_that_can_be_resumed_keeps_its_inputs_and_what_it_staged(minimal: 
     assert list(folder.glob("inputs/*.parquet"))
     assert staged.exists()
     with start(minimal, "cancel", folder.name) as process:
-        process.communicate(timeout=300)
+        process.communicate(timeout=1800)
     assert [each["kind"] for each in clean(minimal)] == ["run folder"]
     assert folders(minimal) == []
 

@@ -130,6 +130,11 @@ class Heartbeat:
         self._over.set()
         self._thread.join(timeout=10)
 
+    @property
+    def is_beating(self) -> bool:
+        """Whether the lease is being renewed."""
+        return self._thread.is_alive()
+
     def check(self) -> None:
         """Raise if the run may not go on: its lease is lost, or it was cancelled."""
         if self._stopped is not None:

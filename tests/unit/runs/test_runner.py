@@ -675,7 +675,7 @@ def test_what_the_heartbeat_noticed_counts_also_when_the_store_cannot_be_reached
         def outputs(self, *arguments: Any, **options: Any) -> Iterator[Computed]:
             yield from ()
             take_over(store)
-            assert self.stopped.wait(60)
+            assert self.stopped.wait(1800)
             raise RunFailed(OutputWrite(destination="x", detail="interrupted"))
 
         def interrupt(self) -> None:

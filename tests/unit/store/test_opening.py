@@ -88,14 +88,14 @@ def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:
 
     def make(thread: int) -> None:
         for number in range(rounds):
-            barrier.wait(timeout=300)
+            barrier.wait(timeout=1800)
             url = f"sqlite:///{number}-{thread}.db"
             with closing(open_store(url, root=tmp_path)) as store:
                 assert store.list_runs() == ()
 
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(make, thread) for thread in range(threads)]:
-            done.result(timeout=300)
+            done.result(timeout=1800)
     assert len(list(tmp_path.iterdir())) == threads * rounds
 
 
@@ -105,13 +105,13 @@ def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
 
     def make(_thread: int) -> None:
         for number in range(rounds):
-            barrier.wait(timeout=300)
+            barrier.wait(timeout=1800)
             with closing(open_store(f"sqlite:///{number}.db", root=tmp_path)) as store:
                 assert store.list_runs() == ()
 
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(make, thread) for thread in range(threads)]:
-            done.result(timeout=300)
+            done.result(timeout=1800)
     assert len(list(tmp_path.iterdir())) == rounds
 
 
