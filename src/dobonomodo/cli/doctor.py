@@ -94,9 +94,7 @@ def _check_java(remote: str | None) -> Finding:
     except JavaMissing as missing:
         if remote is not None:
             return Finding("Java", "ok", "none, and none is needed: Spark runs on a server")
-        found, _, remedy = str(missing).partition("\nTo get one:\n")
-        looked = "; ".join(" ".join(line.split()) for line in found.splitlines()[1:])
-        return Finding("Java", "failed", f"no Java 17 or newer ({looked})", remedy)
+        return Finding("Java", "failed", f"no Java 17 or newer ({missing.details})", "\n".join(missing.remedies))
     return Finding("Java", "ok", f"{java.version}, found by {java.origin}")
 
 

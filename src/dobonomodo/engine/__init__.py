@@ -1,7 +1,7 @@
 """Spark: where it runs and how it is set up. With storage, the only package that knows pyspark."""
 
 from dobonomodo.engine.archive import make_archive, make_archive_later
-from dobonomodo.engine.java import Java, JavaMissing, find_java, require_java
+from dobonomodo.engine.java import CannotStart, Java, JavaMissing, find_java, require_java
 from dobonomodo.engine.session import (
     RESULT_SETTINGS,
     SessionConflict,
@@ -14,6 +14,7 @@ from dobonomodo.engine.session import (
 
 __all__ = [
     "RESULT_SETTINGS",
+    "CannotStart",
     "Java",
     "JavaMissing",
     "SessionConflict",

@@ -30,14 +30,14 @@ _REPEATED = re.compile(rf"{REPEATED}\|(?P<number>\d+)\|")
 
 _JAVA_ENDED = "its Java process ended"
 _LOSSES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"StatusCode\.UNAVAILABLE"), "the Spark Connect server does not answer"),
-    (re.compile(r"\[INVALID_HANDLE\.(SESSION|OPERATION)_"), "the Spark Connect server has ended the session"),
+    (re.compile(r"StatusCode\.UNAVAILABLE"), "the Spark Connect server does not respond"),
+    (re.compile(r"\[INVALID_HANDLE\.(SESSION|OPERATION)_"), "the Spark Connect server ended the session"),
     (
         re.compile(
             r"ExecutorLostFailure \(executor|FetchFailed(Exception)?\b|CHECKPOINT_RDD_BLOCK_ID_NOT_FOUND"
             r"|has failed the maximum allowable number of times"
         ),
-        "its executors ended, more often than Spark starts tasks again",
+        "its executors ended more often than Spark restarts tasks",
     ),
     (
         re.compile(

@@ -19,14 +19,27 @@ OLDEST_JAVA = 17
 _ANSWERS_WITHIN_SECONDS = 20
 _LAUNCHER = Path(__file__).with_name("launcher")
 
-_HOW_TO_GET_JAVA = """\
-  Debian, Ubuntu   apt-get install openjdk-17-jre-headless
-  macOS            brew install openjdk@17
-  anywhere         pip install 'dobonomodo[java]'"""
+_INSTALLATIONS = (
+    "Debian, Ubuntu: apt-get install openjdk-17-jre-headless",
+    "macOS: brew install openjdk@17",
+    "anywhere: pip install 'dobonomodo[java]'",
+)
 
 
-class JavaMissing(Exception):
-    """No Java that Spark can run on; the message says where it was looked for and how to get one."""
+class CannotStart(Exception):
+    """Spark cannot start. ``remedies`` are ways to change that."""
+
+    def __init__(self, reason: str, *remedies: str) -> None:
+        super().__init__("\n".join([reason, *remedies]))
+        self.reason, self.remedies = reason, remedies
+
+
+class JavaMissing(CannotStart):
+    """There is no Java that Spark can run on."""
+
+    def __init__(self, reason_by_place: Mapping[str, str]) -> None:
+        self.details = "; ".join(f"{place} {reason}" for place, reason in reason_by_place.items())
+        super().__init__(f"Spark needs Java {OLDEST_JAVA} or newer ({self.details})", *_INSTALLATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +69,12 @@ def find_java() -> Java | None:
 
 def require_java() -> Java:
     """As ``find_java``, but having none is an error that says what to do."""
-    reasons = []
+    reasons: dict[str, str] = {}
     for place, found in _inspect_places():
         if isinstance(found, Java):
             return found
-        reasons.append(f"  {place:<9} {found}")
-    inspected = "\n".join(reasons)
-    raise JavaMissing(
-        f"Spark needs Java {OLDEST_JAVA} or newer, and none was found:\n{inspected}\nTo get one:\n{_HOW_TO_GET_JAVA}"
-    )
+        reasons[place] = found
+    raise JavaMissing(reasons)
 
 
 def launch_environment(java: Java) -> Mapping[str, str]:
@@ -124,7 +134,7 @@ def _inspect(executable: Path, *, origin: Origin) -> Java | str:
     home = re.search(r"^\s*java\.home = (.+?)\s*$", answer, re.MULTILINE)
     version = re.search(r"^\s*java\.version = (\d\S*)\s*$", answer, re.MULTILINE)
     if home is None or version is None:
-        return f"`{executable}` is not a Java runtime that works"
+        return f"`{executable}` is not a working Java runtime"
     java = Java(home=Path(home[1]), version=version[1], origin=origin)
     return java if java.release >= OLDEST_JAVA else f"`{executable}` is Java {java.version}, too old"
 

@@ -77,7 +77,7 @@ class UniqueKeys:
             + f" ({row[COUNT]} rows)"
             for row in counted.orderBy(*keys).limit(LISTED_AT_MOST).collect()
         ]
-        detail = "its rows have no positions, so its natural key must be unique, and it is not"
+        detail = "its natural key is not unique, which row ids require because its rows have no positions"
         return _load_problem(use, detail, differences=tuple(shown))
 
 

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.archive import archive_options
-from dobonomodo.engine.java import Java, launch_environment, require_java
+from dobonomodo.engine.java import CannotStart, Java, launch_environment, require_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,15 +81,15 @@ _SMALL_SETTINGS: Mapping[str, str] = {
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 
-class SparkMissing(Exception):
+class SparkMissing(CannotStart):
     """PySpark, or what its Connect client needs, is not installed; the message says how to get it."""
 
 
-class SettingRefused(Exception):
+class SettingRefused(CannotStart):
     """A Spark setting was asked for that would change results, or that Spark does not take any more once it runs."""
 
 
-class SessionConflict(Exception):
+class SessionConflict(CannotStart):
     """Spark already runs in this process, with another master than the one asked for."""
 
 
@@ -108,10 +108,10 @@ def open_session(
     to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
     """
     if master is not None and remote is not None:
-        raise SessionConflict("a session has a `master` or a `remote`, not both")
+        raise SessionConflict("a session cannot have both a `master` and a `remote`")
     for name, value in conf.items():
         if RESULT_SETTINGS.get(name, value) != value:
-            raise SettingRefused(f"`{name}` decides results and stays `{RESULT_SETTINGS[name]}`")
+            raise SettingRefused(f"`{name}` affects results and must be `{RESULT_SETTINGS[name]}`")
     with _without_pandas_warning():
         try:
             session = (
@@ -123,7 +123,7 @@ def open_session(
             )
         except ImportError as fault:
             extra = "spark" if remote is None else "connect"
-            raise SparkMissing(f"{fault}\nTo get it: pip install 'dobonomodo[{extra}]'") from fault
+            raise SparkMissing(str(fault), f"pip install 'dobonomodo[{extra}]'") from fault
     _silence_python_loggers()
     return session
 
@@ -151,7 +151,9 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
     running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
     if running is not None:
         if master is not None and master != running.master:
-            raise SessionConflict(f"Spark already runs in this process with master `{running.master}`, not `{master}`")
+            raise SessionConflict(
+                f"Spark is already running in this process with master `{running.master}`, not `{master}`"
+            )
         session = SparkSession(running).newSession()
         local = _SMALL_SETTINGS if small and is_local(running.master or LOCAL) else {}
         _set_all(session, {**local, **conf, **RESULT_SETTINGS})
@@ -219,7 +221,7 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
         try:
             session.conf.set(name, value)
         except AnalysisException as fault:
-            raise SettingRefused(f"`{name}` cannot be set in a Spark that runs already") from fault
+            raise SettingRefused(f"`{name}` cannot be changed while Spark is running") from fault
 
 
 def _settings_of_launch(

@@ -340,7 +340,7 @@ class _Checker:
         day, count, written = (left, right, node.right) if left.type == DATE else (right, left, node.left)
         if count.type not in (INTEGER, NULL):
             expected = "whole days" if node.operator == "+" else "whole days or a date"
-            advice = "`DATE(text)` makes a date of a text" if count.type == TEXT and node.operator == "-" else None
+            advice = "`DATE(text)` converts text to a date" if count.type == TEXT and node.operator == "-" else None
             what = f"`{node.operator}` beside a date"
             self._mismatch(written, what=what, expected=expected, found=_found(count.type), advice=advice)
             return HOLE
@@ -354,9 +354,9 @@ class _Checker:
             if operand.type == NULL:
                 operand = Literal(None, TEXT)
             if not text_piece.accepts(operand.type):
-                advice = 'say how it is written: `TEXT(x, "0.00")`' if is_number(operand.type) else None
+                advice = 'choose a format: `TEXT(x, "0.00")`' if is_number(operand.type) else None
                 if operand.type == BOOLEAN:
-                    advice = "`&` and `||` join texts; conditions are joined with `AND` and `OR`"
+                    advice = "`&` and `||` join texts; use `AND` and `OR` for conditions"
                 found = _found(operand.type)
                 self._mismatch(written, what="`&`", expected=text_piece.wanted, found=found, advice=advice)
                 operand = HOLE
@@ -377,7 +377,7 @@ class _Checker:
         if common is None or common == UNKNOWN:
             return Operation(operator, tuple(operands), BOOLEAN)
         if ordered and common == BOOLEAN:
-            self._mismatch(written[0], what=f"`{operator}`", expected="values that have an order", found=common)
+            self._mismatch(written[0], what=f"`{operator}`", expected="values that can be ordered", found=common)
         return Operation(operator, tuple(make_comparable(operands, common)), BOOLEAN)
 
     def _moment(self, operand: Typed, written: tree.Expression, moments: Sequence[Type]) -> Typed:
@@ -409,12 +409,12 @@ class _Checker:
         if isinstance(operand, Literal) and isinstance(operand.value, str) and is_number(before):
             plain = re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", operand.value)
             advice = (
-                f"write {operand.value.strip()} without quotes" if plain else "`VALUE(text)` makes a number of a text"
+                f"write {operand.value.strip()} without quotes" if plain else "`VALUE(text)` converts text to a number"
             )
         elif before == TEXT and is_number(operand.type):
-            advice = "put it in quotes if it is a text such as an account code; `VALUE(text)` makes a number of a text"
+            advice = "if it is text, such as an account code, put it in quotes; `VALUE(text)` converts text to a number"
         elif {before, operand.type} <= {TEXT, DATE, TIMESTAMP}:
-            advice = "`DATE(text)` makes a date of a text"
+            advice = "`DATE(text)` converts text to a date"
         self._mismatch(
             written,
             what=what,
@@ -446,7 +446,7 @@ class _Checker:
             function=node.name,
             given=1,
             usage=function.usages(),
-            instead="`*` only goes with `COUNT(*)`",
+            instead="`*` is only allowed in `COUNT(*)`",
         )
         return HOLE
 
@@ -508,7 +508,7 @@ class _Checker:
         group = FUNCTION_BY_NAME.get(f"{node.name}_AGG")
         if group is not None and len(node.arguments) == 1:
             shown = print_formula(node.arguments[0])
-            instead = f"in a group of rows it is `{group.name}({shown})`; within one row it needs two values"
+            instead = f"for a group of rows write `{group.name}({shown})`; within one row it needs two or more values"
         self._report(
             WrongArity, node, function=node.name, given=len(node.arguments), usage=function.usages(), instead=instead
         )
@@ -530,13 +530,13 @@ class _Checker:
         found = operands[at].type
         advice = None
         if is_number(found) and "text" in wanted:
-            advice = 'say how it is written: `TEXT(x, "0.00")`, or `TO_TEXT(x)`'
+            advice = 'choose a format: `TEXT(x, "0.00")`, or `TO_TEXT(x)`'
         elif found == TEXT and wanted == "a number":
-            advice = "`VALUE(text)` makes a number of a text"
+            advice = "`VALUE(text)` converts text to a number"
         elif found == TEXT and "date" in wanted:
-            advice = "`DATE(text)` makes a date of a text"
+            advice = "`DATE(text)` converts text to a date"
         elif isinstance(found, DecimalType) and wanted == "a whole number":
-            advice = "`TO_INTEGER(x)` cuts the fraction off"
+            advice = "`TO_INTEGER(x)` removes the fraction"
         shown = _found(found) if "whole number" in wanted else found
         self._mismatch(node.arguments[at], what=f"`{node.name}`", expected=wanted, found=shown, advice=advice)
 
@@ -544,8 +544,10 @@ class _Checker:
         """Whether a literal is one that the parameter can take."""
         is_literal = isinstance(operand, Literal) and operand.value is not None
         if parameter.constant and not is_literal and operand.type != UNKNOWN:
-            expected = f"{parameter.wanted} that is written out"
-            self._mismatch(written, what=f"`{name}`", expected=expected, found="a value that changes from row to row")
+            expected = f"{parameter.wanted} as a literal"
+            self._mismatch(
+                written, what=f"`{name}`", expected=expected, found="a value that can differ from row to row"
+            )
             return False
         if not isinstance(operand, Literal) or operand.value is None:
             return True
@@ -622,12 +624,12 @@ def _found(kind: Type) -> Type | str:
 def _arithmetic_advice(operator: str, kind: Type) -> str | None:
     if kind == TEXT:
         return (
-            "join texts with `&`; `VALUE(text)` makes a number of a text"
+            "join texts with `&`; `VALUE(text)` converts text to a number"
             if operator == "+"
-            else "`VALUE(text)` makes a number of a text"
+            else "`VALUE(text)` converts text to a number"
         )
     if kind in (DATE, TIMESTAMP):
-        return "a date takes whole days: `date + 1`, `date - 1`, `date - date`"
+        return "add or subtract whole days: `date + 1`, `date - 1`, `date - date`"
     if kind == BOOLEAN:
         return "use `IF(condition, 1, 0)`"
     return None

@@ -165,16 +165,16 @@ _CHARACTER_ADVICE = {
     "„": 'use the straight quote `"`',
     "‘": "use the straight quote `'`",
     "’": "use the straight quote `'`",
-    "%": "for a remainder write `MOD(n, d)`; a percentage is a number right before the sign, as in `10%`",
-    "^": "write the product out, as in `x * x`",
+    "%": "for a remainder write `MOD(n, d)`; for a percentage write a number directly before `%`, as in `10%`",
+    "^": "write a product, as in `x * x`",
     "!": "write `NOT`, or `<>` for not equal",
-    "|": "write `OR`; two bars join texts",
+    "|": "write `OR`; `||` joins texts",
     "{": "a selector is written `{{NAME}}`",
     "}": "a selector is written `{{NAME}}`",
-    "[": "put unusual column names in backticks",
-    "]": "put unusual column names in backticks",
-    ":": "there are no cell ranges; name the column",
-    "$": "there are no cell addresses; name the column",
+    "[": "put column names with special characters in backticks",
+    "]": "put column names with special characters in backticks",
+    ":": "formulas have no cell ranges; write the column name",
+    "$": "formulas have no cell addresses; write the column name",
     "×": "multiply with `*`",
     "÷": "divide with `/`",
     "−": "use the hyphen `-` as minus",
@@ -182,7 +182,7 @@ _CHARACTER_ADVICE = {
     "≤": "write `<=`",
     "≥": "write `>=`",
     "≠": "write `<>`",
-    "\\": "a backslash only has a meaning inside a text",
+    "\\": "a backslash is only allowed inside a text",
 }
 
 
@@ -401,7 +401,7 @@ def _report_word(token: Token, accepted: set[str], tokens: list[Token], report: 
     if token.type == "$END":
         end = _end(tokens[-1])
         opened = [each.type for each in tokens].count("LPAR") > [each.type for each in tokens].count("RPAR")
-        advice = "a parenthesis is still open" if opened else None
+        advice = "a closing parenthesis is missing" if opened else None
         report.add(SyntaxReason.UNFINISHED, end - 1, end, expected=expected, advice=advice)
         return
     at = next(place for place, each in enumerate(tokens) if each is token)
@@ -448,17 +448,17 @@ def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | 
     if pair in ("=<", "=>", "=!", "&&"):
         return {"=<": "write `<=`", "=>": "write `>=`", "=!": "write `<>`", "&&": "write `AND`"}[pair]
     if token == "=" and previous is None:
-        return "leave out the `=` at the start"
+        return "remove the `=` at the start"
     if token.type == "ADD":
-        return "leave out the `+`; a number is positive without it"
+        return "remove the `+`"
     if token.type == "DOT" and previous is not None and previous.type in ("NAME", "QUOTED_NAME"):
         return "a column has at most one qualifier, as in `orders.amount`"
     if token.type == "DOT" and previous is not None and previous.type == "NUMBER":
-        return "write a digit behind the point, or leave it out"
+        return "write a digit after the point, or remove the point"
     if token.type == "DOT":
         return "write a digit before the point, as in `0.5`"
     if token.type == "COMMA" and _inside_number(tokens, token):
-        return "the decimal sign is a point; thousands are not separated"
+        return "use a decimal point, and no thousands separator"
     if (
         token.upper() in KEYWORDS
         and token.type != "TEXT"
@@ -466,5 +466,5 @@ def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | 
     ):
         return f"if `{token}` is a column, put it in backticks"
     if previous is not None and previous.type in ("NAME", "QUOTED_NAME") and token.type in ("NAME", "QUOTED_NAME"):
-        return "a name with a blank goes in backticks; two values need an operator or a comma between them"
+        return "put a name with a space in backticks; put an operator or a comma between two values"
     return None

@@ -104,7 +104,7 @@ LengthText = Annotated[
     BeforeValidator(Length.parse),
     PlainSerializer(str, return_type=str),
     WithJsonSchema({"type": "string", "pattern": r"^[1-9][0-9]{0,2} *(day|week|month|quarter|year)s?$"}),
-    Expected("a length such as `4 weeks` or `1 month`"),
+    Expected("a duration such as `4 weeks` or `1 month`"),
 ]
 
 
@@ -121,21 +121,21 @@ class DateRules(Entity):
         BeforeValidator(_listed),
         WithJsonSchema(_STARTS_SCHEMA),
         Expected("a date such as `2026-02-01`, or a list of dates"),
-    ] = Field(default=(), description="On the coarsest level: a day on which a period starts, or all of them.")
-    every: LengthText | None = Field(default=None, description="A length that is repeated, such as `1 week`.")
+    ] = Field(default=(), description="On the coarsest level: the start date of a period, or of all periods.")
+    every: LengthText | None = Field(default=None, description="A duration that repeats, such as `1 week`.")
     split: tuple[LengthText, ...] = Field(
-        default=(), description="Lengths that the period above is cut into; the last takes what remains."
+        default=(), description="The durations that the parent period is divided into; the last takes the remainder."
     )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """One way of cutting, and starts that go forward."""
         if places.get("every") is not None and places.get("split"):
-            expected = "no `every` beside it"
+            expected = "no `every` with it"
             yield InvalidValue(key="split", expected=expected, found="both", span=places.key_span("split"))
         days = [day for day in map(_day_or_none, _listed(places.get("starts"))) if day is not None]
         if any(after <= before for before, after in pairwise(days)):
-            expected = "dates that go forward"
+            expected = "dates in ascending order"
             yield InvalidValue(key="starts", expected=expected, found="another order", span=places.span("starts"))
         if any(day.year not in YEARS for day in days):
             yield _outside_years(places, "starts")
@@ -146,15 +146,19 @@ class Level(Entity):
 
     cosmetic: ClassVar[frozenset[str]] = frozenset({"description"})
 
-    name: Identifier = Field(description="The name of the level: year, quarter, month, or one of your own.")
-    parent_level: Filled | None = Field(default=None, description="The level above; every level but the first has one.")
+    name: Identifier = Field(description="The name of the level: year, quarter, month, or a custom one.")
+    parent_level: Filled | None = Field(
+        default=None, description="The parent level; required for every level except the first."
+    )
     identifier_pattern: Filled | None = Field(
         default=None,
         description="How generated periods are named: {year}, {end_year}, {sequence} (in the coarsest period), "
         "{position} (in its parent), {parent}, {start}, {end}, formatted as in {sequence:02} or {start:%Y-%m-%d}.",
     )
-    date_rules: DateRules | None = Field(default=None, description="How the level is cut out of the one above.")
-    description: Text | None = Field(default=None, description="What the level is for.")
+    date_rules: DateRules | None = Field(
+        default=None, description="How the parent level is divided into periods of this level."
+    )
+    description: Text | None = Field(default=None, description="The purpose of the level.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -166,7 +170,7 @@ class Level(Entity):
             if not _is_token(found[1], found[2]):
                 yield InvalidValue(
                     key="identifier_pattern",
-                    expected="tokens that can be filled in",
+                    expected="known tokens",
                     found=f"`{found[0]}`",
                     known=tuple(f"{{{token}}}" for token in PATTERN_TOKENS),
                     text=f"{{{found[1]}}}",
@@ -176,7 +180,7 @@ class Level(Entity):
         if not is_name(f"x{rest}x") or any(char in rest for char in "{}/\\"):
             yield InvalidValue(
                 key="identifier_pattern",
-                expected="a pattern without loose braces and without `/`",
+                expected="a pattern without unmatched braces and without `/`",
                 found=f"`{passage.value}`",
                 span=places.span("identifier_pattern"),
             )
@@ -207,10 +211,10 @@ class ListedPeriod(Entity):
 
     identifier: FileName = Field(description="The name of the period, unique in its calendar.")
     level: Filled | None = Field(default=None, description="The calendar level it belongs to.")
-    parent: Filled | None = Field(default=None, description="The period of the level above that it is a part of.")
+    parent: Filled | None = Field(default=None, description="The parent period, of the level above.")
     start_date: Day | None = Field(default=None, description="The first day.")
     end_date: Day | None = Field(default=None, description="The last day.")
-    status: PeriodStatus | None = Field(default=None, description="open, then closed, then locked; never back.")
+    status: PeriodStatus | None = Field(default=None, description="The initial status.")
 
 
 class Calendar(Entity):
@@ -219,15 +223,21 @@ class Calendar(Entity):
     kind: ClassVar[str] = "calendar"
     cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner", "status"})
 
-    id: Id = Field(default="", description="What other definitions refer to; generated if left out.")
-    name: Filled = Field(default="", description="What people call it; the id if left out.")
-    description: Text | None = Field(default=None, description="What it is for.")
-    owner: Text | None = Field(default=None, description="Who answers for it.")
-    status: Literal["draft", "active", "deprecated"] = Field(default="active", description="Whether it is in use.")
-    is_default: Flag = Field(default=False, description="Whether it is used where none is named.")
+    id: Id = Field(default="", description="The id that other definitions refer to; generated by default.")
+    name: Filled = Field(default="", description="The display name; the default is the id.")
+    description: Text | None = Field(default=None, description="The purpose.")
+    owner: Text | None = Field(default=None, description="The person or team responsible for it.")
+    status: Literal["draft", "active", "deprecated"] = Field(
+        default="active", description="A disabled calendar is not used."
+    )
+    is_default: Flag = Field(default=False, description="Whether this is the default calendar.")
     levels: tuple[Level, ...] = Field(description="The levels, from coarse to fine.")
-    generate: Generate | None = Field(default=None, description="Generate the periods of all levels for this time.")
-    periods: tuple[ListedPeriod, ...] = Field(default=(), description="Periods by hand.")
+    generate: Generate | None = Field(
+        default=None, description="The date range for which periods of all levels are generated."
+    )
+    periods: tuple[ListedPeriod, ...] = Field(
+        default=(), description="Periods listed one by one; they add to or replace generated ones."
+    )
 
     _schedule: Schedule | None = PrivateAttr(default=None)
 
@@ -279,7 +289,7 @@ def _check_level(places: Places, above: Sequence[str], *, is_first: bool, genera
     if is_first and parent is not None:
         yield InvalidValue(
             key="parent_level",
-            expected="to be left out on the first level, the coarsest",
+            expected="no value on the first (coarsest) level",
             found=f"`{parent}`",
             span=places.span("parent_level"),
         )
@@ -288,7 +298,7 @@ def _check_level(places: Places, above: Sequence[str], *, is_first: bool, genera
     elif not is_first and parent not in above:
         yield InvalidValue(
             key="parent_level",
-            expected="a level that is listed above",
+            expected="a level that is listed before this one",
             found=f"`{parent}`",
             known=tuple(above),
             text=parent,

@@ -42,16 +42,16 @@ _SURROGATES = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-
 _OTHER_BREAKS = {ord(char): "\ufffd" for char in "\x85\u2028\u2029"}
 
 _ADVICE_BY_FAULT = {
-    "found character that cannot start any token": "a text that starts with a special character needs quotes",
-    "did not find expected alphabetic or numeric character": "a text that starts with `*` or `&` needs quotes",
+    "found character that cannot start any token": "put a text that starts with a special character in quotes",
+    "did not find expected alphabetic or numeric character": "put a text that starts with `*` or `&` in quotes",
     "did not find expected ',' or '}'": "close the `{`, and put a formula with a comma or a quote in quotes",
     "did not find expected ',' or ']'": "close the `[`, and put a text with a comma or a quote in quotes",
-    "mapping values are not allowed in this context": "a text that contains `: ` needs quotes around it; "
+    "mapping values are not allowed in this context": "put a text that contains `: ` in quotes; "
     "otherwise compare the indentation with the lines above",
     "did not find expected key": "compare the indentation with the lines above, "
-    "and look for a quote that ends a text early",
+    "and check for a quote that ends a text too early",
     "did not find expected '-' indicator": "every element of a list starts with `- ` in the same column",
-    "found unknown escape character": "inside double quotes a backslash is written twice; "
+    "found unknown escape character": "inside double quotes write a backslash twice; "
     "inside single quotes it is an ordinary character",
 }
 
@@ -410,7 +410,7 @@ class _Composer:
             raise _StopError
         found = self._anchors.get(name)
         if found is None:
-            fault = f"there is no value with the anchor `&{name}` before this"
+            fault = f"no value before this has the anchor `&{name}`"
             self.problems.append(YamlSyntax(fault=fault, span=self._span(event)))
             found = _Anchored(Node(None), 1, 0)
         self._require_depth(len(self._open) + found.height, event)
@@ -521,12 +521,12 @@ class _Composer:
         self.problems.append(YamlUnsupported(feature=feature, found=found, span=self._span(event)))
 
     def _syntax_problem(self, error: yaml.MarkedYAMLError) -> Problem:
-        fault = error.problem or "this is not YAML"
+        fault = error.problem or "this is not valid YAML"
         unclosed = "quoted scalar" in (error.context or "") and "unexpected end" in fault
         mark = error.context_mark if unclosed else error.problem_mark
         at = min(self._at(mark), max(0, len(self._text) - 1))
         if unclosed:
-            fault = "a quoted text starts here and never ends"
+            fault = "this quoted text has no closing quote"
         elif (mistake := find_mistake(self._shown.text, at)) is not None:
             return YamlSyntax(
                 fault=mistake.fault, advice=mistake.advice, span=Span(self._shown, mistake.start, mistake.end)

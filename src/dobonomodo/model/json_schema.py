@@ -62,7 +62,7 @@ def make_any_schema(
     return {
         "$schema": DRAFT,
         "title": "a definition",
-        "description": "One of the kinds of definitions; the top-level key says which.",
+        "description": "A definition; its top-level key is its kind.",
         "type": "object",
         "properties": properties,
         "additionalProperties": False,
@@ -101,7 +101,7 @@ def _open_operation(schema: Schema, arguments_by_type: Mapping[str, Schema]) -> 
     """Synonyms are accepted, and the arguments follow from the type."""
     properties = dict(schema["properties"])
     for key, synonym in SYNONYM_BY_KEY.items():
-        properties[synonym] = {**properties[key], "description": f"Another word for `{key}`."}
+        properties[synonym] = {**properties[key], "description": f"A synonym of `{key}`."}
     conditions = [
         {
             "if": {"properties": {"type": {"const": name}}, "required": ["type"]},

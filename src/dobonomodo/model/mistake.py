@@ -57,11 +57,11 @@ def _find_unquoted(line: str, start: int, at: int) -> Mistake | None:
             return None
         rest = begin + closing + 1
         rest += len(value[closing + 1 :]) - len(value[closing + 1 :].lstrip())
-        fault = "the value goes on after its closing quote"
+        fault = "the value continues after its closing quote"
         return Mistake(fault, advice, rest, max(rest + 1, begin + len(value)))
     if value.startswith("{{") and "}}" in value and at > begin:
         rest = begin + value.index("}}") + 2
-        return Mistake("the value goes on after `}}`", advice, rest, max(rest + 1, begin + len(value)))
+        return Mistake("the value continues after `}}`", advice, rest, max(rest + 1, begin + len(value)))
     if "{" in line[: entry.start("value")] and is_open(value[: at - begin]) and not is_open(value):
         return Mistake(describe_comma(entry["key"]), advice, begin, begin + len(value))
     if opening in _STARTERS:

@@ -92,7 +92,7 @@ class Column(Entity):
     type: ColumnType = Field(
         description="string, integer, decimal, decimal(precision,scale), boolean, date or timestamp."
     )
-    nullable: Flag = Field(default=True, description="Whether rows may have no value here.")
+    nullable: Flag = Field(default=True, description="Whether values may be NULL.")
     description: Text | None = Field(default=None, description="What the column means.")
 
     @classmethod
@@ -113,7 +113,7 @@ class Table(Entity):
 
     cosmetic: ClassVar[frozenset[str]] = frozenset({"description"})
 
-    name: FileName = Field(description="The name that formulas and resolvers know the table by: `orders.amount`.")
+    name: FileName = Field(description="The name of the table in formulas and resolvers: `orders.amount`.")
     temporal_mode: TemporalMode | None = Field(
         default=None,
         description="How rows belong to a time: by `_period`, by an interval (bitemporal), or not (snapshot). "
@@ -121,7 +121,7 @@ class Table(Entity):
     )
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: period_start.")
     columns: tuple[Column, ...] = Field(description="The columns, in order.")
-    description: Text | None = Field(default=None, description="What the table holds.")
+    description: Text | None = Field(default=None, description="What the table contains.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -138,7 +138,7 @@ def check_as_of(places: Places, temporal_mode: object) -> Iterable[Problem]:
             key="as_of",
             expected="a bitemporal dataset",
             found=f"one of mode `{temporal_mode}`" if temporal_mode else "one without temporal mode",
-            advice="leave `as_of` out, or set `temporal_mode: bitemporal`",
+            advice="remove `as_of`, or set `temporal_mode: bitemporal`",
             span=places.key_span("as_of"),
         )
 

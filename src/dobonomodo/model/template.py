@@ -52,7 +52,7 @@ def check_table_name(passage: Passage, key: str) -> Iterator[Problem]:
 
 def check_folder(passage: Passage, key: str) -> Iterator[Problem]:
     """A folder of the file system, wherever it is; an address such as `s3a://bucket` would be taken for a relative path."""
-    span, advice = passage.span(0, len(passage.value)), "mount the store, or copy what is in it"
+    span, advice = passage.span(0, len(passage.value)), "mount the storage as a folder, or copy the files"
     if _ADDRESS.match(passage.value):
         yield InvalidValue(
             key=key, expected="a folder of the file system", found="an address", advice=advice, span=span
@@ -61,4 +61,4 @@ def check_folder(passage: Passage, key: str) -> Iterator[Problem]:
         yield InvalidValue(key=key, expected="a path without control characters", found=_UNPRINTABLE, span=span)
 
 
-_UNPRINTABLE = "text with some"
+_UNPRINTABLE = "text with control characters"

@@ -53,7 +53,7 @@ def describe(value: object) -> str:
     """A value in a message: what kind of thing it is, and what it says if it is short."""
     match value:
         case None:
-            return "nothing"
+            return "`null`"
         case bool():
             return f"`{str(value).lower()}`"
         case int() | Decimal():
@@ -97,7 +97,7 @@ Text = Annotated[StrictStr, Expected("text")]
 Filled = Annotated[StrictStr, _require(lambda text: bool(text.strip())), Field(min_length=1), Expected("text")]
 Flag = Annotated[StrictBool, Expected("`true` or `false`")]
 Count = Annotated[StrictInt, Field(ge=1, le=2**31 - 1), Expected("a whole number above zero")]
-Id = Annotated[StrictStr, _require(_is_id), Field(min_length=1), Expected("an id: text without white space")]
+Id = Annotated[StrictStr, _require(_is_id), Field(min_length=1), Expected("an id without white space")]
 Identifier = Annotated[
     StrictStr, _require(is_identifier), Field(min_length=1), Expected("a name of letters, digits and `_`")
 ]
@@ -108,7 +108,7 @@ Day = Annotated[
     date,
     BeforeValidator(parse_date),
     WithJsonSchema({"type": "string", "format": "date"}),
-    Expected("a date that exists, such as `2026-01-31`"),
+    Expected("a valid date, such as `2026-01-31`"),
 ]
 Setting = Annotated[
     str,

@@ -16,11 +16,11 @@ from dobonomodo.problems.definition import InvalidValue, UnknownReference
 
 DEFAULT_STORE = "sqlite:///.dobo/store.db"
 DEFAULT_SANDBOX = ".dobo/sandbox"
-_STORE_PASSWORD = "give it to PostgreSQL in PGPASSWORD or in the file ~/.pgpass"
+_STORE_PASSWORD = "pass it in PGPASSWORD or in the file ~/.pgpass"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """Where the client of a Spark Connect server looks for its token."""
-_SERVER_TOKEN = f"give it to Spark in {TOKEN_VARIABLE}"
-_REFERENCE = "write `env://NAME` or `file://path` in its place"
+_SERVER_TOKEN = f"pass it in {TOKEN_VARIABLE}"
+_REFERENCE = "write `env://NAME` or `file://path` instead"
 
 
 class SparkSettings(Entity):
@@ -40,7 +40,7 @@ class SparkSettings(Entity):
         """One way to reach Spark, and no secrets."""
         if places.get("master") is not None and places.get("remote") is not None:
             yield InvalidValue(
-                key="remote", expected="no `master` beside it", found="both", span=places.key_span("remote")
+                key="remote", expected="no `master` with it", found="both", span=places.key_span("remote")
             )
         yield from find_secrets(places.without("conf"), "spark", advice=_SERVER_TOKEN)
         if (conf := places.at("conf")) is not None:
@@ -59,10 +59,12 @@ class Environment(Entity):
 
     refuses_secrets: ClassVar[bool] = True
 
-    store: Filled | None = Field(default=None, description="The store to use instead.")
-    sandbox: Filled | None = Field(default=None, description="The sandbox to use instead.")
-    default_resolver: Id | None = Field(default=None, description="The default resolver to use instead.")
-    spark: SparkSettings | None = Field(default=None, description="Spark settings to use instead, one by one.")
+    store: Filled | None = Field(default=None, description="The store of this environment.")
+    sandbox: Filled | None = Field(default=None, description="The sandbox of this environment.")
+    default_resolver: Id | None = Field(default=None, description="The default resolver of this environment.")
+    spark: SparkSettings | None = Field(
+        default=None, description="Spark settings of this environment; each overrides that of the workspace."
+    )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -76,18 +78,18 @@ class Workspace(Entity):
     kind: ClassVar[str] = "workspace"
     refuses_secrets: ClassVar[bool] = True
 
-    name: Filled | None = Field(default=None, description="What people call it.")
-    description: Text | None = Field(default=None, description="What it is for.")
-    store: Filled = Field(default=DEFAULT_STORE, description="The database that keeps versions and runs.")
+    name: Filled | None = Field(default=None, description="The display name.")
+    description: Text | None = Field(default=None, description="The purpose.")
+    store: Filled = Field(default=DEFAULT_STORE, description="The database of versions and runs.")
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
-    default_resolver: Id | None = Field(default=None, description="The resolver of datasets that name none.")
+    default_resolver: Id | None = Field(default=None, description="The resolver of datasets without a `resolver_id`.")
     spark: SparkSettings = Field(default_factory=SparkSettings, description="The Spark session that runs use.")
     figures: Literal["on", "off"] = Field(
         default="on", description="Whether runs compute totals, changes of totals and matches of joins."
     )
     locale: LocaleName = Field(default="en", description="How numbers are written for people: 1,234.50 or 1.234,50.")
     environments: dict[str, Environment] = Field(
-        default_factory=dict, description="What differs between installations, by name; chosen with --env."
+        default_factory=dict, description="Settings that differ between installations, by name; selected with --env."
     )
 
     @classmethod

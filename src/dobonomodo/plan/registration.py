@@ -58,7 +58,7 @@ def explain_modes(there: Mapping[str, Type], here: Mapping[str, Type]) -> str | 
     one, other = _temporal_mode(there), _temporal_mode(here)
     if not there or one == other:
         return None
-    return f"what is there has the temporal mode {one}, and this has {other}; choose another table"
+    return f"the existing rows have the temporal mode {one}, and these have {other}; choose another table"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class United:
     def explain(self) -> str:
         """The conflicts in words."""
         shown = "; ".join(f"column `{name}` is {one} there and {other} here" for name, one, other in self.conflicts)
-        return f"{shown}; both cannot be read as one column: convert it, choose another table, or remove what is there"
+        return f"{shown}; the two cannot be read as one column: convert it, choose another table, or remove the existing rows"
 
 
 def unite_columns(schemas: Iterable[Mapping[str, Type | None]]) -> United:

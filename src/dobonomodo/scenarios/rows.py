@@ -147,7 +147,7 @@ def type_rows(rows: Sequence[Row], use: DatasetUse, places: Places) -> tuple[dic
     types = {name: stored_type(name, use) for name in (*given, *left_out)}
     differences = find_differences([(name, kind.sql.lower()) for name, kind in types.items()], use)
     if differences:
-        raise loading_failed(use, "the rows of the scenario are not as declared", differences=differences)
+        raise loading_failed(use, "the rows of the scenario do not match the declaration", differences=differences)
     place = places.source.name if places.source is not None else _SOURCE
     values = {name: [row.get(name) for row in rows] for name in types}
     texts = [pa.array([write_text(value) for value in values[name]], pa.string()) for name in types]

@@ -130,7 +130,7 @@ class _Stage:
         """Execute one run and compare."""
         expect = run.expect
         if expect.is_empty():
-            yield "nothing is expected, so nothing would be checked"
+            yield "the scenario has no expectations"
             return
         periods = (
             run.periods

@@ -35,7 +35,7 @@ class ScenarioPeriod(Entity):
     level: Filled = Field(default="month", description="Its level.")
     start_date: Day = Field(description="The first day.")
     end_date: Day = Field(description="The last day.")
-    status: Literal["open", "closed", "locked"] = Field(default="open", description="Whether it may be run.")
+    status: Literal["open", "closed", "locked"] = Field(default="open", description="The status of the period.")
 
 
 class ScenarioDataset(Entity):
@@ -46,18 +46,20 @@ class ScenarioDataset(Entity):
     version: Count = Field(default=1, description="The version that these rows belong to.")
     rows: tuple[dict[str, object], ...] = Field(default=(), description="The stored rows.")
     file: Text | None = Field(default=None, description="A CSV or Parquet file beside the scenario instead of rows.")
-    resolver: Flag = Field(default=True, description="Whether a resolver finds its rows.")
+    resolver: Flag = Field(default=True, description="Whether a resolver locates its rows.")
 
 
 class ExpectedOutput(Entity):
     """The rows that an output must have."""
 
     columns: tuple[Filled, ...] | None = Field(default=None, description="Exactly these columns in this order.")
-    rows: tuple[dict[str, object], ...] = Field(default=(), description="The rows; a business column left out is NULL.")
+    rows: tuple[dict[str, object], ...] = Field(
+        default=(), description="The rows; a business column that is missing is NULL."
+    )
     match: Literal["exact", "subset"] = Field(default="exact", description="All rows, or at least these.")
     ordered: Flag = Field(default=False, description="Whether the rows must come in this order.")
     count: Annotated[int, Field(ge=0), Expected("a number of rows")] | None = Field(
-        default=None, description="How many rows there are."
+        default=None, description="The number of rows."
     )
 
 
@@ -75,12 +77,12 @@ class Expectation(Entity):
     registered: dict[str, dict[str, object]] = Field(
         default_factory=dict, description="Datasets that are registered, with version, temporal_mode or columns."
     )
-    error: ExpectedProblem | None = Field(default=None, description="The problem that stops it.")
-    errors: tuple[ExpectedProblem, ...] = Field(default=(), description="All problems that it is rejected with.")
+    error: ExpectedProblem | None = Field(default=None, description="The problem that fails the run.")
+    errors: tuple[ExpectedProblem, ...] = Field(default=(), description="All problems that reject the project.")
     warnings: tuple[Filled, ...] | None = Field(default=None, description="The codes of all warnings.")
     operations: dict[str, dict[str, object]] = Field(default_factory=dict, description="Row counts by `seq`.")
     checks: dict[str, Literal["passed", "failed", "empty"]] = Field(
-        default_factory=dict, description="What comes of checks, by `seq`."
+        default_factory=dict, description="The status of checks, by `seq`."
     )
 
     def is_empty(self) -> bool:
@@ -99,8 +101,8 @@ class ScenarioRun(Entity):
     periods: tuple[ScenarioPeriod, ...] = Field(default=(), description="Several periods, run one after the other.")
     started_at: Moment | None = Field(default=None, description="The clock of the run.")
     as_of: Day | None = Field(default=None, description="The day at which bitemporal rows are valid.")
-    override_closed: Flag = Field(default=False, description="Run a closed period all the same.")
-    expect: Expectation = Field(description="What must come out.")
+    override_closed: Flag = Field(default=False, description="Run a closed period.")
+    expect: Expectation = Field(description="The expected result.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -117,13 +119,15 @@ class Scenario(ScenarioRun):
 
     kind: ClassVar[str] = "scenario"
 
-    name: Filled = Field(description="What it shows.")
-    description: Text | None = Field(default=None, description="Why it is so.")
+    name: Filled = Field(description="What the scenario shows.")
+    description: Text | None = Field(default=None, description="The explanation.")
     datasets: tuple[ScenarioDataset, ...] = Field(default=(), description="The datasets and their rows.")
     datasources: Annotated[tuple[dict[str, object], ...], CheckedApart()] | None = Field(
-        default=None, description="The datasources there are; left out, every one that is named."
+        default=None, description="The datasources; by default every datasource that is named."
     )
-    then: tuple[ScenarioRun, ...] = Field(default=(), description="Runs that follow, on what the first has registered.")
+    then: tuple[ScenarioRun, ...] = Field(
+        default=(), description="Further runs, which read what earlier ones registered."
+    )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:

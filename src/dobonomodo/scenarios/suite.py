@@ -95,7 +95,7 @@ def run_suite(
             result = run_scenario(scenario, spark(), definitions=definitions, folder=found.folder, file=found.file)
         except Rejected as rejected:
             lines = tuple(
-                f"the scenario itself is wrong: {problem.code}: {problem.message()}" for problem in rejected.problems
+                f"the scenario is invalid: {problem.code}: {problem.message()}" for problem in rejected.problems
             )
             result = Result(found.name, found.file, lines)
         yield result

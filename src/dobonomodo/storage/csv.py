@@ -384,9 +384,9 @@ class CsvOptions(FolderOptions):
     delimiter: Annotated[
         str,
         Field(min_length=1, max_length=1, pattern=r"""^[\t -!#-~]$"""),
-        Expected("one ASCII character, as text, not a quote"),
-    ] = Field(default=",", description="What stands between two values.")
-    has_header: Flag = Field(default=True, description="Whether the first line of a file names the columns.")
+        Expected("one ASCII character as text, except a quote"),
+    ] = Field(default=",", description="The character between two values.")
+    has_header: Flag = Field(default=True, description="Whether the first line of a file has the column names.")
 
 
 @dataclass(frozen=True, slots=True)

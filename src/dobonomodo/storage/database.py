@@ -45,8 +45,8 @@ _SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
 class DatabaseOptions(StorageOptions):
     """A database that is reached by an address."""
 
-    url: Filled = Field(description="The address, without a password: `postgresql://user@host:5432/db`.")
-    schema_name: Filled | None = Field(default=None, alias="schema", description="The schema that holds the tables.")
+    url: Filled = Field(description="The URL without a password: `postgresql://user@host:5432/db`.")
+    schema_name: Filled | None = Field(default=None, alias="schema", description="The schema of the tables.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -57,9 +57,9 @@ class DatabaseOptions(StorageOptions):
         if url.strip() and not is_right and not any(find_secrets(places, "options")):
             yield InvalidValue(
                 key="url",
-                expected="the address of a PostgreSQL database",
+                expected="the URL of a PostgreSQL database",
                 found="this text",
-                advice="write `postgresql://user@host:5432/database`; special characters as `%` and two digits",
+                advice="write `postgresql://user@host:5432/database`; percent-encode special characters",
                 span=places.span("url"),
             )
         if places.text("schema") is not None:

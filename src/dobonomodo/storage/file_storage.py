@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 class FolderOptions(StorageOptions):
     """A folder of files."""
 
-    path_prefix: Filled = Field(description="The folder; a relative one starts at the workspace.")
+    path_prefix: Filled = Field(description="The folder; a relative path starts at the workspace.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:

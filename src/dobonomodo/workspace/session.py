@@ -99,13 +99,12 @@ def open_spark(
     input_bytes: int | None = None,
 ) -> SparkSession:
     """A session of our own; what keeps it from starting is not a fault of the data."""
-    from dobonomodo.engine import JavaMissing, SessionConflict, SettingRefused, SparkMissing, open_session
+    from dobonomodo.engine import CannotStart, open_session
 
     require_modules(SPARK)
     try:
         return open_session(master=master, remote=remote, conf=conf, app_name=app_name, input_bytes=input_bytes)
-    except (JavaMissing, SparkMissing, SettingRefused, SessionConflict) as fault:
-        reason, _, remedy = str(fault).partition("\nTo get ")
-        lines = [" ".join(line.split()) for line in remedy.partition(":")[2].splitlines()]
-        problem = SparkUnavailable(reason=" ".join(reason.split()), remedy="; ".join(filter(None, lines)) or None)
+    except CannotStart as fault:
+        reason = " ".join(fault.reason.split())
+        problem = SparkUnavailable(reason=reason, remedy="; ".join(fault.remedies) or None)
         raise RunFailed(problem, retry_helps=True) from fault

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _LOOK_UP = "join the dataset under `joins` of the update, then write `alias.column`"
 _SUM_IF = "in an aggregate write `SUM(IF(condition, value, 0))`"
-_NO_ROOTS = "there are no roots, powers and logarithms: they are not exact"
+_NO_ROOTS = "roots, powers and logarithms are not supported, because they are not exact"
 WINDOW = (
     "a formula sees one row: compute totals with `aggregate`, write them as a dataset, "
     "and join that under `joins` of an update"
@@ -25,7 +25,7 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("LAG", "LEAD", "OFFSET", "FIRST_VALUE", "LAST_VALUE"), _NEIGHBOUR),
     **dict.fromkeys(("CURRENT_DATE", "CURDATE", "GETDATE"), "write `TODAY()`, the date of the run"),
     **dict.fromkeys(("CURRENT_TIMESTAMP", "SYSDATE"), "write `NOW()`, the clock of the run"),
-    **dict.fromkeys(("RAND", "RANDBETWEEN", "UUID"), "a run must come out the same again"),
+    **dict.fromkeys(("RAND", "RANDBETWEEN", "UUID"), "a run must be reproducible"),
     "AVERAGE": "write `AVG(x)`",
     "COUNTA": "write `COUNT(x)`",
     "IFERROR": "a division by zero is NULL here: write `COALESCE(a / b, 0)`",
@@ -37,7 +37,7 @@ INSTEAD: dict[str, str] = {
     "SUBSTR": "write `MID(text, from, count)`",
     "SUBSTRING": "write `MID(text, from, count)`",
     "INSTR": "write `FIND(what, text)`",
-    "SEARCH": "write `FIND(what, text)`; it minds the case",
+    "SEARCH": "write `FIND(what, text)`; it is case-sensitive",
     "CONCATENATE": "write `CONCAT(a, b)`",
     "TEXTJOIN": "write `CONCAT(a, b)`; in an aggregate `STRING_AGG(x, sep)`",
     "GREATEST": "write `MAX(a, b)`",

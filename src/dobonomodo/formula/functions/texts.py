@@ -80,7 +80,7 @@ def _rpad(arguments: Sequence[Argument], run: RunValues) -> str:
 
 
 def _positive(value: Value) -> str | None:
-    return None if isinstance(value, int) and value >= 1 else "1 or more, counting from the first character"
+    return None if isinstance(value, int) and value >= 1 else "1 or more"
 
 
 def _mid(arguments: Sequence[Argument], run: RunValues) -> str:
@@ -138,20 +138,20 @@ def _write(value: object) -> str:
 
 TEXTS: tuple[Function, ...] = (
     fn("CONCAT", sig(piece, more(piece), to=TEXT), _concat,
-       "Texts joined; NULL if any of them is NULL. Whole numbers and dates may take part, decimals need TEXT first.",
+       "Texts joined; NULL if one of them is NULL. Whole numbers and dates are converted; decimals need TEXT first.",
        'CONCAT("a", "b", "c") = "abc"', 'CONCAT("FY", 2026) = "FY2026"', 'ISNULL(CONCAT("a", NULL))',
        '"a" & "b" || "c" = "abc"', 'CONCAT(DATE("2026-01-31"), "!") = "2026-01-31!"',
        python=each(lambda *pieces: "".join(map(str, pieces)))),
-    fn("UPPER", sig(text, to=TEXT), "upper({0})", "All letters as capitals.", 'UPPER("abC") = "ABC"', "ISNULL(UPPER(NULL))",
+    fn("UPPER", sig(text, to=TEXT), "upper({0})", "A text in upper case.", 'UPPER("abC") = "ABC"', "ISNULL(UPPER(NULL))",
        python=each(to_upper)),
-    fn("LOWER", sig(text, to=TEXT), "lower({0})", "All letters as small letters.", 'LOWER("ABc") = "abc"', "ISNULL(LOWER(NULL))",
+    fn("LOWER", sig(text, to=TEXT), "lower({0})", "A text in lower case.", 'LOWER("ABc") = "abc"', "ISNULL(LOWER(NULL))",
        python=each(to_lower)),
     fn("PROPER", sig(text, to=TEXT), "initcap({0})",
-       "The first letter of each word as a capital, the others small; words are parted by blanks.",
+       "The first letter of each word in upper case, the others in lower case. Words are separated by spaces.",
        'PROPER("nORTH sea") = "North Sea"', "ISNULL(PROPER(NULL))",
        python=each(to_title)),
     fn("TRIM", sig(text, to=TEXT), r"btrim({0}, ' \t\r\n')",
-       "Without blanks, tabs and line ends at both ends; inside nothing changes.",
+       "A text without spaces, tabs and line breaks at its start and end.",
        'TRIM("  a  b ") = "a  b"', 'TRIM("") = ""', "ISNULL(TRIM(NULL))",
        python=each(lambda text: text.strip(" \t\r\n"))),
     fn("LEFT", sig(text, integer, to=TEXT), _take("left"),
@@ -165,16 +165,16 @@ TEXTS: tuple[Function, ...] = (
        "ISNULL(RIGHT(NULL, 1))",
        python=each(lambda text, count: text[max(0, len(text) - max(0, count)) :])),
     fn("MID", sig(text, _start, integer, to=TEXT), _mid,
-       "Characters from the middle: the text, the first position (from 1) and how many. NULL for a position below 1.",
+       "Part of a text: MID(text, position, count). Positions start at 1; NULL for a position below 1.",
        'MID("abcde", 2, 3) = "bcd"', 'MID("abc", 3, 9) = "c"', 'MID("abc", 9, 1) = ""', 'MID("abc", 2, 3000000000) = "bc"',
        'ISNULL(MID("abc", LEN("") , 1))',
        python=lazy(_middle)),
     fn("LEN", sig(text, to=INTEGER), "CAST(char_length({0}) AS BIGINT)",
-       "The number of characters, blanks included.",
+       "The number of characters, including spaces.",
        'LEN("abc ") = 4', 'LEN("") = 0', 'LEN("\N{GRINNING FACE}") = 1', "ISNULL(LEN(NULL))",
        python=each(len)),
     fn("CONTAINS", sig(text, text, to=BOOLEAN), "contains({0}, {1})",
-       "Whether the second text stands in the first, as written.",
+       "Whether the first text contains the second; case-sensitive.",
        'CONTAINS("north sea", "sea")', 'NOT CONTAINS("north", "N")', 'ISNULL(CONTAINS("a", NULL))', 'CONTAINS("a", "")',
        python=each(lambda text, part: part in text)),
     fn("STARTSWITH", sig(text, text, to=BOOLEAN), "startswith({0}, {1})",
@@ -186,7 +186,7 @@ TEXTS: tuple[Function, ...] = (
        'ISNULL(ENDSWITH(NULL, "a"))',
        python=each(str.endswith)),
     fn("FIND", sig(text, text, to=INTEGER), "CAST(instr({1}, {0}) AS BIGINT)",
-       "The position (from 1) of the first text in the second, 0 where it is absent.",
+       "The position (from 1) of the first text in the second, 0 if it does not occur.",
        'FIND("b", "abcb") = 2', 'FIND("x", "abc") = 0', 'ISNULL(FIND("b", NULL))',
        python=each(lambda part, text: text.find(part) + 1)),
     fn("REPLACE", sig(text, text, text, to=TEXT), "replace({0}, {1}, {2})",
@@ -196,11 +196,11 @@ TEXTS: tuple[Function, ...] = (
        aliases=("SUBSTITUTE",),
        python=each(lambda text, part, other: text.replace(part, other) if part else text)),
     fn("LPAD", sig(text, integer, maybe(text), to=TEXT), _lpad,
-       "A text filled up on the left to so many characters, with blanks or the third text. A longer text is cut.",
+       "A text padded on the left to a length, with spaces or the third text. A longer text is truncated.",
        'LPAD("7", 3, "0") = "007"', 'LPAD("7", 3) = "  7"', 'LPAD("1234", 3, "0") = "123"', 'ISNULL(LPAD(NULL, 3, "0"))',
        python=each(_pad_left)),
     fn("RPAD", sig(text, integer, maybe(text), to=TEXT), _rpad,
-       "A text filled up on the right to so many characters, with blanks or the third text. A longer text is cut.",
+       "A text padded on the right to a length, with spaces or the third text. A longer text is truncated.",
        'RPAD("7", 3, ".") = "7.."', 'RPAD("7", 2) = "7 "', "ISNULL(RPAD(NULL, 3))",
        python=each(_pad_right)),
     fn("TEXT", [
@@ -208,7 +208,7 @@ TEXTS: tuple[Function, ...] = (
            (sig(day, constant(text, formats.check_date), to=TEXT), formats.format_moment),
            (sig(clock, constant(text, formats.check_time), to=TEXT), formats.format_moment),
        ],
-       "A number or a date written by a pattern: 0 and # for digits, yyyy MM dd HH mm ss for dates and times.",
+       "A number or date formatted by a pattern: 0 and # for digits, yyyy MM dd HH mm ss for dates and times.",
        'TEXT(1234.5, "0.00") = "1234.50"', 'TEXT(1234567.891, "#,##0.00") = "1,234,567.89"', 'TEXT(7, "000") = "007"',
        'TEXT(-7, "000") = "-007"', 'TEXT(0.125, "0.0%") = "12.5%"', 'TEXT(DATE("2026-01-05"), "yyyy-MM") = "2026-01"',
        'TEXT(2.345, "0.00") = "2.35"', 'ISNULL(TEXT(NULL, "0"))', 'TEXT(DATE("2026-01-05"), "yyyyMM") = "202601"',

@@ -43,7 +43,7 @@ Check = Callable[[Passage, Scope], Typed]
 class Aggregation(Entity):
     """A column of the summary rows and what it is computed as."""
 
-    column: Annotated[str, CheckedApart()] = Field(description="The column that gets the result.")
+    column: Annotated[str, CheckedApart()] = Field(description="The result column.")
     expression: Setting = Field(description="An expression with an aggregate function, such as SUM(amount).")
 
     @classmethod
@@ -61,8 +61,8 @@ class Aggregation(Entity):
 class Grouping(Entity):
     """Group keys and what is computed for each group."""
 
-    group_by: tuple[Filled, ...] = Field(default=(), description="The columns that make a group.")
-    aggregations: tuple[Aggregation, ...] = Field(default=(), description="What is computed for each group.")
+    group_by: tuple[Filled, ...] = Field(default=(), description="The group keys.")
+    aggregations: tuple[Aggregation, ...] = Field(default=(), description="The values computed for each group.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:

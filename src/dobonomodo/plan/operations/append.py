@@ -50,9 +50,9 @@ class Source(Entity):
 
     dataset_id: Id = Field(description="The dataset to append from.")
     dataset_version: Count | None = Field(
-        default=None, description="A version to stay with; left out, the latest active one."
+        default=None, description="A fixed version; the default is the latest active version."
     )
-    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
 
 
 class Append(Operation):
@@ -61,11 +61,11 @@ class Append(Operation):
     type: ClassVar[str] = "append"
     facts: ClassVar[Facts] = Facts(Effect.ADDS, badge="+", color="green")
 
-    source: Source = Field(description="Where the rows come from.")
+    source: Source = Field(description="The source of the rows.")
     source_selector: Setting | None = Field(
-        default=None, description="Which of its rows; only its own columns are visible."
+        default=None, description="The condition for the rows of the source; only its columns are visible."
     )
-    aggregation: Grouping | None = Field(default=None, description="Summarise the rows before they are appended.")
+    aggregation: Grouping | None = Field(default=None, description="Aggregate the rows before they are appended.")
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """Checked in the order of R-170; a source that is missing hides everything that depends on it."""

@@ -42,8 +42,8 @@ class DestinationSpec(Entity):
     schema_name: Filled | None = Field(
         default=None, alias="schema", description="The schema of the table in a database."
     )
-    type: Text | None = Field(default=None, description="For a location of its own: parquet or csv.")
-    path: Text | None = Field(default=None, description="For a location of its own: the folder to write to.")
+    type: Text | None = Field(default=None, description="For a location without a datasource: parquet or csv.")
+    path: Text | None = Field(default=None, description="For a location without a datasource: the folder to write to.")
 
 
 class Output(Operation):
@@ -52,13 +52,15 @@ class Output(Operation):
     type: ClassVar[str] = "output"
     facts: ClassVar[Facts] = Facts(Effect.WRITES, badge="↓", color="amber", counted="written")
 
-    destination: DestinationSpec = Field(default=DestinationSpec(), description="Where to write.")
+    destination: DestinationSpec = Field(default=DestinationSpec(), description="The destination.")
     mode: Literal["replace", "append"] | None = Field(
-        default=None, description="Replace what the same period wrote before (the default), or append to it."
+        default=None, description="Replace the rows of the same period (the default), or append to them."
     )
-    columns: tuple[Filled, ...] | None = Field(default=None, description="These columns in this order; left out, all.")
-    include_deleted: Flag = Field(default=False, description="Whether deleted rows are written too.")
-    register_as_dataset: Id | None = Field(default=None, description="Make the output a dataset of this name.")
+    columns: tuple[Filled, ...] | None = Field(
+        default=None, description="The columns to write, in this order; the default is all columns."
+    )
+    include_deleted: Flag = Field(default=False, description="Whether deleted rows are also written.")
+    register_as_dataset: Id | None = Field(default=None, description="Register the output as a dataset with this id.")
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """The rows stay as they are; what is written hangs beside them."""

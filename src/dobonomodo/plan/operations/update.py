@@ -45,20 +45,20 @@ _TARGET = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 class Join(Entity):
     """Another dataset, whose matching row is at hand while the update computes."""
 
-    alias: Identifier = Field(description="The name in front of its columns: `alias.column`.")
+    alias: Identifier = Field(description="The name that qualifies its columns: `alias.column`.")
     dataset_id: Id = Field(description="The dataset to join.")
     dataset_version: Count | None = Field(
-        default=None, description="A version to stay with; left out, the latest active one."
+        default=None, description="A fixed version; the default is the latest active version."
     )
-    on: Setting = Field(description="The condition that makes a row match; at most one row may.")
-    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
+    on: Setting = Field(description="The join condition; at most one row may match.")
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
 
 
 class Assignment(Entity):
     """A column and the expression for its new value."""
 
     column: Annotated[str, CheckedApart()] = Field(description="An existing column, or a new one.")
-    expression: Setting = Field(description="The value; it reads the row as it was before the update.")
+    expression: Setting = Field(description="The value, computed from the values before the update.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -74,7 +74,7 @@ class Update(Operation):
     type: ClassVar[str] = "update"
     facts: ClassVar[Facts] = Facts(Effect.SELECTS, badge="U", color="blue", counted="changed")
 
-    joins: tuple[Join, ...] = Field(default=(), description="Datasets whose columns the expressions may use.")
+    joins: tuple[Join, ...] = Field(default=(), description="Datasets to join; expressions can use their columns.")
     assignments: tuple[Assignment, ...] = Field(default=(), description="The columns to set.")
 
     @classmethod
