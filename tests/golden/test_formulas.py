@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from dobonomodo.formula import Scope, print_formula, render_formula
-from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.problems.render import render_concise
 from tests.golden.text_file import compare
-from tests.unit.formula.orders import COLUMNS, GROUPS, JOINED, ROWS, check, parsed
+from tests.unit.formula.orders import GROUPS, ROWS, check, parsed
 from tests.world import JANUARY
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    pass
 
 FILES = sorted((Path(__file__).parent / "formulas").glob("*.golden"))
 SCOPES = {"scope: rows": ROWS, "scope: groups": GROUPS}
@@ -86,24 +85,3 @@ def test_print_reads_the_same() -> None:
                 tree = parsed(entry.formula)
                 printed = print_formula(tree)
                 assert (parsed(printed), print_formula(parsed(printed))) == (tree, printed), entry.formula
-
-
-@pytest.mark.spark
-def test_spark_gives_the_types(spark: SparkSession) -> None:
-    """Every rendered formula is one that Spark accepts, and its type there is the one that was promised."""
-    from pyspark.sql.functions import expr
-
-    kinds = {**COLUMNS, **{f"{alias}.{name}": kind for alias, each in JOINED.items() for name, kind in each.items()}}
-    rows = spark.range(1).selectExpr(*(f"{literal(None, kind)} AS {quote_name(name)}" for name, kind in kinds.items()))
-    wrong = []
-    for golden in map(read, FILES):
-        for entry in golden.entries:
-            tree = check(entry.formula, golden.scope).tree
-            if tree is None:
-                continue
-            column = expr(render_formula(tree, JANUARY))
-            result = rows.select(column) if golden.scope is ROWS else rows.groupBy("region").agg(column)
-            found = result.schema.fields[-1].dataType.simpleString()
-            if found.upper() != tree.type.sql:
-                wrong.append(f"{entry.formula}: promised {tree.type.sql}, on Spark {found}")
-    assert not wrong, "\n".join(wrong)
