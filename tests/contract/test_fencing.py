@@ -162,7 +162,7 @@ def test_a_suspended_run_does_not_publish_over_its_successor(
             assert world.run(next_one, AWAKE).status == "completed"
             assert world.see() == {next_one}
         (view,) = ended
-        assert (view.status, [problem["code"] for problem in view.problems]) == ended_as
+        assert (view.status, [problem.code for problem in view.problems]) == ended_as
         record = world.store.get_run(late)
         assert record is not None
         assert (record.status, [problem["code"] for problem in record.progress["problems"]]) == ended_as

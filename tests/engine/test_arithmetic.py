@@ -31,7 +31,7 @@ import dobonomodo as dobo
 options = "-Duser.language=tr -Duser.country=TR"
 spark = SparkSession.builder.master("local[1]").config("spark.driver.extraJavaOptions", options).getOrCreate()
 run = dobo.open(".").run("totals", period="2026-01", spark=spark, draft=True)
-print(run.status, len(run.outputs), *(f"{each['code']} {each['retry_helps']}" for each in run.problems))
+print(run.status, len(run.outputs), *(f"{each.code} {each.retry_helps}" for each in run.problems))
 """
 
 

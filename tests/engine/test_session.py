@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from dobonomodo.engine import RESULT_SETTINGS, SessionConflict, SettingRefused, open_session
+from dobonomodo.engine import RESULT_SETTINGS, open_session
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.session import SettingRefused
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,14 +85,15 @@ def test_a_second_session_leaves_the_first_as_it_is(spark: SparkSession) -> None
 
 
 def test_another_master_is_refused_while_spark_runs(spark: SparkSession) -> None:
-    with pytest.raises(SessionConflict):
+    with pytest.raises(RunFailed) as refused:
         open_session(master="local[1]")
+    assert refused.value.problem.code == "SESSION_CONFLICT"
 
 
 def test_a_setting_of_the_launch_is_refused_while_spark_runs(spark: SparkSession) -> None:
-    with pytest.raises(SettingRefused) as refused:
+    with pytest.raises(RunFailed) as refused:
         open_session(conf={"spark.sql.warehouse.dir": "elsewhere"})
-    assert "spark.sql.warehouse.dir" in str(refused.value)
+    assert refused.value.problem == SettingRefused(name="spark.sql.warehouse.dir")
 
 
 @pytest.mark.spark

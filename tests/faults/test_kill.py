@@ -230,7 +230,7 @@ def test_a_suspended_run_does_not_publish_over_its_successor(closing: Closing, f
     assert closing.clocks() == after
     assert all(NEW[:10] in next(iter(found)) for found in after.values())
     lost = _find_old(closing)
-    assert (lost.status, lost.problems[0]["code"]) == ("failed", "LEASE_LOST")
+    assert (lost.status, lost.problems[0].code) == ("failed", "LEASE_LOST")
 
 
 @pytest.mark.parametrize("failpoint", ["publish.before:1", "publish.before:2"])
@@ -329,7 +329,7 @@ def test_interrupting_ends_cleanly(closing: Closing, number: int, code: int) -> 
     assert run.returncode == code
     stopped = closing.open().runs()[0]
     assert stopped.status == "failed"
-    assert stopped.problems[0]["code"] == "RUN_INTERRUPTED"
+    assert stopped.problems[0].code == "RUN_INTERRUPTED"
     assert closing.command("resume", stopped.id).returncode == 0
 
 

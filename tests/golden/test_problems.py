@@ -22,7 +22,7 @@ from dobonomodo.model import load_definitions
 from dobonomodo.problems import PROBLEMS, OperationRef, Passage, Problem, Source
 from dobonomodo.problems import formula as formula_problems
 from dobonomodo.problems.formula import AggregateReason, ExpressionSyntax, InvalidAggregate, SyntaxReason
-from dobonomodo.problems.render import render_concise, render_full, render_github, render_json
+from dobonomodo.problems.render import render_concise, render_full, render_github
 from dobonomodo.storage import load_datasource
 from tests.golden.text_file import compare
 from tests.unit.formula.orders import GROUPS, ROWS, check
@@ -195,7 +195,7 @@ def test_forms(update_golden: bool) -> None:
         "full, in colour": render_full(placed[:1], color=True).replace("\x1b", "ESC"),
         "concise": render_concise(placed + nowhere),
         "GitHub": render_github(placed + nowhere),
-        "JSON": "\n".join(json.dumps(render_json(problem), indent=2) for problem in placed + nowhere),
+        "JSON": "\n".join(json.dumps(problem.to_dict(), indent=2) for problem in placed + nowhere),
     }
     text = "\n\n".join(f"=== {title}\n\n{form}" for title, form in forms.items()) + "\n"
     compare(FOLDER / "forms.txt", text, update=update_golden)

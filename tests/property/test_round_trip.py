@@ -15,7 +15,7 @@ from dobonomodo.formula.functions import FUNCTIONS
 from dobonomodo.formula.parse import KEYWORDS
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.problem import OperationRef
-from dobonomodo.problems.render import render_concise, render_full, render_github, render_json
+from dobonomodo.problems.render import render_concise, render_full, render_github
 from tests.property.strategies import GROUPED, RUN, SCOPE, TEXTS, Drawing, aggregations, formulas
 
 
@@ -192,7 +192,7 @@ def render_everywhere(problems: tuple[Problem, ...]) -> None:
     annotations.encode()
     assert annotations.count("\n") == max(0, len(problems) - 1)
     for problem in problems:
-        json.dumps(render_json(problem)).encode()
+        json.dumps(problem.to_dict()).encode()
 
 
 @given(st.text(st.characters(exclude_categories=())), scopes)

@@ -93,7 +93,7 @@ def test_a_failing_check_leaves_what_was_published(tmp_path: Path, spark: SparkS
     put(tmp_path, [*GOOD, (3, None, "5.00"), (4, "credit", "1.00")])
     failed = workspace.run("close", period="2026-01", spark=spark)
     assert failed.status == "failed"
-    assert [each["code"] for each in failed.problems] == ["CHECK_FAILED", "CHECK_FAILED"]
+    assert [each.code for each in failed.problems] == ["CHECK_FAILED", "CHECK_FAILED"]
     rows, total = failed.checks
     assert (rows.violations, rows.reached, rows.sample) == (1, 4, ((("id", "3"), ("side", "NULL")),))
     assert (total.left, total.right, total.difference) == ("10.00", "11.00", "-1.00")
@@ -127,7 +127,7 @@ def test_contracts_of_datasets(
     run = make(tmp_path, f"[{contract}]").run("close", period="2026-01", spark=spark)
     assert run.checks[0].holds is holds
     if not holds:
-        assert (run.status, [each["code"] for each in run.problems]) == ("failed", ["CHECK_FAILED"])
+        assert (run.status, [each.code for each in run.problems]) == ("failed", ["CHECK_FAILED"])
         assert not (tmp_path / "out" / "closed").exists()
 
 

@@ -249,8 +249,8 @@ def test_a_missing_file_fails_the_run(ledger: Ledger) -> None:
     ledger.activate()
     run = ledger.run(period="2026-05")
     assert run.status == "failed"
-    assert [problem["code"] for problem in run.problems] == ["DATA_LOAD"]
-    assert "2026-05.parquet" in run.problems[0]["message"]
+    assert [problem.code for problem in run.problems] == ["DATA_LOAD"]
+    assert "2026-05.parquet" in run.problems[0].message()
     assert not (ledger.root / "out/closed").exists()
     with pytest.raises(Rejected) as refused:
         ledger.open().resume(run.id, spark=ledger.spark)
@@ -280,8 +280,8 @@ project:
     ledger.activate("faulty")
     run = ledger.run("faulty")
     assert run.status == "failed"
-    assert (run.problems[0]["code"], run.problems[0]["operation_seq"]) == ("ARITHMETIC_OVERFLOW", 2)
-    assert run.problems[0]["expression"] == "id * 9223372036854775807"
+    assert (run.problems[0].code, run.problems[0].to_dict()["operation_seq"]) == ("ARITHMETIC_OVERFLOW", 2)
+    assert run.problems[0].expression == "id * 9223372036854775807"
     early = publish == "as_done"
     assert run.last_completed_operation == (1 if early else None)
     assert (ledger.root / "out/early").exists() == early

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
 
 import typer
 
-from dobonomodo.problems import Problem, render
+from dobonomodo.problems import Blame, Problem, render
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,22 @@ class Exit(IntEnum):
     NOTHING = 5
     ENVIRONMENT = 6
     INTERRUPTED = 130
+
+
+_EXIT_BY_BLAME = {
+    Blame.BUG: Exit.BUG,
+    Blame.CONFLICT: Exit.CONFLICT,
+    Blame.CALLER: Exit.USAGE,
+    Blame.ENVIRONMENT: Exit.ENVIRONMENT,
+    Blame.AUTHOR: Exit.FAILURE,
+}
+"""The exit code by who must act; of several problems, the first in this order decides."""
+
+
+def find_exit(problems: Iterable[Problem]) -> Exit:
+    """The exit code of a command that ends with these problems."""
+    blamed = {problem.blame for problem in problems if problem.severity == "error"}
+    return next((code for blame, code in _EXIT_BY_BLAME.items() if blame in blamed), Exit.FAILURE)
 
 
 class Settings:
@@ -138,15 +154,13 @@ def show_problems(problems: Sequence[Problem]) -> None:
         )
 
 
-def show_json(thing: str, data: Any, *, problems: Iterable[Problem | Mapping[str, Any]] = (), ok: bool = True) -> None:
+def show_json(thing: str, data: Any, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:
     """The one JSON document of a command."""
     document = {
         "schema": f"dobo/{thing}/1",
         "ok": ok,
         "data": data,
-        "problems": [
-            render.render_json(problem) if isinstance(problem, Problem) else dict(problem) for problem in problems
-        ],
+        "problems": [problem.to_dict() for problem in problems],
     }
     show_document(document)
 
@@ -172,7 +186,7 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as fault:
         where, reason = getattr(fault, "filename", None) or path, getattr(fault, "strerror", None) or str(fault)
-        raise RunFailed(UnwritableFolder(path=str(where), reason=reason), retry_helps=True) from fault
+        raise RunFailed(UnwritableFolder(path=str(where), reason=reason)) from fault
 
 
 def open_workspace(path: Path | None = None) -> Workspace:

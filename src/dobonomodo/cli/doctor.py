@@ -87,14 +87,15 @@ def _check_python() -> Finding:
 
 
 def _check_java(remote: str | None) -> Finding:
-    from dobonomodo.engine import JavaMissing, require_java
+    from dobonomodo.engine import require_java
+    from dobonomodo.problems import RunFailed
 
     try:
         java = require_java()
-    except JavaMissing as missing:
+    except RunFailed as failed:
         if remote is not None:
             return Finding("Java", "ok", "none, and none is needed: Spark runs on a server")
-        return Finding("Java", "failed", f"no Java 17 or newer ({missing.details})", "\n".join(missing.remedies))
+        return Finding("Java", "failed", failed.problem.message(), failed.problem.hint())
     return Finding("Java", "ok", f"{java.version}, found by {java.origin}")
 
 

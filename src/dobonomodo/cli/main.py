@@ -15,7 +15,7 @@ from typer.exceptions import TyperException
 from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
 from dobonomodo.cli.clean import clean
-from dobonomodo.cli.console import Exit, Json, Settings, complain, show_json, show_problems
+from dobonomodo.cli.console import Exit, Json, Settings, complain, find_exit, show_json, show_problems
 from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
@@ -127,6 +127,7 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command; the exit code tells how it went, and no traceback is shown without --debug."""
     from dobonomodo.problems import Rejected, RunFailed
+    from dobonomodo.problems.internal import InternalFault
     from dobonomodo.problems.package import find_missing_package
 
     Settings.reset()
@@ -143,17 +144,13 @@ def run(arguments: list[str]) -> int:
     except Rejected as error:
         return refuse(error.problems)
     except RunFailed as error:
-        code = refuse([error.problem])
-        return Exit.ENVIRONMENT if error.retry_helps else code
+        return refuse([error.problem])
     except Exception as error:  # noqa: BLE001  the last place where a traceback can be kept from the user
         if Settings.debug:
             complain(traceback.format_exc())
         if isinstance(error, ImportError) and (missing := find_missing_package(error)) is not None:
-            refuse([missing.problem])
-            return Exit.ENVIRONMENT
-        complain(f"dobo has a bug: {type(error).__name__}: {error}")
-        complain("Please report it with the output of the same command and --debug")
-        return Exit.BUG
+            return refuse([missing.problem])
+        return refuse([InternalFault(detail=f"{type(error).__name__}: {error}")])
     return result if isinstance(result, int) else Exit.SUCCESS
 
 
@@ -194,26 +191,10 @@ def _behind(flag: Any) -> Any:
     return own
 
 
-_CONFLICTS = frozenset({"PROJECT_NOT_RUNNABLE", "PERIOD_NOT_RUNNABLE", "RUN_HELD", "LEASE_LOST"})
-_CONFIGURATION = frozenset(
-    {
-        "WORKSPACE_NOT_FOUND",
-        "ENVIRONMENT_NOT_FOUND",
-        "CREDENTIAL_NOT_FOUND",
-        "INVALID_STORE_URL",
-        "STORE_INVALID",
-        "STORE_TOO_NEW",
-    }
-)
-
-
 def refuse(problems: Sequence[Problem]) -> int:
     """Show why a command was refused, in the form it was asked for; the exit code tells who must act."""
     if Settings.as_json:
         show_json(Settings.command, None, problems=problems, ok=False)
     else:
         show_problems(problems)
-    codes = {problem.code for problem in problems if problem.severity == "error"}
-    if codes & _CONFLICTS:
-        return Exit.CONFLICT
-    return Exit.USAGE if codes & _CONFIGURATION else Exit.FAILURE
+    return find_exit(problems)

@@ -202,15 +202,15 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
     """The problems of a run that failed, then the summary, and the next command."""
     for problem in run.problems:
         complain("")
-        _complain(f"error[{problem['code']}]: ", problem["message"])
-        for note in problem.get("notes", ()):
+        _complain(f"error[{problem.code}]: ", problem.message())
+        for note in problem.notes():
             _complain("  ", note)
-        if problem.get("operation_seq"):
-            _complain("  --> ", f"operation {problem['operation_seq']} `{problem['operation_name']}`")
-        if problem.get("expression"):
-            _complain("      ", problem["expression"])
-        if problem.get("hint"):
-            _complain("   help: ", problem["hint"])
+        if problem.operation is not None:
+            _complain("  --> ", f"operation {problem.operation.seq} `{problem.operation.name}`")
+        if problem.expression:
+            _complain("      ", problem.expression)
+        if hint := problem.hint():
+            _complain("   help: ", hint)
     if not Settings.quiet:
         show_summary(run, others, locale)
     if run.status == "failed":

@@ -18,6 +18,7 @@ from dobonomodo.cli.console import (
     Json,
     Settings,
     complain,
+    find_exit,
     open_workspace,
     say,
     show,
@@ -251,6 +252,4 @@ def _leave(views: list[RunView], workspace: Workspace, *, as_json: bool, thing: 
     if not failed:
         return
     sys.stderr.flush()
-    retry = any(problem.get("retry_helps") for problem in last.problems)
-    lost = any(problem["code"] == "LEASE_LOST" for problem in last.problems)
-    stop(Exit.CONFLICT if lost else Exit.ENVIRONMENT if retry else Exit.FAILURE)
+    stop(find_exit(last.problems))

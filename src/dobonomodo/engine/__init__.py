@@ -1,25 +1,18 @@
 """Spark: where it runs and how it is set up. With storage, the only package that knows pyspark."""
 
 from dobonomodo.engine.archive import make_archive, make_archive_later
-from dobonomodo.engine.java import CannotStart, Java, JavaMissing, find_java, require_java
+from dobonomodo.engine.java import Java, find_java, require_java
 from dobonomodo.engine.session import (
     RESULT_SETTINGS,
-    SessionConflict,
-    SettingRefused,
-    SparkMissing,
     adapt_session,
     is_remote,
     open_session,
+    require_possible,
 )
 
 __all__ = [
     "RESULT_SETTINGS",
-    "CannotStart",
     "Java",
-    "JavaMissing",
-    "SessionConflict",
-    "SettingRefused",
-    "SparkMissing",
     "adapt_session",
     "find_java",
     "is_remote",
@@ -27,4 +20,5 @@ __all__ = [
     "make_archive_later",
     "open_session",
     "require_java",
+    "require_possible",
 ]

@@ -17,7 +17,8 @@ from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
-from dobonomodo.engine.java import Java, JavaMissing, require_java
+from dobonomodo.engine.java import Java, require_java
+from dobonomodo.problems import RunFailed
 
 SWITCH = "DOBO_CLASS_ARCHIVE"
 """Set to `off`, it keeps archives from being used and made."""
@@ -45,7 +46,7 @@ def make_archive_later() -> None:
     """Have a process of its own make the archive, behind everything else, if there is none and Spark was started here."""
     if not _has_started_spark():
         return
-    with suppress(OSError, JavaMissing):
+    with suppress(OSError, RunFailed):
         java = require_java()
         path = _path(java)
         if path is None or path.exists():

@@ -241,7 +241,7 @@ class SparkEngine:
 
     def _find_outage(self, error: Exception) -> RunFailed | None:
         if self._patience.over and is_of_spark(error):
-            return RunFailed(NoExecutors(seconds=self._patience.limit), retry_helps=True)
+            return RunFailed(NoExecutors(seconds=self._patience.limit))
         return find_loss(error)
 
     @contextmanager

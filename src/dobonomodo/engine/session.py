@@ -17,7 +17,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.archive import archive_options
-from dobonomodo.engine.java import CannotStart, Java, launch_environment, require_java
+from dobonomodo.engine.java import Java, launch_environment, require_java
+from dobonomodo.problems import Problem, Rejected, RunFailed
+from dobonomodo.problems.package import find_missing_package
+from dobonomodo.problems.run import SparkUnavailable
+from dobonomodo.problems.session import SessionConflict, SettingRefused
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,18 +85,6 @@ _SMALL_SETTINGS: Mapping[str, str] = {
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 
-class SparkMissing(CannotStart):
-    """PySpark, or what its Connect client needs, is not installed; the message says how to get it."""
-
-
-class SettingRefused(CannotStart):
-    """A Spark setting was asked for that would change results, or that Spark does not take any more once it runs."""
-
-
-class SessionConflict(CannotStart):
-    """Spark already runs in this process, with another master than the one asked for."""
-
-
 def open_session(
     *,
     master: str | None = None,
@@ -107,11 +99,7 @@ def open_session(
     touching their settings; stopping a session stops them all. ``conf`` adds settings. ``input_bytes`` says how much is
     to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
     """
-    if master is not None and remote is not None:
-        raise SessionConflict("a session cannot have both a `master` and a `remote`")
-    for name, value in conf.items():
-        if RESULT_SETTINGS.get(name, value) != value:
-            raise SettingRefused(f"`{name}` affects results and must be `{RESULT_SETTINGS[name]}`")
+    require_possible(master=master, remote=remote, conf=conf)
     with _without_pandas_warning():
         try:
             session = (
@@ -122,10 +110,31 @@ def open_session(
                 )
             )
         except ImportError as fault:
-            extra = "spark" if remote is None else "connect"
-            raise SparkMissing(str(fault), f"pip install 'dobonomodo[{extra}]'") from fault
+            raise _explain_import(fault, remote=remote) from fault
     _silence_python_loggers()
     return session
+
+
+def require_possible(*, master: str | None, remote: str | None, conf: Mapping[str, str]) -> None:
+    """Refuse what no session can be, before one is opened."""
+    problems: list[Problem] = [
+        SettingRefused(name=name, fixed=RESULT_SETTINGS[name])
+        for name, value in conf.items()
+        if RESULT_SETTINGS.get(name, value) != value
+    ]
+    if master is not None and remote is not None:
+        problems.insert(0, SessionConflict(wanted=master, running=remote))
+    if problems:
+        raise Rejected(problems)
+
+
+def _explain_import(fault: ImportError, *, remote: str | None) -> RunFailed:
+    """What Spark needs and is not installed; PySpark itself says which version of it is too old."""
+    extra = "spark" if remote is None else "connect"
+    reason = " ".join(str(fault).split())
+    return find_missing_package(fault) or RunFailed(
+        SparkUnavailable(reason=reason, remedy=f"pip install 'dobonomodo[{extra}]'")
+    )
 
 
 def adapt_session(session: SparkSession) -> SparkSession:
@@ -151,9 +160,7 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
     running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
     if running is not None:
         if master is not None and master != running.master:
-            raise SessionConflict(
-                f"Spark is already running in this process with master `{running.master}`, not `{master}`"
-            )
+            raise RunFailed(SessionConflict(wanted=master, running=running.master or LOCAL))
         session = SparkSession(running).newSession()
         local = _SMALL_SETTINGS if small and is_local(running.master or LOCAL) else {}
         _set_all(session, {**local, **conf, **RESULT_SETTINGS})
@@ -221,7 +228,7 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
         try:
             session.conf.set(name, value)
         except AnalysisException as fault:
-            raise SettingRefused(f"`{name}` cannot be changed while Spark is running") from fault
+            raise RunFailed(SettingRefused(name=name)) from fault
 
 
 def _settings_of_launch(

@@ -3,10 +3,11 @@
 from dobonomodo.problems.catalogue import PROBLEMS, find_problem
 from dobonomodo.problems.faults import InternalError, Rejected, RunFailed
 from dobonomodo.problems.place import Passage, Source, Span
-from dobonomodo.problems.problem import Example, OperationRef, Problem, Severity, in_order
+from dobonomodo.problems.problem import Blame, Example, OperationRef, Problem, Severity, in_order
 
 __all__ = [
     "PROBLEMS",
+    "Blame",
     "Example",
     "InternalError",
     "OperationRef",

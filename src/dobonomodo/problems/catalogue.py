@@ -17,10 +17,12 @@ from dobonomodo.problems.formula import (
     UnknownFunction,
     WrongArity,
 )
+from dobonomodo.problems.internal import InternalFault
 from dobonomodo.problems.operation import OPERATION_PROBLEMS
 from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.problem import Problem
 from dobonomodo.problems.run import RUN_PROBLEMS
+from dobonomodo.problems.session import SESSION_PROBLEMS
 from dobonomodo.problems.store import STORE_PROBLEMS
 from dobonomodo.problems.workspace import WORKSPACE_PROBLEMS
 
@@ -39,10 +41,12 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *DEFINITION_PROBLEMS,
     *OPERATION_PROBLEMS,
     *RUN_PROBLEMS,
+    *SESSION_PROBLEMS,
     *STORE_PROBLEMS,
     *CONTROL_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
+    InternalFault,
 )
 
 

@@ -18,12 +18,16 @@ class Rejected(Exception):
 class RunFailed(Exception):
     """The data or an outside system is at fault; ``retry_helps`` says whether a later attempt can succeed."""
 
-    def __init__(self, problem: Problem, *, retry_helps: bool = False, others: Sequence[Problem] = ()) -> None:
+    def __init__(self, problem: Problem, *, others: Sequence[Problem] = ()) -> None:
         super().__init__(f"{problem.code}: {problem.message()}")
         self.problem = problem
         self.others = tuple(others)
         """What else is wrong, where several things are known at once, as of checks."""
-        self.retry_helps = retry_helps
+
+    @property
+    def retry_helps(self) -> bool:
+        """Whether the same command can succeed later, with nothing changed."""
+        return self.problem.retry_helps
 
 
 class InternalError(Exception):

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import ClassVar, assert_never
 
 from dobonomodo.problems.place import Span
-from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean, listed, nearest
+from dobonomodo.problems.problem import Blame, Example, Problem, Severity, did_you_mean, listed, nearest
 
 _UPDATE = "type: update\narguments:\n  assignments:"
 _AGGREGATE = "type: aggregate\narguments:"
@@ -529,6 +529,7 @@ class ProjectNotRunnable(Problem):
     """A project is inactive or in conflict, so it cannot run."""
 
     code: ClassVar[str] = "PROJECT_NOT_RUNNABLE"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example("dobo run monthly-sales   # deactivated before", "dobo activate monthly-sales")
 
     project_id: str
@@ -551,6 +552,7 @@ class PeriodNotRunnable(Problem):
     """A period is closed or locked. A closed period can run with an override, a locked one cannot."""
 
     code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example(
         "dobo run monthly-sales --period 2025-12   # closed",
         "dobo run monthly-sales --period 2025-12 --override-closed",

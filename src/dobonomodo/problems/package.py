@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import ClassVar
 
 from dobonomodo.problems.faults import RunFailed
-from dobonomodo.problems.problem import Example, Problem, listed
+from dobonomodo.problems.problem import Blame, Example, Problem, listed
 
 EXTRA_BY_MODULE = {
     "pyspark": "spark",
@@ -36,6 +36,7 @@ class PackageMissing(Problem):
     """A command needs Python packages that are not installed. Validating and planning need none of them."""
 
     code: ClassVar[str] = "PACKAGE_MISSING"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
     example: ClassVar[Example] = Example("pip install dobonomodo", "pip install 'dobonomodo[spark]'")
 
     modules: tuple[str, ...]
@@ -59,7 +60,7 @@ def missing_package(names: Iterable[str]) -> RunFailed:
     """The failure of a command that needs modules which are not installed."""
     names = tuple(names)
     extras = tuple(dict.fromkeys(EXTRA_BY_MODULE[name] for name in names))
-    return RunFailed(PackageMissing(modules=names, extras=extras), retry_helps=True)
+    return RunFailed(PackageMissing(modules=names, extras=extras))
 
 
 def find_missing_package(error: ImportError) -> RunFailed | None:

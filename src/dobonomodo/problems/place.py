@@ -15,6 +15,8 @@ class Source:
 
     name: str
     text: str = field(repr=False)
+    is_known: bool = field(default=True, kw_only=True, repr=False)
+    """False where blanks stand for a text of which only a place was kept."""
 
     def line_start(self, offset: int) -> int:
         """The offset at which the line around ``offset`` begins."""
@@ -33,6 +35,12 @@ class Span:
     source: Source
     start: int
     end: int
+
+    @classmethod
+    def at(cls, name: str, line: int, column: int) -> Span:
+        """A place in a text that is not known."""
+        text = "\n" * (line - 1) + " " * column
+        return cls(Source(name, text, is_known=False), len(text) - 1, len(text))
 
     @property
     def line(self) -> int:

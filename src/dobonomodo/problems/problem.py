@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple
 
 from dobonomodo.problems.place import Span
@@ -11,6 +12,21 @@ from dobonomodo.problems.place import Span
 Severity = Literal["error", "warning"]
 
 LISTED_AT_MOST = 10
+
+
+class Blame(StrEnum):
+    """Who must act on a problem."""
+
+    AUTHOR = "author"
+    """Whoever wrote the definitions, or delivered the data."""
+    CALLER = "caller"
+    """Whoever gave the command: its arguments, or the configuration it runs with."""
+    CONFLICT = "conflict"
+    """Nobody yet: another run, or the state of a project or period, does not allow it now."""
+    ENVIRONMENT = "environment"
+    """Whoever runs Spark, disks, databases and networks; it is safe to try again."""
+    BUG = "bug"
+    """We."""
 
 
 class OperationRef(NamedTuple):
@@ -33,6 +49,8 @@ class Problem:
 
     code: ClassVar[str]
     severity: ClassVar[Severity] = "error"
+    blamed: ClassVar[Blame] = Blame.AUTHOR
+    """Who must act on every problem of this code, unless ``blame`` tells them apart."""
     example: ClassVar[Example]
 
     span: Span | None = None
@@ -54,6 +72,34 @@ class Problem:
     def facts(self) -> dict[str, object]:
         """More fields of the JSON form."""
         return {}
+
+    def to_dict(self) -> dict[str, object]:
+        """The public JSON form."""
+        span, operation, notes = self.span, self.operation, self.notes()
+        return {
+            "code": self.code,
+            "severity": self.severity,
+            "message": self.message(),
+            "hint": self.hint(),
+            "file": span.source.name if span else None,
+            "line": span.line if span else None,
+            "column": span.column if span else None,
+            "operation_seq": operation.seq if operation else None,
+            "operation_name": operation.name if operation else None,
+            "expression": self.expression,
+            **({"notes": list(notes)} if notes else {}),
+            **self.facts(),
+        }
+
+    @property
+    def blame(self) -> Blame:
+        """Who must act."""
+        return self.blamed
+
+    @property
+    def retry_helps(self) -> bool:
+        """Whether the same command can succeed later, with nothing changed."""
+        return self.blame is Blame.ENVIRONMENT
 
     def label(self) -> str | None:
         """A few words for behind the caret."""

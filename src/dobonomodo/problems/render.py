@@ -1,4 +1,4 @@
-"""Problems as text: for people, on one line, as JSON, and as annotations of a pull request.
+"""Problems as text: for people, on one line, and as annotations of a pull request.
 
 Colour is markup that the edge turns on; nothing here knows a terminal.
 """
@@ -43,25 +43,6 @@ def render_github(problems: Iterable[Problem]) -> str:
     return "\n".join(_render_annotation(problem) for problem in problems)
 
 
-def render_json(problem: Problem) -> dict[str, object]:
-    """The public JSON form of a problem."""
-    span, operation = problem.span, problem.operation
-    return {
-        "code": problem.code,
-        "severity": problem.severity,
-        "message": problem.message(),
-        "hint": problem.hint(),
-        "file": span.source.name if span else None,
-        "line": span.line if span else None,
-        "column": span.column if span else None,
-        "operation_seq": operation.seq if operation else None,
-        "operation_name": operation.name if operation else None,
-        "expression": problem.expression,
-        **({"notes": list(problem.notes())} if problem.notes() else {}),
-        **problem.facts(),
-    }
-
-
 def render_count(problems: Sequence[Problem]) -> str:
     """``2 errors, 1 warning``."""
     counts = {kind: sum(problem.severity == kind for problem in problems) for kind in ("error", "warning")}
@@ -91,12 +72,13 @@ def _render_block(problem: Problem, *, color: bool, width: int | None) -> str:
         label = f" {_shown(words)}" if (words := problem.label()) else ""
         if width is not None and cell_width(before) + len(caret) + cell_width(label) > room:
             label = ""  # the message says the same
-        lines += [
-            *fold(f"{gutter} {paint('-->', 'place')} ", ", ".join(where)),
+        lines += fold(f"{gutter} {paint('-->', 'place')} ", ", ".join(where))
+        excerpt = [
             f"{gutter} {bar}",
             f"{paint(number, 'place')} {bar} {before}{marked}{after}",
             f"{gutter} {bar} {' ' * cell_width(before)}{paint(caret + label, problem.severity)}",
         ]
+        lines += excerpt if span.source.is_known else []
     elif where:
         lines += fold(f"  {paint('-->', 'place')} ", where[0])
     for note in problem.notes():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Literal
 
-from dobonomodo.problems.problem import LISTED_AT_MOST, Example, Problem, listed
+from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem, listed
 
 Diagnosis = Literal["excel", "zip", "gzip", "parquet", "encoding", "separator", "quotes", "escapes"]
 
@@ -191,6 +191,13 @@ class DataLoad(Problem):
     remedy: str | None = None
     present: tuple[str, ...] = ()
     """The files that exist instead of a missing one."""
+    is_transient: bool = False
+    """Whether it may go away by itself, as a full disk or a network that is down; then a retry helps."""
+
+    @property
+    def blame(self) -> Blame:
+        """The environment, if it goes away by itself."""
+        return Blame.ENVIRONMENT if self.is_transient else self.blamed
 
     def message(self) -> str:
         if len(self.cells) == sum(count for _, count in self.counts) == 1:
@@ -232,6 +239,13 @@ class OutputWrite(Problem):
 
     destination: str
     detail: str
+    is_transient: bool = False
+    """Whether it may go away by itself, as a full disk or a network that is down; then a retry helps."""
+
+    @property
+    def blame(self) -> Blame:
+        """The environment, if it goes away by itself."""
+        return Blame.ENVIRONMENT if self.is_transient else self.blamed
 
     def message(self) -> str:
         return f"writing to `{self.destination}` failed: {self.detail}"
@@ -260,6 +274,7 @@ class SparkUnavailable(Problem):
     """Spark cannot start: there is no suitable Java, or its settings are invalid."""
 
     code: ClassVar[str] = "SPARK_UNAVAILABLE"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
     example: ClassVar[Example] = Example("a machine without Java", "pip install 'dobonomodo[java]'")
 
     reason: str
@@ -277,6 +292,7 @@ class SparkLost(Problem):
     """The connection to Spark was lost: its Java process, Connect server, cluster or executors ended or cannot be reached."""
 
     code: ClassVar[str] = "SPARK_LOST"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
     example: ClassVar[Example] = Example("the Spark Connect server is restarted during a run", "dobo resume RUN")
 
     detail: str
@@ -293,6 +309,7 @@ class NoExecutors(Problem):
     """No executor ran a task of Spark within the time that the run may wait."""
 
     code: ClassVar[str] = "NO_EXECUTORS"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
     example: ClassVar[Example] = Example("a cluster without a worker", "dobo run ... --wait-for-executors 1800")
 
     seconds: float
@@ -328,6 +345,7 @@ class CredentialNotFound(Problem):
     """A datasource or a Spark setting refers to a secret that does not exist."""
 
     code: ClassVar[str] = "CREDENTIAL_NOT_FOUND"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example("credential_ref: env://PASWORD", "credential_ref: env://WAREHOUSE_PASSWORD")
 
     owner: str
@@ -365,6 +383,7 @@ class RunHeld(Problem):
     """Another run of the same project and period is in progress."""
 
     code: ClassVar[str] = "RUN_HELD"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example("dobo run monthly-sales -p 2026-01 (twice at once)", "dobo run ... --wait")
 
     project: str

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, assert_never
 
-from dobonomodo.problems.problem import Example, Problem, did_you_mean, listed
+from dobonomodo.problems.problem import Blame, Example, Problem, did_you_mean, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +112,7 @@ class LeaseLost(Problem):
     """A run lost its lease on project and period: it was suspended for too long, and another run took over."""
 
     code: ClassVar[str] = "LEASE_LOST"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example("a run whose computer slept for an hour", "dobo runs list")
 
     project: str
@@ -133,6 +134,7 @@ class InvalidStoreUrl(Problem):
     """The URL of the store is invalid."""
 
     code: ClassVar[str] = "INVALID_STORE_URL"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example("store: mysql://host/db", "store: postgresql://user@host/db")
 
     scheme: str
@@ -158,6 +160,13 @@ class StoreUnavailable(Problem):
     store: str
     reason: str
     remedy: str | None = None
+    is_transient: bool = False
+    """Whether it may go away by itself, as a server that is started later; then a retry helps."""
+
+    @property
+    def blame(self) -> Blame:
+        """The environment, if it goes away by itself."""
+        return Blame.ENVIRONMENT if self.is_transient else self.blamed
 
     def message(self) -> str:
         return f"the store `{self.store}` cannot be used: {self.reason}"
@@ -180,6 +189,7 @@ class StoreInvalid(Problem):
     """The store is damaged, or its URL points to something else."""
 
     code: ClassVar[str] = "STORE_INVALID"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example(
         "store: sqlite:///bookmarks.db (the file of another program)", "store: sqlite:///.dobo/store.db"
     )
@@ -218,6 +228,7 @@ class StoreTooNew(Problem):
     """The store was written by a later version of this program."""
 
     code: ClassVar[str] = "STORE_TOO_NEW"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example("an older dobo on a store that a newer one has upgraded", "upgrade dobonomodo")
 
     store: str

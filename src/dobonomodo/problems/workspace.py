@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from dobonomodo.problems.problem import Example, Problem, did_you_mean
+from dobonomodo.problems.problem import Blame, Example, Problem, did_you_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +13,7 @@ class WorkspaceNotFound(Problem):
     """The folder and its parents contain no ``dobo.yaml``."""
 
     code: ClassVar[str] = "WORKSPACE_NOT_FOUND"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example("cd /tmp && dobo validate", "cd my-workspace && dobo validate")
 
     folder: str
@@ -32,6 +33,7 @@ class EnvironmentNotFound(Problem):
     """A command names an environment that the workspace does not have."""
 
     code: ClassVar[str] = "ENVIRONMENT_NOT_FOUND"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example("dobo --env prd validate", "dobo --env prod validate")
 
     name: str
@@ -100,6 +102,7 @@ class UnwritableFolder(Problem):
     """A file or folder cannot be created: the disk is full, the folder is read-only, or this user has no permission."""
 
     code: ClassVar[str] = "UNWRITABLE_FOLDER"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
     example: ClassVar[Example] = Example("dobo init /proc/mine", "dobo init my-workspace")
 
     path: str

@@ -11,6 +11,8 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.problems import Problem
+from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other, describe_figures
 from dobonomodo.runs.figures import Figures
 from dobonomodo.runs.progress import Progress, PublishedOutput
@@ -73,8 +75,8 @@ class RunView:
     outputs: Mapping[str, Output]
     """By table."""
     last_completed_operation: int | None
-    problems: tuple[Mapping[str, Any], ...] = ()
-    warnings: tuple[Mapping[str, Any], ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[Problem, ...] = ()
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
     checks: tuple[CheckResult, ...] = ()
@@ -93,7 +95,7 @@ class RunView:
             "<tr>" + "".join(f"<td>{escape(str(getattr(each, name) or 0))}</td>" for name in names) + "</tr>"
             for each in self.operations
         )
-        problems = "".join(f"<p><b>{escape(each['code'])}</b> {escape(each['message'])}</p>" for each in self.problems)
+        problems = "".join(f"<p><b>{escape(each.code)}</b> {escape(each.message())}</p>" for each in self.problems)
         outputs = "".join(
             f"<li>{escape(name)}: {output.rows:,} rows, digest {escape(output.digest)}</li>"
             for name, output in self.outputs.items()
@@ -178,8 +180,8 @@ def view_run(run: Run) -> RunView:
         operations=progress.operations,
         outputs={_key(each, outputs): each for each in outputs},
         last_completed_operation=progress.last_completed_operation,
-        problems=progress.problems,
-        warnings=progress.warnings,
+        problems=tuple(load_problem(each) for each in progress.problems),
+        warnings=tuple(load_problem(each) for each in progress.warnings),
         snapshot=snapshot,
         attempts=progress.attempts,
         checks=progress.checks,

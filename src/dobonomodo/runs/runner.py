@@ -17,7 +17,8 @@ from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.ordering import order_of, shown_columns
-from dobonomodo.problems import Problem, Rejected, RunFailed, render
+from dobonomodo.problems import Problem, Rejected, RunFailed
+from dobonomodo.problems.recorded import record_problem
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.runs.figures import UNMATCHED_KEYS, Figures, FirstRows, OutputFigures
@@ -255,7 +256,7 @@ class Runner:
             self._listener.working("reading inputs")
             inputs, fault = _pin(data)
             at = self._pace.now()
-            said = [render.render_json(problem) for problem in warnings]
+            said = [problem.to_dict() for problem in warnings]
             progress = Progress.begin(spec.plan, warnings=said, figures=figures)
             run = Run(
                 id=run_id,
@@ -377,12 +378,12 @@ class _Attempt:
                 raise fault
             self._perform(engine)
         except RunFailed as failed:
-            return self._fail(failed.problem, cause=failed)
-        except KeyboardInterrupt as interrupt:
-            self._fail(RunInterrupted(run=self._run.id), cause=interrupt)
+            return self._fail(failed.problem, *failed.others)
+        except KeyboardInterrupt:
+            self._fail(RunInterrupted(run=self._run.id))
             raise
         except BaseException as bug:
-            self._fail(RunInterrupted(run=self._run.id, reason=f"{type(bug).__name__}: {bug}"), cause=bug)
+            self._fail(RunInterrupted(run=self._run.id, reason=f"{type(bug).__name__}: {bug}"))
             raise
         return self._complete()
 
@@ -597,15 +598,12 @@ class _Attempt:
         reach("run.finished")
         return self._finish()
 
-    def _fail(self, problem: Problem, *, cause: BaseException) -> RunView:
+    def _fail(self, problem: Problem, *others: Problem) -> RunView:
         """The run stops here; a resumed run goes on from what is staged."""
         if isinstance(problem, RunCancelled):
             self._run = self._store.get_run(self._run.id) or self._run
             return self._finish()
-        retry = isinstance(cause, RunFailed) and cause.retry_helps
-        others = cause.others if isinstance(cause, RunFailed) else ()
-        recorded = tuple({**render.render_json(each), "retry_helps": retry} for each in (problem, *others))
-        progress = replace(self._progress, problems=recorded)
+        progress = replace(self._progress, problems=tuple(map(record_problem, (problem, *others))))
         try:
             self._insist(RunEvent.FAIL, progress)
         except (Rejected, RunFailed):

@@ -44,9 +44,10 @@ def loading_failed(
         diagnosis=diagnosis,
         remedy=remedy,
         present=tuple(present),
+        is_transient=retry_helps,
         operation=use.operation,
     )
-    return RunFailed(problem, retry_helps=retry_helps)
+    return RunFailed(problem)
 
 
 def refuse(findings: Findings, use: DatasetUse) -> None:
@@ -57,7 +58,7 @@ def refuse(findings: Findings, use: DatasetUse) -> None:
 
 def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) -> RunFailed:
     """Rows that cannot be written."""
-    return RunFailed(OutputWrite(destination=destination, detail=detail), retry_helps=retry_helps)
+    return RunFailed(OutputWrite(destination=destination, detail=detail, is_transient=retry_helps))
 
 
 def is_passing(fault: BaseException) -> bool:

@@ -127,14 +127,14 @@ class Database:
         obstructed = isinstance(error, NotADirectoryError | FileExistsError)
         reason = error.strerror or type(error).__name__
         remedy = f"`{error.filename}` is in the way: move it, or set `store` in `dobo.yaml` to another path"
-        return self._unavailable(reason, retry_helps=not obstructed, remedy=remedy if obstructed else _WRITABLE)
+        return self._unavailable(reason, is_transient=not obstructed, remedy=remedy if obstructed else _WRITABLE)
 
     def _explain(self, error: DBAPIError) -> RunFailed:
         reason, name = str(error.orig), getattr(error.orig, "sqlite_errorname", None)
         if name is None:
             state = getattr(error.orig, "sqlstate", None)
             # A server that cannot be reached gives no state.
-            return self._unavailable(reason, retry_helps=not state or str(state).startswith(_PASSING_STATES))
+            return self._unavailable(reason, is_transient=not state or str(state).startswith(_PASSING_STATES))
         if self.path is not None and self.path.is_dir():
             return self.invalid(StoreFault.FOLDER)
         for beginning, fault in _FAULTS.items():
@@ -142,12 +142,12 @@ class Database:
                 return self.invalid(fault, reason)
         for beginning, remedy in _PASSING_NAMES.items():
             if name.startswith(beginning):
-                return self._unavailable(reason, retry_helps=True, remedy=remedy)
+                return self._unavailable(reason, is_transient=True, remedy=remedy)
         return self._unavailable(reason)
 
-    def _unavailable(self, reason: str, *, retry_helps: bool = False, remedy: str | None = None) -> RunFailed:
+    def _unavailable(self, reason: str, *, is_transient: bool = False, remedy: str | None = None) -> RunFailed:
         reason = " ".join(self._scrub(reason).split())
-        return RunFailed(StoreUnavailable(store=self.name, reason=reason, remedy=remedy), retry_helps=retry_helps)
+        return RunFailed(StoreUnavailable(store=self.name, reason=reason, remedy=remedy, is_transient=is_transient))
 
     def _scrub(self, reason: str) -> str:
         for secret in self._secrets:

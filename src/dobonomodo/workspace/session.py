@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from dobonomodo.model.secret import is_reference, is_secret_key
-from dobonomodo.problems import RunFailed
 from dobonomodo.problems.package import SPARK, require_modules
-from dobonomodo.problems.run import SparkUnavailable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,10 +37,13 @@ class SparkChoice:
     options: SessionOptions = field(default_factory=SessionOptions)
 
     def require(self) -> None:
-        """Refuse to begin where Spark is not installed, or a secret that it needs is not there."""
+        """Refuse to begin where Spark is not installed, is set up in a way that cannot be, or lacks a secret that it needs."""
+        from dobonomodo.engine import require_possible
+
         require_modules(SPARK)
         if self.given is None:
-            self._conf()
+            master, remote = self._place()
+            require_possible(master=master, remote=remote, conf=self._conf())
 
     def engine(self, *, input_bytes: int | None = None, listener: Listener | None = None) -> SparkEngine:
         """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does."""
@@ -67,14 +68,14 @@ class SparkChoice:
 
         if self.given is not None:
             return adapt_session(self.given)
+        master, remote = self._place()
+        return open_spark(master=master, remote=remote, conf=self._conf(), input_bytes=input_bytes)
+
+    def _place(self) -> tuple[str | None, str | None]:
+        """Master and remote: of the command if it names either, else of the workspace."""
         settings, chosen = self.files.settings.spark, self.options
         own = chosen.master is not None or chosen.remote is not None
-        return open_spark(
-            master=chosen.master if own else settings.master,
-            remote=chosen.remote if own else settings.remote,
-            conf=self._conf(),
-            input_bytes=input_bytes,
-        )
+        return (chosen.master, chosen.remote) if own else (settings.master, settings.remote)
 
     def _conf(self) -> dict[str, str]:
         """The settings of Spark. A secret is only referred to, and looked up now."""
@@ -98,13 +99,8 @@ def open_spark(
     app_name: str = "dobo",
     input_bytes: int | None = None,
 ) -> SparkSession:
-    """A session of our own; what keeps it from starting is not a fault of the data."""
-    from dobonomodo.engine import CannotStart, open_session
+    """A session of our own; what keeps it from starting is a problem with a code."""
+    from dobonomodo.engine import open_session
 
     require_modules(SPARK)
-    try:
-        return open_session(master=master, remote=remote, conf=conf, app_name=app_name, input_bytes=input_bytes)
-    except CannotStart as fault:
-        reason = " ".join(fault.reason.split())
-        problem = SparkUnavailable(reason=reason, remedy="; ".join(fault.remedies) or None)
-        raise RunFailed(problem, retry_helps=True) from fault
+    return open_session(master=master, remote=remote, conf=conf, app_name=app_name, input_bytes=input_bytes)

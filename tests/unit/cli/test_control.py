@@ -16,6 +16,7 @@ from dobonomodo.cli import console
 from dobonomodo.cli.progress import LiveProgress, show_end
 from dobonomodo.cli.table import show_rows
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
@@ -75,7 +76,7 @@ def hostile_run() -> RunView:
         operations=(OperationCounts(10, name, "update", rows_in=1, selected=1, rows_out=1),),
         outputs={name: output},
         last_completed_operation=None,
-        problems=({**problem, "expression": HOSTILE},),
+        problems=(load_problem({**problem, "expression": HOSTILE}),),
     )
 
 

@@ -8,6 +8,12 @@ import pytest
 
 import dobonomodo.workspace
 from dobonomodo import __version__
+from dobonomodo.cli.console import Exit, find_exit
+from dobonomodo.problems import Problem
+from dobonomodo.problems.operation import PeriodNotRunnable
+from dobonomodo.problems.run import RunHeld, SparkLost
+from dobonomodo.problems.store import StoreUnavailable
+from dobonomodo.problems.workspace import NotDefined, WorkspaceNotFound
 from tests.unit.cli.conftest import Dobo, change
 
 COMMANDS = (
@@ -195,6 +201,30 @@ def test_a_fault_of_ours_is_told_without_a_traceback(dobo: Dobo, sales: Path, mo
     assert "ZeroDivisionError" in result.err
     assert "Traceback" not in result.err
     assert "--debug" in result.err
+
+
+def test_a_fault_of_ours_is_a_problem_in_json(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", broken)
+    result = dobo("validate", "--json")
+    assert (result.code, result.codes, result.document["ok"]) == (3, ["INTERNAL_ERROR"], False)
+
+
+@pytest.mark.parametrize(
+    ("problems", "code"),
+    [
+        ([NotDefined(kind="project", id="x")], Exit.FAILURE),
+        ([WorkspaceNotFound(folder="x")], Exit.USAGE),
+        ([RunHeld(project="p", period="x", holder="me", since="now")], Exit.CONFLICT),
+        ([SparkLost(detail="gone")], Exit.ENVIRONMENT),
+        ([StoreUnavailable(store="s", reason="r")], Exit.FAILURE),
+        ([StoreUnavailable(store="s", reason="r", is_transient=True)], Exit.ENVIRONMENT),
+        ([NotDefined(kind="project", id="x"), PeriodNotRunnable(period="x", status="locked")], Exit.CONFLICT),
+        ([SparkLost(detail="gone"), WorkspaceNotFound(folder="x")], Exit.USAGE),
+        ([], Exit.FAILURE),
+    ],
+)
+def test_the_exit_code_follows_from_who_must_act(problems: list[Problem], code: Exit) -> None:
+    assert find_exit(problems) is code
 
 
 def test_with_debug_there_is_a_traceback(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:

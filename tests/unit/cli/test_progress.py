@@ -8,6 +8,7 @@ import pytest
 
 from dobonomodo.cli.progress import describe_counts, show_end
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs import RunView
 
 
@@ -57,7 +58,7 @@ def run(status: str) -> RunView:
         operations=(OperationCounts(10, "net", "update", rows_in=3, selected=3, added=0, deleted=0, rows_out=3),),
         outputs={},
         last_completed_operation=None,
-        problems=(PROBLEM,) if status == "failed" else (),
+        problems=(load_problem(PROBLEM),) if status == "failed" else (),
     )
 
 

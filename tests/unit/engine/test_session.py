@@ -8,26 +8,30 @@ from typing import Any, cast
 import pytest
 from pyspark.sql.connect.session import SparkSession
 
-from dobonomodo.engine import SessionConflict, SettingRefused, SparkMissing, open_session
+from dobonomodo.engine import open_session
 from dobonomodo.engine.session import give_up_soon, options_of_executors
+from dobonomodo.problems import Rejected, RunFailed
+from dobonomodo.problems.package import PackageMissing
+from dobonomodo.problems.session import SessionConflict, SettingRefused
 
 
 def test_settings_that_decide_results_cannot_be_changed() -> None:
-    with pytest.raises(SettingRefused) as refused:
-        open_session(conf={"spark.sql.ansi.enabled": "false"})
-    assert "spark.sql.ansi.enabled" in str(refused.value)
+    with pytest.raises(Rejected) as refused:
+        open_session(conf={"spark.sql.ansi.enabled": "false", "spark.sql.shuffle.partitions": "2"})
+    assert refused.value.problems == (SettingRefused(name="spark.sql.ansi.enabled", fixed="true"),)
 
 
 def test_a_session_is_classic_or_remote() -> None:
-    with pytest.raises(SessionConflict):
+    with pytest.raises(Rejected) as refused:
         open_session(master="local[2]", remote="sc://127.0.0.1:1")
+    assert refused.value.problems == (SessionConflict(wanted="local[2]", running="sc://127.0.0.1:1"),)
 
 
 def test_without_pyspark_the_message_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark", None)
-    with pytest.raises(SparkMissing) as missing:
+    with pytest.raises(RunFailed) as missing:
         open_session()
-    assert "dobonomodo[spark]" in str(missing.value)
+    assert missing.value.problem == PackageMissing(modules=("pyspark",), extras=("spark",))
 
 
 def test_executors_get_the_options_on_which_results_depend_after_their_own() -> None:

@@ -15,7 +15,6 @@ from dobonomodo.problems.render import (
     render_count,
     render_full,
     render_github,
-    render_json,
 )
 
 
@@ -182,7 +181,7 @@ def test_json() -> None:
         name="bc",
         known=("bd",),
     )
-    assert render_json(problem) == {
+    assert problem.to_dict() == {
         "code": "UNKNOWN_COLUMN",
         "severity": "error",
         "message": problem.message(),
@@ -197,7 +196,7 @@ def test_json() -> None:
 
 
 def test_json_without_a_place() -> None:
-    shown = render_json(SelectorUndefined(name="x"))
+    shown = SelectorUndefined(name="x").to_dict()
     assert {name for name, value in shown.items() if value is None} == {
         "file", "line", "column", "operation_seq", "operation_name", "expression",
     }  # fmt: skip

@@ -95,14 +95,14 @@ def test_a_check_that_fails_publishes_nothing_but_quarantines(store: Store, plan
     data = Diary()
     run = runs.start(store, planned, data, Checking(results[1], results[4]))
     assert run.status == "failed"
-    assert [(each["code"], each["operation_seq"]) for each in run.problems] == [("CHECK_FAILED", stopping)]
+    assert [(each.code, each.operation and each.operation.seq) for each in run.problems] == [("CHECK_FAILED", stopping)]
     assert [line for line in data.log if line.startswith("publish")] == ["publish 1"]
     assert list(run.outputs) == ["bad"]
 
 
 def test_every_check_that_fails_is_recorded(store: Store, planned: RunSpec) -> None:
     run = runs.start(store, planned, Diary(), Checking(result(1, "empty", reached=0), result(4, "failed")))
-    assert [each["code"] for each in run.problems] == ["CHECK_EMPTY", "CHECK_FAILED"]
+    assert [each.code for each in run.problems] == ["CHECK_EMPTY", "CHECK_FAILED"]
 
 
 def test_a_check_that_warns_stops_nothing(store: Store, planned: RunSpec) -> None:

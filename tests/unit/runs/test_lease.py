@@ -203,7 +203,7 @@ class Unreachable:
     def renew_lease(self, lease: Lease) -> Lease:
         if self._times:
             self._times -= 1
-            raise RunFailed(StoreUnavailable(store="x", reason="no route"), retry_helps=True)
+            raise RunFailed(StoreUnavailable(store="x", reason="no route", is_transient=True))
         return self._store.renew_lease(lease)
 
     def __getattr__(self, name: str) -> Any:

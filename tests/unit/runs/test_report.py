@@ -10,6 +10,7 @@ import pytest
 from dobonomodo.model.locale import LOCALES
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
+from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other
 from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 from dobonomodo.runs.progress import Progress
@@ -36,7 +37,7 @@ def test_a_page_needs_nothing_else() -> None:
 
 
 def test_what_a_controller_asks_comes_first_and_what_an_engineer_asks_last() -> None:
-    page = make_page(warnings=({"code": "W", "severity": "warning", "message": "look"},))
+    page = make_page(warnings=(load_problem({"code": "W", "severity": "warning", "message": "look"}),))
     wanted = ["Close, 2026-01completed", "Result", "How it was computed", "Warnings", "For engineers"]
     assert [each for each in page.headings if each in wanted] == wanted
     assert page.words.index("d-3") > page.words.index("For engineers")
@@ -47,14 +48,8 @@ def test_what_a_controller_asks_comes_first_and_what_an_engineer_asks_last() -> 
 )
 def test_whatever_was_typed_is_text(where: str) -> None:
     project = {**SNAPSHOT["project"], "name": NASTY, "document": {"name": NASTY}}
-    problem = {
-        "code": NASTY,
-        "severity": "error",
-        "message": NASTY,
-        "hint": NASTY,
-        "notes": [NASTY],
-        "expression": NASTY,
-    }
+    words = {"code": NASTY, "message": NASTY, "hint": NASTY, "notes": [NASTY], "expression": NASTY}
+    problem = load_problem({"severity": "error", **words})
     reading = {"operation_seq": 0, "alias": NASTY, "role": "input", "dataset": NASTY, "version": 1, "table": "t"}
     first = FirstRows((NASTY,), (NASTY,), ((NASTY,),))
     join = JoinCounts(10, NASTY, NASTY, (NASTY,), 0, 1, (UnmatchedKey((NASTY,), 1),))

@@ -58,7 +58,7 @@ class Diary:
     def _note(self, what: str) -> None:
         self.log.append(what)
         if what == self.fails_at:
-            raise RunFailed(OutputWrite(destination="x", detail="disk full"), retry_helps=True)
+            raise RunFailed(OutputWrite(destination="x", detail="disk full", is_transient=True))
 
     def hold(self, fence: int) -> None:
         self.fence = fence
@@ -247,8 +247,8 @@ def test_failed_anywhere_and_resumed(store: Store, planned: RunSpec, place: str)
     data = Diary(fails_at=place)
     failed = start(store, planned, data)
     assert failed.status == "failed"
-    assert failed.problems[0]["code"] == "OUTPUT_WRITE"
-    assert failed.problems[0]["retry_helps"] is True
+    assert failed.problems[0].code == "OUTPUT_WRITE"
+    assert failed.problems[0].retry_helps is True
     assert failed.is_publishing == (PLACES.index(place) >= INTENDED)
     assert failed.outputs == {}
     data.fails_at = None
@@ -385,7 +385,7 @@ def test_inputs_that_cannot_be_found_fail_the_run(store: Store, planned: RunSpec
 def test_changed_inputs_stop_a_run_and_its_resumption(store: Store, planned: RunSpec) -> None:
     data = Diary()
     failed = start(store, planned, data, EngineByHand(between=lambda seq: setattr(data, "changes", ("`x` is gone",))))
-    assert [problem["code"] for problem in failed.problems] == ["INPUT_CHANGED"]
+    assert [problem.code for problem in failed.problems] == ["INPUT_CHANGED"]
     assert data.published == {}
     with pytest.raises(Rejected) as refused:
         resume(store, data)
@@ -444,8 +444,8 @@ def test_a_run_that_slept_through_its_lease_fails_and_says_so(store: Store, plan
     late = start(store, planned, data, engine, pace=NEVER)
     assert engine.other is not None
     assert engine.other.status == "completed"
-    assert (late.status, [problem["code"] for problem in late.problems]) == ("failed", ["LEASE_LOST"])
-    assert late.problems[0]["retry_helps"] is False
+    assert (late.status, [problem.code for problem in late.problems]) == ("failed", ["LEASE_LOST"])
+    assert late.problems[0].retry_helps is False
     assert data.published == {}
     record = store.get_run("r1")
     assert record is not None
@@ -456,7 +456,7 @@ def test_a_run_that_slept_through_its_lease_fails_and_says_so(store: Store, plan
 def test_a_run_that_was_resumed_elsewhere_leaves_the_record_alone(store: Store, planned: RunSpec) -> None:
     engine = Asleep(2, lambda: resume(store, Diary()))
     late = start(store, planned, Diary(), engine, pace=NEVER)
-    assert (late.status, [problem["code"] for problem in late.problems]) == ("failed", ["LEASE_LOST"])
+    assert (late.status, [problem.code for problem in late.problems]) == ("failed", ["LEASE_LOST"])
     record = store.get_run("r1")
     assert record is not None
     assert (record.status, record.fence, view_run(record).problems) == ("completed", 2, ())
@@ -500,7 +500,7 @@ def test_interrupted(store: Store, planned: RunSpec) -> None:
     record = store.get_run("r1")
     assert record is not None
     view = view_run(record)
-    assert (view.status, view.problems[0]["code"]) == ("failed", "RUN_INTERRUPTED")
+    assert (view.status, view.problems[0].code) == ("failed", "RUN_INTERRUPTED")
     assert not isinstance(take(store), Held)
 
 
@@ -607,7 +607,7 @@ def test_a_run_that_stopped_when_it_had_published_everything_is_completed_by_the
 def test_the_lease_is_lost_at_any_place_before_it_publishes(store: Store, planned: RunSpec, place: str) -> None:
     data = Disturbed(at=place, meanwhile=partial(take_over, store))
     run = start(store, planned, data, pace=NEVER)
-    assert (run.status, [problem["code"] for problem in run.problems]) == ("failed", ["LEASE_LOST"])
+    assert (run.status, [problem.code for problem in run.problems]) == ("failed", ["LEASE_LOST"])
     after = data.log[data.log.index(place) + 1 :]
     assert [each for each in after if not each.startswith("convert")] == []
 
@@ -656,7 +656,7 @@ class Unreachable:
         self._store = store
 
     def check_lease(self, lease: Lease) -> None:
-        raise RunFailed(StoreUnavailable(store="x", reason="no route"), retry_helps=True)
+        raise RunFailed(StoreUnavailable(store="x", reason="no route", is_transient=True))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -682,7 +682,7 @@ def test_what_the_heartbeat_noticed_counts_also_when_the_store_cannot_be_reached
             self.stopped.set()
 
     run = start(Unreachable(store), planned, Diary(), Interrupted(), pace=Pace(heartbeat=0.01))
-    assert [problem["code"] for problem in run.problems] == ["LEASE_LOST"]
+    assert [problem.code for problem in run.problems] == ["LEASE_LOST"]
 
 
 def test_a_later_run_makes_an_earlier_one_unresumable(store: Store, planned: RunSpec) -> None:

@@ -16,7 +16,6 @@ from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, De
 from dobonomodo.model import Places, load_documents
 from dobonomodo.plan import DatasetUse
 from dobonomodo.problems import RunFailed, Source
-from dobonomodo.problems.render import render_json
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.scenarios import find_scenarios
 from dobonomodo.scenarios.compare import compare_output
@@ -262,15 +261,15 @@ def test_a_file_is_refused_as_in_a_run(title: str, tmp_path: Path) -> None:
     reading = Reading(cast("Any", None), JANUARY, None, tmp_path / "scratch")
     use = use_of({"n": INTEGER, "d": CENTS, "b": BOOLEAN})
     problem = refusal(RowsOfFile(tmp_path, "rows.csv").read, use, reading)
-    found: Any = render_json(problem)
+    found: Any = problem.to_dict()
     (ran,) = run.problems
-    assert (run.status, ran["code"]) == ("failed", "DATA_LOAD")
+    assert (run.status, ran.code) == ("failed", "DATA_LOAD")
     if content is not None:
         assert {key: found[key] for key in ("code", "message", "hint")} == {
-            key: ran[key] for key in ("code", "message", "hint")
+            key: ran.to_dict()[key] for key in ("code", "message", "hint")
         }
     else:
-        assert found["code"] == ran["code"]
+        assert found["code"] == ran.code
 
 
 # --- expected rows

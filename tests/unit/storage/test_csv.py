@@ -11,7 +11,7 @@ import pytest
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
-from dobonomodo.problems.render import render_full, render_json
+from dobonomodo.problems.render import render_full
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage import csv
 from tests.unit.storage.reading import extract, refused, use_of
@@ -58,7 +58,7 @@ def test_many_wrong_values_are_counted_and_the_first_are_shown(tmp_path: Path, m
     assert places(problem) == expected[:20]
     assert dict(problem.counts) == {"amount": 1_000, "day": 600}
     assert len(problem.notes()) == 21
-    shown: dict[str, Any] = render_json(problem)
+    shown: Any = problem.to_dict()
     assert len(shown["cells"]) == 20
     assert shown["cells"][0] == {
         "place": str(tmp_path / "a.csv"), "line": 2, "row": None, "column": "amount", "value": "1.005",

@@ -1,0 +1,25 @@
+"""A fault of this program, as a problem: whoever asks for JSON gets one too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dobonomodo.problems.problem import Blame, Example, Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InternalFault(Problem):
+    """Something happened that this program did not expect. It is our fault, not yours."""
+
+    code: ClassVar[str] = "INTERNAL_ERROR"
+    blamed: ClassVar[Blame] = Blame.BUG
+    example: ClassVar[Example] = Example("a command that ends with this code", "a report of it to us")
+
+    detail: str
+
+    def message(self) -> str:
+        return f"dobo has a bug: {self.detail}"
+
+    def hint(self) -> str | None:
+        return "please report it with the output of the same command and --debug"
