@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -561,3 +562,91 @@ def test_a_chain_of_drafts_runs_in_order(ledger: Ledger) -> None:
     assert not (ledger.root / ".dobo/runs").exists()
     assert ledger.run("close").status == "completed"
     assert ledger.run("consume").outputs["consumed"].rows == 6
+
+
+# --- runs in a thread
+
+
+class Held:
+    """A listener that keeps a run from going on before it computes."""
+
+    def __init__(self) -> None:
+        self.go = threading.Event()
+        self.reached = threading.Event()
+
+    def started(self, run: object, plan: object) -> None: ...
+
+    def working(self, what: str) -> None: ...
+
+    def output_started(self, step: object) -> None:
+        self.reached.set()
+        assert self.go.wait(120)
+
+    def advanced(self, run: object) -> None: ...
+
+    def finished(self, run: object) -> None: ...
+
+
+def test_a_started_run_goes_on_by_itself(ledger: Ledger) -> None:
+    ledger.activate()
+    workspace, held = ledger.open(), Held()
+    handle = workspace.start("close", period="2026-01", spark=ledger.spark, listener=held)
+    assert (handle.status, handle.is_over, handle.id) == ("running", False, workspace.find_run("latest").id)
+    assert held.reached.wait(120)
+    with pytest.raises(TimeoutError):
+        handle.wait(timeout=0.01)
+    held.go.set()
+    run = handle.wait(timeout=240)
+    assert (run.id, run.status, handle.status, handle.is_over) == (handle.id, "completed", "completed", True)
+    assert run.outputs["closed"].dataframe(ledger.spark).count() == run.outputs["closed"].rows
+    assert (
+        run.outputs["closed"].digest
+        == workspace.run("close", period="2026-01", spark=ledger.spark, started_at=run.started_at)
+        .outputs["closed"]
+        .digest
+    )
+
+
+def test_what_is_rejected_is_raised_before_a_run_starts(ledger: Ledger) -> None:
+    workspace = ledger.open()
+    for project, period, code in (("close", "2026-13", "PERIOD_NOT_FOUND"), ("clos", "2026-01", "NOT_DEFINED")):
+        with pytest.raises(Rejected) as refused:
+            workspace.start(project, period=period, spark=ledger.spark)
+        assert [problem.code for problem in refused.value.problems] == [code]
+    with pytest.raises(TypeError):
+        workspace.start("close", period=2026, spark=ledger.spark)
+    assert workspace.runs() == ()
+
+
+def test_a_second_run_of_the_same_period_is_refused_at_once(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOBO_LEASE_SECONDS", "2")
+    ledger.activate()
+    workspace, held = ledger.open(), Held()
+    first = workspace.start("close", period="2026-01", spark=ledger.spark, listener=held)
+    assert held.reached.wait(120)
+    with pytest.raises(Rejected) as refused:
+        workspace.start("close", period="2026-01", spark=ledger.spark)
+    assert [problem.code for problem in refused.value.problems] == ["RUN_HELD"]
+    held.go.set()
+    assert first.wait(timeout=240).status == "completed"
+
+
+def test_a_started_run_can_be_cancelled(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOBO_LEASE_SECONDS", "2")
+    ledger.activate()
+    workspace, held = ledger.open(), Held()
+    handle = workspace.start("close", period="2026-01", spark=ledger.spark, listener=held)
+    assert held.reached.wait(120)
+    assert handle.cancel().status == "cancelled"
+    held.go.set()
+    run = handle.wait(timeout=240)
+    assert (run.status, dict(run.outputs), handle.status) == ("cancelled", {}, "cancelled")
+
+
+def test_runs_of_one_workspace_go_on_side_by_side(ledger: Ledger) -> None:
+    ledger.activate()
+    workspace = ledger.open()
+    handles = [workspace.start("close", period=period, spark=ledger.spark) for period in ("2026-01", "2026-02")]
+    runs = [handle.wait(timeout=240) for handle in handles]
+    assert [(run.status, run.problems) for run in runs] == [("completed", ())] * 2
+    assert [workspace.verify(run.id, spark=ledger.spark)[1] for run in runs] == [(), ()]

@@ -73,6 +73,8 @@ _DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
 _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
+_opening = threading.Lock()
+
 SMALL_BYTES = 32 << 20
 """Inputs below this are computed in one piece."""
 _SMALL_SETTINGS: Mapping[str, str] = {
@@ -100,7 +102,8 @@ def open_session(
     to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
     """
     require_possible(master=master, remote=remote, conf=conf)
-    with _without_pandas_warning():
+    # One process has one Spark, also when two threads ask for it at once.
+    with _opening, _without_pandas_warning():
         try:
             session = (
                 _open_remote(remote, conf=conf)

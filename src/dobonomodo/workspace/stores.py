@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ class Stores:
 
     def __init__(self, files: Files, *, problems: Callable[[], Sequence[Problem]]) -> None:
         self._files, self._problems = files, problems
+        # Two threads that need a store open it once.
+        self._lock = threading.RLock()
         self._main: Store | None = None
         self._sandbox: Store | None = None
 
@@ -32,9 +35,10 @@ class Stores:
     def main(self) -> Store:
         """The store of the workspace, made if it is not there."""
         self.require_settings()
-        if self._main is None:
-            self._main = open_store(self._files.settings.store, root=self._files.root)
-        return self._main
+        with self._lock:
+            if self._main is None:
+                self._main = open_store(self._files.settings.store, root=self._files.root)
+            return self._main
 
     @property
     def path(self) -> Path | None:
@@ -60,9 +64,10 @@ class Stores:
     @property
     def sandbox(self) -> Store:
         """Where drafts register datasets, apart from everybody's."""
-        if self._sandbox is None:
-            self._sandbox = open_store(f"sqlite:///{REGISTERED}", root=self.sandbox_folder)
-        return self._sandbox
+        with self._lock:
+            if self._sandbox is None:
+                self._sandbox = open_store(f"sqlite:///{REGISTERED}", root=self.sandbox_folder)
+            return self._sandbox
 
     def find_sandbox(self) -> Store | None:
         """The store of drafts, unless no draft has registered anything."""
@@ -87,7 +92,8 @@ class Stores:
 
     def close(self) -> None:
         """Let go of all connections; a store that is needed later is opened again."""
-        for store in (self._main, self._sandbox):
-            if store is not None:
-                store.close()
-        self._main = self._sandbox = None
+        with self._lock:
+            for store in (self._main, self._sandbox):
+                if store is not None:
+                    store.close()
+            self._main = self._sandbox = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from dobonomodo.store import Change, Run, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
     from dobonomodo.workspace.execution import Execution
+    from dobonomodo.workspace.handle import RunHandle
     from dobonomodo.workspace.reports import Reports
 
 
@@ -158,6 +160,26 @@ class Workspace:
         view = self._execution.run(planned, chosen, wait=wait, listener=listener, figures=figures)
         return self._readable(view)
 
+    def start(
+        self,
+        project_id: str,
+        *,
+        period: str,
+        as_of: date | str | None = None,
+        started_at: datetime | str | None = None,
+        spark: SparkSession | None = None,
+        draft: bool = False,
+        override_closed: bool = False,
+        listener: Listener | None = None,
+        session: SessionOptions | None = None,
+    ) -> RunHandle:
+        """As ``run``, in a thread: raises ``Rejected`` as ``run`` does, else returns when the run is recorded."""
+        from dobonomodo.workspace.handle import start_run
+
+        run = partial(self.run, project_id, period=period, as_of=as_of, started_at=started_at, spark=spark, draft=draft)
+        run = partial(run, override_closed=override_closed, session=session)
+        return start_run(lambda heard: run(listener=heard), find=self.find_run, cancel=self.cancel, listener=listener)
+
     def resume(
         self,
         run_id: str,
@@ -241,7 +263,7 @@ class Workspace:
         """The reports of all runs in a folder, and an index of them; gives the path of the index."""
         return self._reports.write_all(Path(folder) if folder is not None else self._reports.folder)
 
-    # --- what there is
+    # --- what there is, and its life
 
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The definitions of a kind, in the files and in the store, with version and status."""
@@ -261,8 +283,6 @@ class Workspace:
             return sample_registered(version, rows, files=self._files)
         return sample_run(self.find_run(name), rows, files=self._files)
 
-    # --- periods
-
     def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
         """Every calendar with its periods, the statuses as they are now; the default calendar first."""
         return self._periods.schedules()
@@ -274,8 +294,6 @@ class Workspace:
     def change_period(self, identifier: str, status: str) -> Period:
         """Move a period on: open, closed, locked, one way only."""
         return self._periods.change(identifier, status)
-
-    # --- the life of definitions
 
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""

@@ -1,0 +1,65 @@
+"""One workspace, used from several threads at once."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import TypeVar
+
+import pytest
+
+from dobonomodo.workspace import Workspace
+
+SALES = Path(__file__).parents[1] / "data" / "workspaces" / "sales"
+THREADS = 6
+T = TypeVar("T")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return shutil.copytree(SALES, tmp_path / "sales")
+
+
+def at_once(work: Callable[[], T]) -> list[T]:
+    """What each of several threads gets that begin together."""
+    barrier = Barrier(THREADS)
+
+    def begin(_: int) -> T:
+        barrier.wait()
+        return work()
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(begin, range(THREADS)))
+
+
+def test_threads_share_one_store(folder: Path) -> None:
+    workspace = Workspace.open(folder)
+    stores = at_once(lambda: workspace.store)
+    assert len({id(store) for store in stores}) == 1
+    workspace.close()
+
+
+def test_threads_plan_list_and_apply_as_one_does(folder: Path) -> None:
+    workspace = Workspace.open(folder)
+
+    def work() -> tuple[object, ...]:
+        workspace.apply()
+        planned = workspace.plan("monthly-sales", period="2026-01", started_at="2026-02-03T08:00:00Z")
+        listed = workspace.listing("project") + workspace.listing("dataset")
+        return [str(step.spec.ref) for step in planned.plan.steps], listed, workspace.problems(), planned.facts
+
+    found = at_once(work)
+    assert found == [work()] * THREADS
+    assert [version.version for version in workspace.store.list_versions("project", "monthly-sales")] == [1]
+    workspace.close()
+
+
+def test_only_one_thread_closes_a_period(folder: Path) -> None:
+    workspace = Workspace.open(folder)
+    workspace.apply()
+    statuses = at_once(lambda: workspace.change_period("2026-01", "closed").status)
+    assert set(statuses) == {"closed"}
+    workspace.close()
