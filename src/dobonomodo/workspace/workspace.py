@@ -89,8 +89,6 @@ class Workspace:
         """Let go of all connections; what needs a store later opens it again."""
         self._stores.close()
 
-    # --- checking and planning
-
     def problems(self) -> Problems:
         """Every problem of every file and every project, by place. Needs no Spark and no store that is not there."""
         return find_problems(self._files, self._planning)
@@ -123,8 +121,6 @@ class Workspace:
             override_closed=override_closed,
             to_run=to_run,
         )
-
-    # --- runs
 
     def run(
         self,
@@ -263,8 +259,6 @@ class Workspace:
         """The reports of all runs in a folder, and an index of them; gives the path of the index."""
         return self._reports.write_all(Path(folder) if folder is not None else self._reports.folder)
 
-    # --- what there is, and its life
-
     def listing(self, kind: str) -> list[dict[str, Any]]:
         """The definitions of a kind, in the files and in the store, with version and status."""
         return self._listing.list(kind)
@@ -318,8 +312,6 @@ class Workspace:
     def has_newer_files(self, project_id: str) -> bool:
         """Whether the files say something else than the version that would run."""
         return self._lifecycle.has_newer_files(project_id)
-
-    # --- ways into the rooms
 
     @property
     def _execution(self) -> Execution:
