@@ -13,7 +13,7 @@ import pytest
 
 from dobonomodo.workspace import Workspace
 
-SALES = Path(__file__).parents[1] / "data" / "workspaces" / "sales"
+SALES = Path(__file__).parents[2] / "data" / "workspaces" / "sales"
 THREADS = 6
 T = TypeVar("T")
 
