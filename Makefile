@@ -9,10 +9,12 @@ UV := build/uv/bin/uv
 LIGHT := "not spark and not postgresql"
 # How many processes share the tests of `make test`; each has a Java of its own, with 1 GB for its heap.
 PROCESSES ?= 2
+# How many mutants `make mutants` makes of each package.
+COUNT ?= 40
 # Which tests `make test` runs, as an expression over the markers of pytest; all if there is none.
 MARKED ?=
 
-.PHONY: help demo test search check format golden docs bench bench-full lock clean java
+.PHONY: help demo test search mutants check format golden docs bench bench-full lock clean java
 
 help: ## List the commands
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +28,9 @@ test: $(READY) java ## Run all tests, those on Spark too
 # Not in parallel: a search may use the whole machine, and some take minutes.
 search: $(READY) java ## Run the searches with their full counts, which the tests sample, and print the counts
 	DOBO_SEARCH=1 $(RUN) pytest -m "search$(if $(MARKED), and ($(MARKED)))" --durations 0 --durations-min 1
+
+mutants: $(READY) ## Change the source in memory, one place at a time, and tell which changes no test notices; takes long
+	$(RUN) tests.mutants $(COUNT)
 
 check: $(READY) ## Check format, lint, types, layers and generated docs; run the tests that need no server and no Java
 	$(RUN) ruff format --check
