@@ -17,7 +17,7 @@ def activate(
     ] = None,
     keep_pin: Annotated[
         bool,
-        typer.Option("--keep-pin", help="End a conflict by going on with the pinned version of the input dataset."),
+        typer.Option("--keep-pin", help="End a conflict by keeping the pinned version of the input dataset."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -30,7 +30,7 @@ def apply(
         for change in changes:
             show(_render(change))
     if not yes and (as_json or not sys.stdin.isatty()):
-        usage_error("nothing was recorded: add --yes where nobody can be asked")
+        usage_error("nothing was recorded: add --yes in a non-interactive session")
     if not yes and not typer.confirm("Record this?", default=True, err=True):
         stop(Exit.FAILURE)
     applied = workspace.apply()

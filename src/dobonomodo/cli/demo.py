@@ -36,7 +36,7 @@ def main() -> int:
     home = Path.cwd()
     folder = home / FOLDER
     if folder.exists() and not (folder / "dobo.yaml").exists():
-        sys.stderr.write(f"{folder} is there and is no workspace; move it away first\n")
+        sys.stderr.write(f"{folder} exists and is not a workspace; move it away first\n")
         return Exit.USAGE
     shutil.rmtree(folder, ignore_errors=True)
     _say("A workspace is a folder of YAML files and data.", f"dobo init {FOLDER} --template sales")
@@ -148,10 +148,10 @@ def _say_goodbye(home: Path, folder: Path, began: float) -> None:
     command = str(found.relative_to(home)) if found.is_relative_to(home) else str(found)
     latest = Workspace.open(folder).runs(limit=1)[0].id
     _say(f"That took {time.monotonic() - began:.0f} s. Three commands to try next:")
-    _print(f"{command} -C {FOLDER} runs report {latest}\n    one HTML file with all about the last run\n")
+    _print(f"{command} -C {FOLDER} runs report {latest}\n    one HTML file about the last run\n")
     _print(f"{command} -C {FOLDER} verify {latest}\n    proves that its results are still what it wrote\n")
     _print(f"{command} -C {FOLDER} test\n    computes the scenarios and compares to the last digit\n")
-    _print(f"\nThen change a formula in {FOLDER}/projects/{PROJECT}.yaml. {FOLDER}/README.md says how to go on.\n")
+    _print(f"\nThen change a formula in {FOLDER}/projects/{PROJECT}.yaml. {FOLDER}/README.md shows how to continue.\n")
 
 
 # --- talking

@@ -21,14 +21,14 @@ def render_functions() -> str:
         "",
         "Every example is a formula that is TRUE; the tests run all of them on Spark.",
         "Those of the aggregates run over three rows: amount 10.50, 20.00 and NULL; quantity 1, 2, 3; region N, N, S.",
-        "NULL in gives NULL out unless a function says otherwise.",
+        "A NULL argument gives NULL unless the description says otherwise.",
     ]
     for title, chapter in CHAPTERS:
         lines += ["", f"## {title}"]
         for function in chapter:
             lines += ["", f"### {function.name}", "", function.summary]
             if function.aliases:
-                lines.append(f"Also written {', '.join(f'`{alias}`' for alias in function.aliases)}.")
+                lines.append(f"Synonyms: {', '.join(f'`{alias}`' for alias in function.aliases)}.")
             lines += ["", "```", *function.usages(), "", *function.examples, "```"]
     return "\n".join(lines) + "\n"
 

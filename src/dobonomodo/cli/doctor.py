@@ -151,7 +151,7 @@ def _check_room(what: str, folder: Path) -> Finding:
     detail = f"{free / 2**30:.1f} GB free at {folder}"
     if free >= ROOM_TO_WORK:
         return Finding(check, "ok", detail)
-    remedy = f"make room; a run needs about three times the size of its inputs, and {ROOM_TO_WORK >> 30} GB are safe"
+    remedy = f"free some disk space; a run needs about three times the size of its inputs, and {ROOM_TO_WORK >> 30} GB are safe"
     return Finding(check, "warning" if free >= ROOM_AT_LEAST else "failed", detail, remedy)
 
 
@@ -211,7 +211,9 @@ def _check_writing(root: Path) -> Finding:
             return Finding("permission", "ok", f"{folder} can be written to")
     except OSError as fault:
         detail = f"{folder} cannot be written to: {fault.strerror}"
-        return Finding("permission", "failed", detail, f"let this user write to {folder}, or work in another folder")
+        return Finding(
+            "permission", "failed", detail, f"give this user write permission for {folder}, or use another folder"
+        )
 
 
 def _check_store(workspace: Workspace) -> Finding:
@@ -219,7 +221,7 @@ def _check_store(workspace: Workspace) -> Finding:
     url = workspace.settings.store
     path = url.removeprefix("sqlite:///")
     if path != url and not (workspace.root / path).exists():
-        return Finding("store", "ok", f"{path} is made by the first run")
+        return Finding("store", "ok", f"{path} is created by the first run")
     store = workspace.store
     count = len(store.list_definitions("project"))
     return Finding(
@@ -244,7 +246,7 @@ def _check_server(storage: Storage, check: str) -> Finding | None:
     answer = storage.call()
     if answer is None or answer.works:
         return Finding(check, "ok", answer.detail) if answer is not None else None
-    remedy = "see that the server runs, that its address is right and that the user may connect"
+    remedy = "check that the server is running, that its address is correct and that the user may connect"
     return Finding(check, "failed", answer.detail, remedy)
 
 

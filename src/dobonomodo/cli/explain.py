@@ -43,7 +43,7 @@ def explain(
         if as_json:
             show_json("explain", None, ok=False)
         hint = did_you_mean(code, [kind.code for kind in PROBLEMS])
-        say(f"there is no problem with the code `{code}`; {hint}")
+        say(f"no problem has the code `{code}`; {hint}")
         stop(Exit.NOTHING)
     if as_json:
         show_json("explain", describe(found))

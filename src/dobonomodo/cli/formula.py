@@ -19,18 +19,21 @@ def formula(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            "--column", "-c", metavar="NAME:TYPE", help="A column it may use; `fx.rate:decimal` for a joined one."
+            "--column", "-c", metavar="NAME:TYPE", help="A column that it can use; `fx.rate:decimal` for a joined one."
         ),
     ] = None,
     selector: Annotated[
-        list[str] | None, typer.Option("--selector", metavar="NAME=EXPR", help="A selector it may use as {{NAME}}.")
+        list[str] | None,
+        typer.Option("--selector", metavar="NAME=EXPR", help="A selector that it can use as {{NAME}}."),
     ] = None,
     group_by: Annotated[
         list[str] | None, typer.Option("--group-by", metavar="COLUMN", help="Check it as an aggregation with this key.")
     ] = None,
     started_at: Annotated[
         str | None,
-        typer.Option("--started-at", metavar="TIME", help="The clock for NOW() and TODAY(); the present by default."),
+        typer.Option(
+            "--started-at", metavar="TIME", help="The time for NOW() and TODAY(); the default is the current time."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -75,7 +78,7 @@ def _scope(columns: list[str], selectors: list[str], group_by: list[str] | None)
         if not colon or not path:
             usage_error(f"`{text}` is not NAME:TYPE, such as `amount:decimal`")
         if kind is None:
-            usage_error(f"`{type_name}` is not a type; there is {', '.join(TYPE_NAMES)}")
+            usage_error(f"`{type_name}` is not a type; available: {', '.join(TYPE_NAMES)}")
         if "${" in path:
             usage_error(f"a column name cannot contain `${{`: `{path}`")
         alias, dot, name = path.partition(".")

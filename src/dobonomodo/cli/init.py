@@ -31,8 +31,10 @@ PROJECTS = {Template.SALES: "monthly-sales", Template.FX: "group-result", Templa
 
 
 def init(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder; made if it is not there.")] = Path(),
-    template: Annotated[Template, typer.Option("--template", help="What to start from.")] = Template.MINIMAL,
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The folder; created if it does not exist.")
+    ] = Path(),
+    template: Annotated[Template, typer.Option("--template", help="The template.")] = Template.MINIMAL,
     as_json: Json = False,
 ) -> None:
     """Make a workspace that runs as it is, with data, a project, scenarios and a README."""
@@ -45,7 +47,7 @@ def init(
         return
     say(f"made {written} files in {directory}")
     for name in kept:
-        say(f"{directory / name} was there and is as it was")
+        say(f"{directory / name} exists and was not changed")
     if directory != Path():
         say(f"next: cd {directory}")
     say("next: dobo validate" if directory == Path() else "      dobo validate")
@@ -55,7 +57,7 @@ def init(
 def make_workspace(directory: Path, template: str) -> int:
     """Write a template with its data; every definition points an editor to its schema. Never overwrites a file."""
     if (directory / "dobo.yaml").exists():
-        usage_error(f"there is a workspace in {directory} already")
+        usage_error(f"{directory} already contains a workspace")
     contents = _read_template(template)
     wanted = {
         name: content for name, content in contents.items() if name not in KEPT or not (directory / name).exists()
@@ -64,7 +66,7 @@ def make_workspace(directory: Path, template: str) -> int:
         if place.exists() and not place.is_dir():
             usage_error(f"{place} is a file, not a folder")
     if taken := next((name for name in wanted if (directory / name).exists()), None):
-        usage_error(f"{directory / taken} is there already; nothing was written")
+        usage_error(f"{directory / taken} already exists; nothing was written")
     _write_all({directory / name: content for name, content in wanted.items()})
     return len(wanted)
 

@@ -85,7 +85,7 @@ def common(
     directory: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Work in this folder.")] = None,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
     verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR works too.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.")] = False,
     environment: Annotated[
         str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")
     ] = None,

@@ -13,7 +13,7 @@ from dobonomodo.cli.table import show_lines
 if TYPE_CHECKING:
     from dobonomodo.model import Period
 
-period = typer.Typer(help="List periods, close and lock them; a period never goes back.", no_args_is_help=True)
+period = typer.Typer(help="List periods, close and lock them; a period is never reopened.", no_args_is_help=True)
 
 
 @period.command("list")

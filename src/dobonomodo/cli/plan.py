@@ -24,9 +24,7 @@ def plan(
     started_at: Annotated[
         str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")
     ] = None,
-    draft: Annotated[
-        bool, typer.Option("--draft", help="The files as they are, although a version is active.")
-    ] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Plan the files, even if a version is active.")] = False,
     sql: Annotated[bool, typer.Option("--sql", help="Show the Spark SQL of each operation.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -56,12 +56,11 @@ def run(
         str | None, typer.Option("--as-of", metavar="D", help="The day on which bitemporal rows must be valid.")
     ] = None,
     started_at: Annotated[
-        str | None, typer.Option("--started-at", metavar="T", help="The clock of the run instead of the present.")
+        str | None,
+        typer.Option("--started-at", metavar="T", help="The time of the run; the default is the current time."),
     ] = None,
-    override_closed: Annotated[
-        bool, typer.Option("--override-closed", help="Run although the period is closed.")
-    ] = False,
-    draft: Annotated[bool, typer.Option("--draft", help="The files as they are, into the sandbox.")] = False,
+    override_closed: Annotated[bool, typer.Option("--override-closed", help="Run a closed period.")] = False,
+    draft: Annotated[bool, typer.Option("--draft", help="Run the files and write to the sandbox.")] = False,
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
@@ -82,7 +81,7 @@ def run(
     )
     finished: list[RunView] = []
     if not draft and workspace.has_newer_files(project):
-        say("the files have changed since this version was activated; `--draft` runs them into the sandbox")
+        say("the files changed after this version was activated; `--draft` runs them and writes to the sandbox")
     with _ending_cleanly():
         for identifier, _ in periods:
             from dobonomodo.cli.progress import make_progress
@@ -142,7 +141,7 @@ def cancel(run_id: RunId, as_json: Json = False) -> None:
     if as_json:
         show_json("cancel", view.describe())
     else:
-        say(f"run {view.id} is cancelled; if it is at work, it stops within seconds")
+        say(f"run {view.id} is cancelled; if it is in progress, it stops within seconds")
 
 
 def verify(
@@ -183,17 +182,17 @@ def _session(
     from dobonomodo.workspace import SessionOptions
 
     if master is not None and remote is not None:
-        usage_error("--master and --remote exclude each other")
+        usage_error("use either --master or --remote")
     for flag, address in (("--master", master), ("--remote", remote)):
         if address is not None and address_holds_secret(address):
-            usage_error(f"{flag} holds a secret, which other users can see; give it to Spark in {TOKEN_VARIABLE}")
+            usage_error(f"{flag} contains a secret, which other users can see; pass it in {TOKEN_VARIABLE}")
     conf = {}
     for setting in settings or ():
         name, equal, value = setting.partition("=")
         if not equal or not name:
             usage_error("--spark-conf needs the form name=value")
         if setting_holds_secret(value) or (is_secret_key(name) and not is_reference(value)):
-            usage_error(f"the setting `{name}` holds a secret, which other users can see; write {name}=env://NAME")
+            usage_error(f"the setting `{name}` contains a secret, which other users can see; write {name}=env://NAME")
         conf[name] = value
     options = SessionOptions(master, remote, conf)
     return options if wait_for_executors is None else replace(options, wait_for_executors=wait_for_executors)
@@ -222,7 +221,7 @@ def _release(progress: Any) -> None:
     """Give the terminal back; a run that was interrupted says how to go on."""
     progress.stop()
     if isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit) and progress.resumable:
-        complain(f"to go on from here: dobo resume {progress.run_id}")
+        complain(f"to resume: dobo resume {progress.run_id}")
 
 
 def _show_end(view: RunView, workspace: Workspace) -> None:

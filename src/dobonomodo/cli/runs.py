@@ -38,7 +38,7 @@ def list_runs(
         str | None, typer.Option("--period", "-p", help="Only runs for this period.", autocompletion=periods)
     ] = None,
     status: Annotated[str | None, typer.Option("--status", help="Only runs with this status.")] = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="At most so many.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="The maximum number of runs.")] = 20,
     as_json: Json = False,
 ) -> None:
     """The latest runs, newest first."""

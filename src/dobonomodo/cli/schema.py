@@ -10,7 +10,9 @@ from dobonomodo.cli.console import Json, show_document, show_json, usage_error
 
 
 def schema(
-    kind: Annotated[str | None, typer.Argument(help="One kind of definition; left out, a schema for all.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help="One kind of definition; the default is a schema for all kinds.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Print a JSON Schema. In a file, point to it: # yaml-language-server: $schema=..."""
@@ -25,7 +27,7 @@ def schema(
     elif kind in KINDS:
         found = make_schema(kind, arguments_by_type=arguments, options_by_type=options)
     else:
-        usage_error(f"`{kind}` is not a kind of definition; there is {', '.join(KINDS)}")
+        usage_error(f"`{kind}` is not a kind of definition; available: {', '.join(KINDS)}")
     if as_json:
         show_json("schema", found)
     else:

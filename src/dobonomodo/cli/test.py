@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 def test(
     paths: Annotated[
-        list[Path] | None, typer.Argument(help="Files or folders; left out, scenarios/ of the workspace.")
+        list[Path] | None, typer.Argument(help="Files or folders; the default is scenarios/ of the workspace.")
     ] = None,
     choose: Annotated[
-        str | None, typer.Option("-k", metavar="EXPR", help="Only scenarios whose name fits: `fx and not gold`.")
+        str | None, typer.Option("-k", metavar="EXPR", help="Only scenarios whose name matches: `fx and not gold`.")
     ] = None,
     first: Annotated[bool, typer.Option("-x", help="Stop at the first failure.")] = False,
     junitxml: Annotated[Path | None, typer.Option("--junitxml", metavar="F", help="Write a JUnit report.")] = None,

@@ -165,7 +165,7 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
     shown = f"as {use.alias or use.table}"
     where = ", ".join(str(location) for location in use.locations)
     if use.is_awaited:
-        where = f"does not exist before a run of {' or '.join(use.registered_by)}"
+        where = f"available after a run of {' or '.join(use.registered_by)}"
     elif not where:
         where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
     if day is not None:

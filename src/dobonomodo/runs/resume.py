@@ -19,13 +19,13 @@ def require_resumable(run: Run, others: Iterable[Run] = ()) -> None:
     next_run_status(run.status, RunEvent.RESUME, run=run.id)
     reason = None
     if run.snapshot.get("inputs") is None:
-        reason = "it found no inputs to begin with, so there is nothing to continue"
+        reason = "it could not read its inputs, so there is nothing to resume"
     elif (failed := find_stopping(run)) is not None:
         reason = (
             f"check `{failed}` would fail again on the same inputs; correct the data or the project, then run again"
         )
     elif (successor := find_successor(run, others)) is not None:
-        reason = f"run `{successor.id}` came after it and wrote outputs"
+        reason = f"run `{successor.id}` is newer and published outputs"
     if reason is not None:
         raise Rejected([ResumeRefused(run=run.id, reason=reason)])
 

@@ -73,7 +73,7 @@ def extract_csv(
         if has_header:
             names = _read_header(source, use, delimiter=delimiter)
         elif differences := _find_differences(names, use):
-            raise loading_failed(use, f"`{source}` is not as declared", differences=differences)
+            raise loading_failed(use, f"`{source}` does not match the declaration", differences=differences)
         file = _CsvFile(source, use, {name: stored_type(name, use) for name in names}, delimiter, has_header)
         unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
@@ -280,12 +280,12 @@ def _read_names(source: Path, *, delimiter: str) -> list[str]:
 def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
     names = _read_names(source, delimiter=delimiter)
     if not names:
-        raise loading_failed(use, f"`{source}` is empty; its first line should name the columns")
+        raise loading_failed(use, f"`{source}` is empty; its first line should have the column names")
     if differences := _find_differences(names, use):
         wrong = diagnose_separator(_first_line(source), list(use.columns), delimiter=delimiter, named=True)
         if wrong is not None:
             raise _misread(source, use, wrong)
-        raise loading_failed(use, f"the header of `{source}` is not as declared", differences=differences)
+        raise loading_failed(use, f"the header of `{source}` does not match the declaration", differences=differences)
     return names
 
 

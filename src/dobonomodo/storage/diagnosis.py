@@ -108,9 +108,7 @@ def _diagnose_bytes(path: Path, *, delimiter: str) -> WrongFile | None:
             if (fault := quotes.feed(block)) is not None:
                 return WrongFile(fault, *_QUOTES[fault], line=_line_at(path, quotes.opened))
     if quotes.is_open:
-        return WrongFile(
-            "quotes", "a quote opens a value and is not closed", _CLOSE, line=_line_at(path, quotes.opened)
-        )
+        return WrongFile("quotes", "a quoted value has no closing quote", _CLOSE, line=_line_at(path, quotes.opened))
     return None
 
 
@@ -189,7 +187,7 @@ _QUOTES: dict[Diagnosis, tuple[str, str]] = {
     ),
     "escapes": (
         "text follows the closing quote of a value",
-        'a backslash is an ordinary character and escapes nothing: write `"a""b"` instead of `"a\\"b"`',
+        'a backslash does not escape a quote: write `"a""b"` instead of `"a\\"b"`',
     ),
 }
 

@@ -178,7 +178,7 @@ class FileStorage(ABC):
         path = prefix / (location.path or location.table or "")
         files = self._list(use, path)
         if outside := next((file.path for file in files if leaves_datasource(prefix, Path(file.path))), None):
-            detail = f"a symbolic link leads out of datasource `{location.datasource_id}`, to `{outside}`"
+            detail = f"a symbolic link points outside datasource `{location.datasource_id}`, to `{outside}`"
             raise loading_failed(use, detail)
         return FilePin(self.format, str(location), files, location.period, str(path))
 
@@ -211,8 +211,8 @@ class FileStorage(ABC):
             return pin_files(path)
         except FileNotFoundError as fault:
             missing = Path(fault.filename or path)
-            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` makes this path" if use.rule else None
-            detail = f"there is no file or folder `{missing}`"
+            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` gives this path" if use.rule else None
+            detail = f"file or folder `{missing}` does not exist"
             raise loading_failed(use, detail, remedy=rule, present=list_beside(missing)) from fault
         except OSError as fault:
             detail = f"`{fault.filename or path}`: {fault.strerror}"
@@ -286,7 +286,7 @@ class FileStorage(ABC):
         # Links between files are relative, and would lead elsewhere from behind a link.
         path = find_folder(folder)
         if leads_out(within, path) or path == Path(os.path.realpath(within)):
-            raise writing_failed(str(folder), f"it leads out of the folder it belongs to, to `{path}`")
+            raise writing_failed(str(folder), f"it points outside its folder, to `{path}`")
         return FolderTarget(
             path,
             Path(os.path.realpath(prefix)),

@@ -123,5 +123,5 @@ def find_changes(before: Sequence[PinnedFile]) -> tuple[str, ...]:
         if now.size != pinned.size:
             changes.append(f"`{pinned.path}` had {pinned.size} bytes, now {now.size}")
         elif now.modified != pinned.modified:
-            changes.append(f"`{pinned.path}` was written to since")
+            changes.append(f"`{pinned.path}` was changed")
     return tuple(changes)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 RECORD = ""
 """Records with another number of values are counted under this name."""
-MISSING = "has no value, and is not nullable"
+MISSING = "is NULL, and the column is not nullable"
 _SHOWN = 60
 
 
@@ -43,7 +43,7 @@ class Findings:
         parts = []
         if by_column:
             shown = ", ".join(f"{count:,} in `{name}`" for name, count in by_column.items())
-            parts.append(f"values that are not as declared: {shown}")
+            parts.append(f"values that do not match the declaration: {shown}")
         if RECORD in self.counts:
             parts.append(f"records with another number of values: {self.counts[RECORD]:,}")
         return "; ".join(parts)

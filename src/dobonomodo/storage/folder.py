@@ -209,7 +209,7 @@ class FolderTarget:
         taken = {name.casefold() for name in self.columns}
         used = next((path.name.partition("=")[0] for path in _entries(self.folder) if path.is_symlink()), None)
         if used is not None and used in taken:
-            detail = f"its folders are named by `{used}`, which is now a column too; choose another table"
+            detail = f"its folders are named by `{used}`, which is now also a column; choose another table"
             raise writing_failed(str(self.folder), detail)
         return used or next(key for key in ("dobo_" * times + KEY for times in count()) if key not in taken)
 
@@ -239,7 +239,7 @@ class FolderTarget:
             raise writing_failed(str(self.folder), "it is a file, not a folder")
         foreign = sorted(path.name for path in _entries(self.folder) if not _is_ours(path))
         if foreign:
-            detail = f"the folder holds `{foreign[0]}`, which no run wrote; choose another table"
+            detail = f"the folder contains `{foreign[0]}`, which no run wrote; choose another table"
             raise writing_failed(str(self.folder), detail)
 
     def _unite(self, *, mode: str, before: Path | None = None) -> United:

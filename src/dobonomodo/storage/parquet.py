@@ -74,7 +74,7 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
     )
     differences = find_differences(columns, use)
     if differences:
-        raise loading_failed(use, f"`{path}` is not as declared", differences=differences)
+        raise loading_failed(use, f"`{path}` does not match the declaration", differences=differences)
     return ParquetFile(path, columns, metadata.num_rows)
 
 

@@ -38,7 +38,7 @@ def find_differences(stored: Iterable[tuple[str, str]], use: DatasetUse) -> tupl
     for name, kind in stored:
         folded = name.casefold()
         if folded in found:
-            differences.append(f"column `{name}` is there twice, upper and lower case being the same")
+            differences.append(f"column `{name}` occurs twice; names are compared without regard to case")
         found[folded] = kind
         if folded not in declared and not name.startswith("_"):
             extra.append(f"column `{name}` is not declared")

@@ -66,7 +66,7 @@ def extract_table(
         with database.connect() as connection:
             stored = describe_table(connection, schema or database.schema, table)
             if stored is None:
-                raise loading_failed(use, f"there is no table `{table}`")
+                raise loading_failed(use, f"table `{table}` does not exist")
             columns = _columns_to_read(stored, use, table, grown=run_period is not None)
             named = name_table(schema or database.schema, table)
             keys = _keys(connection, stored, use, named)
@@ -118,7 +118,7 @@ def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str, *, 
         use,
     )
     if differences:
-        raise loading_failed(use, f"table `{table}` is not as declared", differences=differences)
+        raise loading_failed(use, f"table `{table}` does not match the declaration", differences=differences)
     known = {name.casefold(): kind for name, kind in use.columns.items()} | dict(SYSTEM)
     return {name: known[name.casefold()] for name in stored if name.casefold() in known}
 

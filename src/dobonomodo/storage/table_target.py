@@ -177,12 +177,12 @@ class TableTarget:
             if len(name.encode()) > MAX_NAME:
                 self._refuse(f"the name `{name}` is longer than {MAX_NAME} bytes")
         if self.schema is not None and not has_schema(connection, self.schema):
-            self._refuse(f"there is no schema `{self.schema}`")
+            self._refuse(f"schema `{self.schema}` does not exist")
         stored = describe_table(connection, self.schema, self.table)
         if stored is None:
             return Fit(dict.fromkeys(self._written))
         if RUN_PERIOD not in stored:
-            self._refuse("the table has no column `_run_period`: no run made it; choose another table")
+            self._refuse("the table has no column `_run_period`: no run created it; choose another table")
         # A column that differs in case only is the same one, here as everywhere.
         folded = {name.casefold(): name for name in stored}
         spelled = {name: name if name in stored else folded.get(name.casefold()) for name in self._written}

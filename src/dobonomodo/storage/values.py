@@ -94,7 +94,7 @@ def explain_wrong(text: str, kind: Type) -> str:
     if isinstance(kind, DecimalType):
         return _explain_digits(Decimal(text), kind) if re.search(_DECIMAL, text) else f"is not a number ({kind})"
     if kind == INTEGER and re.search(_INTEGER, text):
-        return "is outside of the 64 bits of an integer"
+        return "does not fit in a 64-bit integer"
     return f"is not {_FORMS[kind.name]}"
 
 
@@ -104,8 +104,8 @@ def _explain_digits(number: Decimal, kind: DecimalType) -> str:
     last = int(exponent) + len(digits) - len(significant)
     behind, before = max(0, -last), max(0, len(significant) + last)
     if behind > kind.scale:
-        return f"has {behind} digits behind the point, {kind} takes {kind.scale}"
-    return f"has {before} digits before the point, {kind} takes {kind.whole}"
+        return f"has {behind} decimal places, {kind} allows {kind.scale}"
+    return f"has {before} digits before the decimal point, {kind} allows {kind.whole}"
 
 
 def _compare(texts: pyarrow.Array, values: pyarrow.Array) -> Parsed:

@@ -34,7 +34,7 @@ SCHEMES = ("sqlite", "postgresql")
 # SQLSTATE classes of errors after which the same call can succeed.
 _PASSING_STATES = ("08", "40", "53", "55", "57", "58")
 
-_WRITABLE = "let this user write to the file and to its folder"
+_WRITABLE = "give this user write permission for the file and its folder"
 # The same for SQLite, by the beginning of the error's name, each with a remedy.
 _PASSING_NAMES = {
     "SQLITE_BUSY": "another process writes to the store; try again when it is done",
@@ -126,7 +126,7 @@ class Database:
         """The file or its folder cannot be used."""
         obstructed = isinstance(error, NotADirectoryError | FileExistsError)
         reason = error.strerror or type(error).__name__
-        remedy = f"`{error.filename}` is in the way: move it, or set `store` in `dobo.yaml` to another path"
+        remedy = f"`{error.filename}` prevents that: move it, or set `store` in `dobo.yaml` to another path"
         return self._unavailable(reason, is_transient=not obstructed, remedy=remedy if obstructed else _WRITABLE)
 
     def _explain(self, error: DBAPIError) -> RunFailed:

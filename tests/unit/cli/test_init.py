@@ -104,7 +104,7 @@ def test_a_readme_that_is_there_stays(dobo: Dobo, tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("mine")
     result = dobo("init", str(tmp_path))
     assert result.code == 0
-    assert "README.md was there" in result.err
+    assert "README.md exists" in result.err
     assert (tmp_path / "README.md").read_text() == "mine"
     assert (tmp_path / "dobo.yaml").exists()
 

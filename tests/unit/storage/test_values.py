@@ -143,9 +143,9 @@ class TestColumnsOfADatabase:
 @pytest.mark.parametrize(
     ("text", "kind", "words"),
     [
-        ("1.234", DecimalType(5, 2), ("3 digits behind", "takes 2")),
-        ("1234e1", DecimalType(5, 2), ("5 digits before", "takes 3")),
-        ("100e-5", DecimalType(5, 2), ("3 digits behind", "takes 2")),
+        ("1.234", DecimalType(5, 2), ("3 decimal places", "allows 2")),
+        ("1234e1", DecimalType(5, 2), ("5 digits before", "allows 3")),
+        ("100e-5", DecimalType(5, 2), ("3 decimal places", "allows 2")),
         ("x", DecimalType(5, 2), ("number",)),
         ("9223372036854775808", INTEGER, ("64",)),
         ("1.0", INTEGER, ("whole number",)),
