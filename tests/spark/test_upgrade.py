@@ -40,6 +40,21 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
+def test_the_kept_workspace_is_one_of_the_version_before(root: Path) -> None:
+    """Made anew by a later version it would prove nothing."""
+    with closing(sqlite3.connect(root / ".dobo/store.db")) as connection:
+        assert connection.execute("SELECT version_num FROM dobo_format").fetchall() == [("0002",)]
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(dobo_run)")}
+        snapshots = [json.loads(text) for (text,) in connection.execute("SELECT snapshot FROM dobo_run")]
+    assert "fence" not in columns
+    assert [snapshot["inputs"] is None for snapshot in snapshots] == [False, False, True]
+    links = {path.name for path in root.rglob("run_period=*") if path.is_symlink()}
+    assert links == {"run_period=2026-01", "run_period=2026-02"}
+    manifests = [json.loads(path.read_text()) for path in root.rglob("manifest.json")]
+    commits = [set(commit) for manifest in manifests for commit in manifest["commits"]]
+    assert commits == [{"run", "seq", "rows", "digest"}] * 3
+
+
 def test_its_runs_are_read(root: Path) -> None:
     runs = {run.period: run for run in Workspace.open(root).runs()}
     assert {period: run.status for period, run in runs.items()} == {
