@@ -359,7 +359,7 @@ class TestStrictReading:
 
     def test_columns_that_differ_in_case_only(self, storage: Storage) -> None:
         storage.plant({"id": INTEGER, "value": TEXT, "VALUE": TEXT}, [{"id": 1}])
-        twice = "column `VALUE` is there twice, upper and lower case being the same"
+        twice = "column `VALUE` occurs twice; names are compared without regard to case"
         assert unreadable(storage, SIMPLE).differences == (twice,)
 
     def test_a_column_that_must_have_values(self, storage: Storage) -> None:
