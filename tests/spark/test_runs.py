@@ -179,7 +179,7 @@ def test_a_clock_in_another_zone_is_one_instant(ledger: Ledger, *, as_text: bool
 def test_what_was_written_can_be_read(ledger: Ledger) -> None:
     run = ledger.run()
     assert run.draft
-    assert run.outputs["closed"].location["folder"].startswith(".dobo/sandbox/")
+    assert run.outputs["closed"].location.folder.startswith(".dobo/sandbox/")
     for output, rows in (("closed", 4), ("all", 5)):
         frame = run.outputs[output].dataframe(ledger.spark)
         assert frame.count() == rows
@@ -303,8 +303,8 @@ def test_verifying(ledger: Ledger) -> None:
     assert workspace.verify(first.id, spark=ledger.spark)[1] == ()
     assert workspace.verify(first.id, replay=True, spark=ledger.spark)[1] == ()
 
-    data = ledger.root / first.outputs["closed"].location["data"]
-    path = data / first.outputs["closed"].location["files"][0]
+    data = ledger.root / first.outputs["closed"].location.data
+    path = data / first.outputs["closed"].location.files[0]
     table = pyarrow.parquet.read_table(path)
     pyarrow.parquet.write_table(table.set_column(0, "id", pyarrow.array([9] * table.num_rows, pyarrow.int64())), path)
     found = workspace.verify(first.id, spark=ledger.spark)[1]
@@ -540,7 +540,7 @@ def test_row_ids_are_all_different(ledger: Ledger, keyed: bool) -> None:
     for suffix, own in {"-early": "_row_id", "-late": "'none'"}.items():
         ledger.add(f"ids{suffix}", IDS.format(suffix=suffix, own=own))
         run = ledger.run(f"ids{suffix}", "2026-Q1", draft=True)
-        found[suffix] = ledger.rows(run.outputs[f"ids{suffix}"].location["folder"])
+        found[suffix] = ledger.rows(run.outputs[f"ids{suffix}"].location.folder)
     for suffix, rows in found.items():
         assert len(rows) == 3 * 7 + 3 + 3 * 7, suffix
         assert len({row["_row_id"] for row in rows}) == len(rows), suffix
