@@ -18,7 +18,7 @@ from csv import reader
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from functools import reduce
+from functools import partial, reduce
 from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
@@ -34,7 +34,7 @@ from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIME
 from dobonomodo.model.schema import AsOf
 from dobonomodo.problems import OperationRef, Rejected
 from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
-from dobonomodo.storage import STORAGES, WrittenOutput, load_pin
+from dobonomodo.storage import STORAGES, Storages, WrittenOutput, load_pin, load_stored
 from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
@@ -1066,6 +1066,15 @@ class TestTables:
 # --- what is published is whole
 
 
+def expire(storage: Storage) -> None:
+    """Have all that was replaced be replaced long ago."""
+    if storage.kind == "database":
+        return
+    long_ago = time.time() - 2 * GRACE_SECONDS
+    for mark in (storage.folder / HIDDEN).glob("*/*/replaced"):
+        os.utime(mark, (long_ago, long_ago))
+
+
 class TestPublishing:
     def test_replace_replaces_the_rows_of_its_period_alone(self, storage: Storage, spark: SparkSession) -> None:
         storage.put(rows("a", "b"), SIMPLE, run="run-1", period="2026-01", spark=spark)
@@ -1129,6 +1138,37 @@ class TestPublishing:
         outputs.stage(spark.createDataFrame(arrow_table(SIMPLE, rows("x", "y"))), WrittenOutput(SEQ, write, SIMPLE))
         storage.put(rows("a"), SIMPLE, spark=spark)
         assert storage.see(SIMPLE) == rows("a")
+
+    @pytest.mark.parametrize("register_as", [None, "made"])
+    def test_rows_that_are_kept_stay_readable_once_they_are_replaced(
+        self, storage: Storage, spark: SparkSession, register_as: str | None
+    ) -> None:
+        stored = load_stored(storage.put(rows("locked"), SIMPLE, spark=spark, register_as=register_as))
+        storage.put(rows("other", start=5), SIMPLE, run="run-2", period="2026-02", spark=spark)
+        port = Storages(storage.root, {storage.source.id: storage.source}).of_record(stored)
+        keep = partial(port.keep, stored, period=PERIOD, run="run-1", seq=SEQ)
+        kept = keep()
+        assert kept is not None
+        assert kept.place != stored.place
+        assert load_stored(kept.document()) == kept == keep()
+        storage.put(rows("new"), SIMPLE, run="run-3", spark=spark)
+        expire(storage)
+        storage.put(rows("newer"), SIMPLE, run="run-4", spark=spark)
+        use = storage.use(SIMPLE)
+        inputs = storage.inputs("kept")
+        pin = port.pin_output(kept, name="out", period=PERIOD)
+        (found,) = inputs.read(spark, use, inputs.extract([use], {use.key: (pin,)})[use.key])
+        assert in_order(rows_of(found.frame, SIMPLE)) == rows("locked")
+        assert storage.see(SIMPLE) == [*rows("newer"), *rows("other", start=5)]
+
+    def test_rows_that_are_gone_are_not_kept(self, storage: Storage) -> None:
+        stored = load_stored(storage.put(rows("gone"), SIMPLE))
+        if storage.kind == "database":
+            storage.execute("DROP TABLE {}", "out")
+        else:
+            shutil.rmtree(storage.folder / HIDDEN)
+        port = Storages(storage.root, {storage.source.id: storage.source}).of_record(stored)
+        assert port.keep(stored, period=PERIOD, run="run-1", seq=SEQ) is None
 
     def test_rows_that_are_not_all_there_are_not_published(self, storage: Storage) -> None:
         storage.put(rows("old"), SIMPLE, run="run-0")
@@ -1257,9 +1297,7 @@ class TestFolderDestinations:
         folder.put(rows("replaced"), SIMPLE, run="run-2")
         folder.put(rows("latest"), SIMPLE, run="run-3")
         store = folder.folder / HIDDEN / "out"
-        long_ago = time.time() - 2 * GRACE_SECONDS
-        for mark in store.glob("*/replaced"):
-            os.utime(mark, (long_ago, long_ago))
+        expire(folder)
         folder.put(rows("more"), SIMPLE, run="run-4")
         assert sorted(path.name for path in store.iterdir() if path.is_dir()) == [
             f"{PERIOD}~run-{number}-{SEQ}-1" for number in (1, 3, 4)

@@ -23,7 +23,7 @@ from sqlalchemy import inspect, text
 
 from dobonomodo.model.plain import hash_document
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
-from dobonomodo.problems.control import ApprovalsMissing
+from dobonomodo.problems.control import ApprovalsMissing, PeriodInUse
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.store import (
     LIVE,
@@ -251,7 +251,7 @@ class TestText:
         project = store.activate(name, 1, fingerprint=define(name).fingerprint, pin=Pin("orders", 1), at=AT, by=name)
         assert (project.id, project.created_by, project.status) == (name, name, ProjectStatus.ACTIVE)
         assert [version.id for version in store.list_live_projects()] == [name]
-        store.change_period(name, name, event=CLOSE, start=OPEN, at=AT, by=name)
+        store.change_period(name, event=CLOSE, starts={name: OPEN}, at=AT, by=name)
         assert list(store.list_periods(name)) == [name]
         assert [entry.by for entry in store.list_history(period=name)] == [name]
         lease = store.take_lease(name, name, token=name, holder=name, at=AT)
@@ -478,7 +478,8 @@ class TestProjects:
 class TestPeriods:
     def test_a_period_is_closed_locked_and_reopened(self, store: Store) -> None:
         def change(event: PeriodEvent, by: str, reason: str | None = None) -> PeriodStatus:
-            return store.change_period("fiscal", "2026-01", event=event, start=OPEN, at=AT, by=by, reason=reason)
+            store.change_period("2026-01", event=event, starts={"fiscal": OPEN}, at=AT, by=by, reason=reason)
+            return store.list_periods("fiscal")["2026-01"].status
 
         assert store.list_periods("fiscal") == {}
         assert [change(CLOSE, "ann"), change(LOCK, "bob"), change(REOPEN, "cy", "late")] == [CLOSED, LOCKED, OPEN]
@@ -501,28 +502,66 @@ class TestPeriods:
     def test_what_the_table_does_not_have_is_refused(
         self, store: Store, start: PeriodStatus, event: PeriodEvent
     ) -> None:
-        def change() -> PeriodStatus:
-            return store.change_period("fiscal", "2026-01", event=event, start=start, at=AT, by="ann")
-
+        starts = {"other": CLOSED if event is LOCK else OPEN, "fiscal": start}
+        change = partial(store.change_period, "2026-01", event=event, starts=starts, at=AT, by="ann")
         assert refused(change).code == "INVALID_TRANSITION"
         assert store.list_periods("fiscal") == {}
         assert store.list_history() == ()
 
     def test_the_same_again_is_fine_and_leaves_no_trace(self, store: Store) -> None:
         for at in (AT, LATER):
-            store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=at, by="ann")
+            store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=at, by="ann")
         assert store.list_periods("fiscal")["2026-01"].changed_at == AT
         assert len(store.list_history(period="2026-01")) == 1
 
     @pytest.mark.parametrize("start", PeriodStatus)
     def test_the_record_wins_over_the_file(self, store: Store, start: PeriodStatus) -> None:
-        store.change_period("fiscal", "2026-01", event=REOPEN, start=LOCKED, at=AT, by="ann", reason="late")
-        assert store.change_period("fiscal", "2026-01", event=CLOSE, start=start, at=AT, by="ann") is CLOSED
+        store.change_period("2026-01", event=REOPEN, starts={"fiscal": LOCKED}, at=AT, by="ann", reason="late")
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": start}, at=AT, by="ann")
+        assert store.list_periods("fiscal")["2026-01"].status is CLOSED
+
+    def test_a_period_of_several_calendars_moves_in_all_of_them(self, store: Store) -> None:
+        starts = {"fiscal": CLOSED, "other": LOCKED}
+        store.change_period("2026-01", event=REOPEN, starts=starts, at=AT, by="ann", reason="late")
+        assert {store.list_periods(calendar)["2026-01"].status for calendar in starts} == {OPEN}
+        assert [(entry.subject.calendar, entry.before) for entry in store.list_history()] == [
+            ("fiscal", "closed"),
+            ("other", "locked"),
+        ]
+
+    @pytest.mark.parametrize(("event", "start"), [(CLOSE, OPEN), (LOCK, CLOSED)], ids=str)
+    def test_a_period_that_is_being_run_is_not_closed(
+        self, store: Store, event: PeriodEvent, start: PeriodStatus
+    ) -> None:
+        lease = take(store)
+        change = partial(store.change_period, "2026-01", event=event, starts={"fiscal": start}, at=AT, by="ann")
+        problem = refused(change)
+        assert problem == PeriodInUse(period="2026-01", project="sales", holder=lease.holder)
+        assert (store.list_periods("fiscal"), store.list_history()) == ({}, ())
+        change(dead=[lease.token])
+        assert store.list_periods("fiscal")["2026-01"].status is not start
+
+    def test_a_period_is_closed_when_the_run_is_over_or_of_another_period(self, store: Store) -> None:
+        store.release_lease(take(store))
+        take(store, period="2026-02")
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
+        assert store.list_periods("fiscal")["2026-01"].status is CLOSED
+
+    def test_a_run_that_was_planned_before_the_period_was_closed_is_not_recorded(self, store: Store) -> None:
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
+        problem = refused(lambda: store.put_run(RUN))
+        assert (problem.code, getattr(problem, "status", None)) == ("PERIOD_NOT_RUNNABLE", "closed")
+        store.put_run(RUN, override=Override(reason="late"))
+        store.put_run(replace(RUN, id="run-2", period="2026-02"))
+        store.change_period("2026-01", event=LOCK, starts={"fiscal": OPEN}, at=AT, by="ann")
+        problem = refused(lambda: store.put_run(replace(RUN, id="run-3"), override=Override(reason="late")))
+        assert getattr(problem, "status", None) == "locked"
+        assert store.get_run("run-3") is None
 
     def test_calendars_and_periods_are_apart(self, store: Store) -> None:
-        store.change_period("fiscal", "2026-02", event=CLOSE, start=OPEN, at=AT, by="ann")
-        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
-        store.change_period("other", "2026-01", event=LOCK, start=CLOSED, at=AT, by="ann")
+        store.change_period("2026-02", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
+        store.change_period("2026-01", event=LOCK, starts={"other": CLOSED}, at=AT, by="ann")
         assert list(store.list_periods("fiscal")) == ["2026-01", "2026-02"]
         assert store.list_periods("fiscal")["2026-01"].status is CLOSED
         assert [entry.subject.calendar for entry in store.list_history(period="2026-01")] == ["fiscal", "other"]
@@ -554,12 +593,12 @@ class TestHistory:
         activate(store, 2)
         store.deactivate("sales", 2, at=AT, by="ann")
         store.register(define("out"), location={}, origin="run-1/5", at=AT, by="ann")
-        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
         store.put_run(RUN, override=Override(reason="late"))
         store.change_run_status("run-1", before="pending", after="completed", at=AT, by="ann")
         store.sign(PERIOD, "f", at=AT, by="ann")
         store.unsign(PERIOD, at=AT, by="ann")
-        store.change_period("fiscal", "2026-01", event=LOCK, start=OPEN, at=AT, by="ann")
+        store.change_period("2026-01", event=LOCK, starts={"fiscal": OPEN}, at=AT, by="ann")
         assert [
             (entry.subject.kind, entry.subject.id, entry.subject.version, entry.event) for entry in check_chain(store)
         ] == [
@@ -587,7 +626,7 @@ class TestHistory:
         put_project(store, "a")
         store.put_run(RUN)
         store.put_run(replace(RUN, id="run-2", project="fx"))
-        store.change_period("fiscal", "2026-01", event=CLOSE, start=OPEN, at=AT, by="ann")
+        store.change_period("2026-01", event=CLOSE, starts={"fiscal": OPEN}, at=AT, by="ann")
 
         def listed(**wanted: Any) -> list[tuple[str, str]]:
             return [(entry.subject.id, entry.event) for entry in store.list_history(**wanted)]
@@ -730,11 +769,12 @@ class TestApprovals:
         store.sign(PERIOD, "f", at=AT, by="bob")
         store.unsign(PERIOD, at=AT, by="bob")
         approvals = self.needed(1, PERIOD)
-        lock = partial(store.change_period, "fiscal", "2026-01", event=LOCK, start=CLOSED, at=AT, by="ann")
+        lock = partial(store.change_period, "2026-01", event=LOCK, starts={"fiscal": CLOSED}, at=AT, by="ann")
         assert refused(lambda: lock(approvals=approvals)).code == "APPROVALS_MISSING"
         assert store.list_periods("fiscal") == {}
         store.sign(PERIOD, "f", at=AT, by="bob")
-        assert lock(approvals=approvals) is LOCKED
+        lock(approvals=approvals)
+        assert store.list_periods("fiscal")["2026-01"].status is LOCKED
 
     def test_a_run_for_a_closed_period_is_not_recorded_without_them(self, store: Store) -> None:
         subject = Subject.of_override("sales", "2026-01")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import threading
+import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -357,7 +359,34 @@ def test_a_closed_period_runs_only_on_request(ledger: Ledger) -> None:
     with pytest.raises(Rejected) as refused:
         ledger.run()
     assert [problem.code for problem in refused.value.problems] == ["PERIOD_NOT_RUNNABLE"]
-    assert ledger.run(override_closed=True).status == "completed"
+    run = ledger.run(override_closed=True, reason="late invoice")
+    assert (run.status, run.override.reason) == ("completed", "late invoice")
+
+
+def test_locked_results_stay_readable_after_the_period_was_reopened_and_run_again(ledger: Ledger) -> None:
+    ledger.activate()
+    locked = ledger.run()
+    workspace = ledger.open()
+    for status in ("closed", "locked"):
+        workspace.change_period("2026-01", status)
+    workspace.reopen_period("2026-01", reason="late invoice")
+    ledger.write_lines("2026-01", [(1, "A", "10.00"), (2, "B", "20.50"), (9, "B", "7.00")])
+    again = ledger.run(at=CLOCK + timedelta(hours=1))
+    assert again.outputs["closed"].digest != locked.outputs["closed"].digest
+    long_ago = time.time() - 24 * 3600
+    for mark in ledger.root.rglob("replaced"):
+        os.utime(mark, (long_ago, long_ago))
+    assert ledger.run(at=CLOCK + timedelta(hours=2)).status == "completed"
+    for run, ids in ((locked, [1, 2]), (again, None)):
+        found = workspace.find_run(run.id)
+        if ids is not None:
+            rows = found.outputs["closed"].dataframe(ledger.spark).collect()
+            assert sorted(row["id"] for row in rows if row["id"] is not None) == ids
+            assert len(workspace.sample(run.id, 100)["all"]) == run.outputs["all"].rows
+            assert workspace.verify(run.id, spark=ledger.spark)[1] == ()
+        else:
+            _, problems = workspace.verify(run.id, spark=ledger.spark)
+            assert {problem.code for problem in problems} == {"DIGEST_DIFFERS"}
 
 
 def test_a_session_that_is_passed_in_keeps_its_settings(ledger: Ledger) -> None:

@@ -38,6 +38,26 @@ periods = _completing(
 )
 runs = _completing(lambda workspace: ("latest", "previous", *(view.id for view in workspace.runs(limit=50))))
 
+
+def _periods_of(workspace: Workspace) -> list[str]:
+    return [each.identifier for _, schedule in workspace.schedules() for each in schedule.periods]
+
+
+def _versions_of(workspace: Workspace) -> list[str]:
+    return [f"{row['id']}@v{row['version']}" for row in workspace.listing("project") if row["version"]]
+
+
+signables = _completing(
+    lambda workspace: (
+        *_versions_of(workspace),
+        *_periods_of(workspace),
+        *(view.id for view in workspace.runs(limit=50)),
+    )
+)
+pasts = _completing(
+    lambda workspace: (*(row["id"] for row in workspace.listing("project")), *dict.fromkeys(_periods_of(workspace)))
+)
+
 ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocompletion=projects)]
 PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]
 _RUN = typer.Argument(

@@ -20,6 +20,7 @@ from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
+from dobonomodo.cli.history import history
 from dobonomodo.cli.init import init
 from dobonomodo.cli.ls import ls, show_one
 from dobonomodo.cli.period import period
@@ -28,6 +29,7 @@ from dobonomodo.cli.run import cancel, resume, verify
 from dobonomodo.cli.run import run as run_project
 from dobonomodo.cli.runs import runs
 from dobonomodo.cli.schema import schema
+from dobonomodo.cli.sign import sign, unsign
 from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
 
@@ -56,6 +58,9 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("apply", apply),
     ("activate", activate),
     ("deactivate", deactivate),
+    ("sign", sign),
+    ("unsign", unsign),
+    ("history", history),
     ("ls", ls),
     ("show", show_one),
     ("formula", formula),

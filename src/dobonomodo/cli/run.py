@@ -27,6 +27,7 @@ from dobonomodo.cli.console import (
     stop,
     usage_error,
 )
+from dobonomodo.cli.decisions import Reason
 from dobonomodo.cli.plan import day, moment, plan
 
 if TYPE_CHECKING:
@@ -59,7 +60,10 @@ def run(
         str | None,
         typer.Option("--started-at", metavar="T", help="The time of the run; the default is the current time."),
     ] = None,
-    override_closed: Annotated[bool, typer.Option("--override-closed", help="Run a closed period.")] = False,
+    override_closed: Annotated[
+        bool, typer.Option("--override-closed", help="Run a closed period; needs --reason.")
+    ] = False,
+    reason: Reason = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the files and write to the sandbox.")] = False,
     master: Master = None,
     remote: Remote = None,
@@ -71,6 +75,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Run a project for one or more periods, one after the other in date order."""
+    if reason is not None and not override_closed:
+        usage_error("--reason belongs to --override-closed")
     if dry_run:
         for each in period:
             plan(project, period=each, as_of=as_of, started_at=started_at, draft=draft, as_json=as_json)
@@ -95,6 +101,7 @@ def run(
                     started_at=moment(started_at),
                     draft=draft,
                     override_closed=override_closed,
+                    reason=reason,
                     wait=wait,
                     figures=False if no_figures else None,
                     listener=progress,

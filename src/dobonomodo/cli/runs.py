@@ -21,6 +21,7 @@ from dobonomodo.cli.console import (
     usage_error,
     writing,
 )
+from dobonomodo.cli.decisions import describe_decisions
 from dobonomodo.cli.table import show_lines
 
 if TYPE_CHECKING:
@@ -53,9 +54,11 @@ def list_runs(
 
 
 def render_runs(found: Iterable[RunView]) -> list[tuple[str, ...]]:
-    """A line for each run, below their head."""
+    """A line for each run, below their head; overrides of closed periods where there are any."""
+    listed = list(found)
+    more = any(view.override is not None for view in listed)
     return [
-        ("RUN", "PROJECT", "PERIOD", "STATUS", "SECONDS", "ROWS", "BY"),
+        ("RUN", "PROJECT", "PERIOD", "STATUS", "SECONDS", "ROWS", "BY", *(("OVERRIDE",) if more else ())),
         *(
             (
                 view.id,
@@ -65,8 +68,9 @@ def render_runs(found: Iterable[RunView]) -> list[tuple[str, ...]]:
                 f"{view.seconds:.1f}",
                 f"{sum(output.rows for output in view.outputs.values()):,}",
                 view.by,
+                *((view.override.reason if view.override is not None else "",) if more else ()),
             )
-            for view in found
+            for view in listed
         ),
     ]
 
@@ -89,6 +93,8 @@ def show_run(run_id: RunId, as_json: Json = False) -> None:
     show(
         f"run {view.id}: {view.project} ({head}), period {view.period}, by {view.by}, clock {view.started_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+    for line in describe_decisions(view):
+        show(line)
     locale = LOCALES[workspace.settings.locale]
     show_end(view, resumable=workspace.can_resume(view.id), others=others, locale=locale)
 

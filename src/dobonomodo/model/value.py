@@ -97,6 +97,7 @@ Text = Annotated[StrictStr, Expected("text")]
 Filled = Annotated[StrictStr, _require(lambda text: bool(text.strip())), Field(min_length=1), Expected("text")]
 Flag = Annotated[StrictBool, Expected("`true` or `false`")]
 Count = Annotated[StrictInt, Field(ge=1, le=2**31 - 1), Expected("a whole number above zero")]
+Number = Annotated[StrictInt, Field(ge=0, le=1000), Expected("a whole number, 0 or more")]
 Id = Annotated[StrictStr, _require(_is_id), Field(min_length=1), Expected("an id without white space")]
 Identifier = Annotated[
     StrictStr, _require(is_identifier), Field(min_length=1), Expected("a name of letters, digits and `_`")

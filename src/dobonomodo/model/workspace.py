@@ -10,7 +10,7 @@ from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.locale import LocaleName
 from dobonomodo.model.secret import find_secrets
 from dobonomodo.model.template import check_folder
-from dobonomodo.model.value import Filled, Id, Setting, Text
+from dobonomodo.model.value import Filled, Id, Number, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue, UnknownReference
 
@@ -54,6 +54,14 @@ def _check_places(places: Places, key: str) -> Iterable[Problem]:
         yield from check_folder(places.passage("sandbox"), "sandbox")
 
 
+class ApprovalSettings(Entity):
+    """How many other people must have signed before something is done."""
+
+    activate: Number = Field(default=0, description="To activate a version of a project.")
+    override: Number = Field(default=0, description="To run a closed period.")
+    lock: Number = Field(default=0, description="To lock a period.")
+
+
 class Environment(Entity):
     """What is different in one installation; what is left out is as in the workspace."""
 
@@ -88,6 +96,9 @@ class Workspace(Entity):
         default="on", description="Whether runs compute totals, changes of totals and matches of joins."
     )
     locale: LocaleName = Field(default="en", description="How numbers are written for people: 1,234.50 or 1.234,50.")
+    approvals: ApprovalSettings = Field(
+        default_factory=ApprovalSettings, description="The approvals of other people that the workspace asks for."
+    )
     environments: dict[str, Environment] = Field(
         default_factory=dict, description="Settings that differ between installations, by name; selected with --env."
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, assert_never
 
-from dobonomodo.problems.problem import Example, Problem, listed
+from dobonomodo.problems.problem import Blame, Example, Problem, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,6 +14,7 @@ class ReasonMissing(Problem):
     """An act that goes around a control needs a reason, which is recorded."""
 
     code: ClassVar[str] = "REASON_MISSING"
+    blamed: ClassVar[Blame] = Blame.CALLER
     example: ClassVar[Example] = Example(
         "dobo run monthly-sales --period 2025-12 --override-closed",
         'dobo run monthly-sales --period 2025-12 --override-closed --reason "late invoice 4711"',
@@ -33,6 +35,7 @@ class ApprovalsMissing(Problem):
     """The workspace asks for approvals (`approvals` in `dobo.yaml`), and too few other people have signed."""
 
     code: ClassVar[str] = "APPROVALS_MISSING"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example(
         "dobo activate monthly-sales   # approvals: {activate: 1}",
         "dobo sign monthly-sales@v4 (typed by another person), then dobo activate monthly-sales",
@@ -62,4 +65,113 @@ class ApprovalsMissing(Problem):
         return f"have {who} type: {self.command}"
 
 
-CONTROL_PROBLEMS: tuple[type[Problem], ...] = (ReasonMissing, ApprovalsMissing)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodInUse(Problem):
+    """A period is closed or locked only while nothing runs for it: a run would publish behind the back of whoever closed it."""
+
+    code: ClassVar[str] = "PERIOD_IN_USE"
+    blamed: ClassVar[Blame] = Blame.CONFLICT
+    example: ClassVar[Example] = Example(
+        "dobo period close 2026-01   # while a run for it is at work",
+        "dobo cancel latest, or wait; then dobo period close 2026-01",
+    )
+
+    period: str
+    project: str
+    holder: str | None = None
+    """Who runs it; None for a run that was killed while it published."""
+    run: str | None = None
+
+    def message(self) -> str:
+        if self.holder is None:
+            return f"run `{self.run}` of project `{self.project}` stopped while it published results of `{self.period}`"
+        return f"project `{self.project}` is being run for period `{self.period}`, by {self.holder}"
+
+    def hint(self) -> str | None:
+        if self.holder is None:
+            return f"complete the publication first: dobo resume {self.run}"
+        return "wait until the run is over, or stop it: dobo runs list, dobo cancel RUN"
+
+
+class Unsignable(StrEnum):
+    """Reasons why something cannot be signed."""
+
+    DRAFT = "draft"
+    NOT_COMPLETED = "not completed"
+    REPLACED = "replaced"
+    OLD_VERSION = "old version"
+    NOT_ACTIVE = "not active"
+    NOT_CLOSED = "not closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CannotSign(Problem):
+    """What is to be signed is not what anybody relies on: a draft, a run that failed or was replaced, an old version."""
+
+    code: ClassVar[str] = "CANNOT_SIGN"
+    example: ClassVar[Example] = Example(
+        "dobo sign latest   # a draft", "dobo activate monthly-sales, dobo run monthly-sales ..., then dobo sign latest"
+    )
+
+    name: str
+    reason: Unsignable
+    detail: str = ""
+    period: str = ""
+    """The period that would be overridden."""
+
+    def message(self) -> str:
+        return f"`{self.name}` cannot be signed: {self._explain()}"
+
+    def _explain(self) -> str:
+        match self.reason:
+            case Unsignable.DRAFT:
+                return "it is a draft, whose rows are in the sandbox"
+            case Unsignable.NOT_COMPLETED:
+                return f"the run is {self.detail}, not completed"
+            case Unsignable.REPLACED:
+                return f"run `{self.detail}` has replaced its rows"
+            case Unsignable.OLD_VERSION:
+                return f"there is a newer version, `{self.detail}`"
+            case Unsignable.NOT_ACTIVE:
+                return f"project `{self.detail}` has no active version that would run"
+            case Unsignable.NOT_CLOSED:
+                return f"the period is {self.detail}, and only a closed period can be overridden"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        match self.reason:
+            case Unsignable.DRAFT:
+                return "activate the project, run it, and sign that run"
+            case Unsignable.NOT_COMPLETED:
+                return "sign a run that completed: dobo runs list --status completed"
+            case Unsignable.REPLACED | Unsignable.OLD_VERSION:
+                return f"sign what counts now: dobo sign {self.detail}"
+            case Unsignable.NOT_ACTIVE:
+                return f"dobo activate {self.detail}"
+            case Unsignable.NOT_CLOSED:
+                return (
+                    "an open period runs without it" if self.detail == "open" else "dobo period reopen P --reason ..."
+                )
+            case _:
+                assert_never(self.reason)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotSigned(Problem):
+    """A person withdraws a sign-off that they have not given."""
+
+    code: ClassVar[str] = "NOT_SIGNED"
+    example: ClassVar[Example] = Example("dobo unsign 2026-01   # signed by somebody else", "dobo period show 2026-01")
+
+    name: str
+    by: str
+
+    def message(self) -> str:
+        return f"`{self.by}` has not signed `{self.name}`"
+
+    def hint(self) -> str | None:
+        return "everybody withdraws their own sign-offs; `dobo history` shows who signed what"
+
+
+CONTROL_PROBLEMS: tuple[type[Problem], ...] = (ReasonMissing, ApprovalsMissing, PeriodInUse, CannotSign, NotSigned)

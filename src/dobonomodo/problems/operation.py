@@ -549,13 +549,13 @@ class ProjectNotRunnable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodNotRunnable(Problem):
-    """A period is closed or locked. A closed period can run with an override, a locked one cannot."""
+    """A period is closed or locked. A closed period can run with an override and a reason, a locked one must be reopened first."""
 
     code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
     blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example(
         "dobo run monthly-sales --period 2025-12   # closed",
-        "dobo run monthly-sales --period 2025-12 --override-closed",
+        'dobo run monthly-sales --period 2025-12 --override-closed --reason "late invoice 4711"',
     )
 
     period: str
@@ -565,9 +565,9 @@ class PeriodNotRunnable(Problem):
         return f"period `{self.period}` is {self.status}"
 
     def hint(self) -> str | None:
-        return (
-            "add --override-closed to run it anyway" if self.status == "closed" else "a locked period cannot run again"
-        )
+        if self.status == "closed":
+            return 'add --override-closed --reason "..." to run it anyway'
+        return f'a locked period cannot run; reopen it first: dobo period reopen {self.period} --reason "..."'
 
 
 # --- warnings

@@ -14,6 +14,7 @@ from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems import Problem
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other, describe_figures
+from dobonomodo.runs.control import Overridden, Signed
 from dobonomodo.runs.figures import Figures
 from dobonomodo.runs.progress import Progress, PublishedOutput
 from dobonomodo.storage import Stored
@@ -80,6 +81,10 @@ class RunView:
     snapshot: Mapping[str, Any] = field(default_factory=dict)
     attempts: int = 1
     checks: tuple[CheckResult, ...] = ()
+    override: Overridden | None = None
+    """Why it was run although its period was closed."""
+    signed: tuple[Signed, ...] = ()
+    """Who signed it, as far as whoever made this view looked that up."""
     is_publishing: bool = False
     """Whether it was killed while its outputs were being published: the next run completes that."""
     figures: Figures | None = None
@@ -115,6 +120,8 @@ class RunView:
             "seconds": round(self.seconds, 3),
             "draft": self.draft,
             "last_completed_operation": self.last_completed_operation,
+            "override": self.override.to_dict() if self.override is not None else None,
+            "sign_offs": [each.to_dict() for each in self.signed],
             "operations": [
                 {
                     "seq": each.seq,
@@ -185,9 +192,17 @@ def view_run(run: Run) -> RunView:
         snapshot=snapshot,
         attempts=progress.attempts,
         checks=progress.checks,
+        override=_view_override(run),
         is_publishing=progress.intent is not None,
         figures=progress.figures,
     )
+
+
+def _view_override(run: Run) -> Overridden | None:
+    found = run.snapshot.get("override")
+    if found is None:
+        return None
+    return Overridden(found["reason"], run.by, run.created_at, tuple(found["approved_by"]))
 
 
 def _key(output: Output, outputs: list[Output]) -> str:

@@ -31,7 +31,7 @@ from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
     from dobonomodo.storage import Pinned, StagedRows, Stored
-    from dobonomodo.store import Lease, Run, Store
+    from dobonomodo.store import Lease, Override, Run, Store
 
 DataFrame = Any
 """A frame of the engine, which only the engine and the storages know."""
@@ -243,10 +243,14 @@ class Runner:
         version: int | None,
         snapshot: Callable[[Pinned | None], Document],
         warnings: Sequence[Problem] = (),
+        override: Override | None = None,
         wait: bool = False,
         figures: bool = False,
     ) -> RunView:
-        """A new run. Everything has been checked; from here on only data and the outside world can be at fault."""
+        """A new run. Everything has been checked; from here on only data and the outside world can be at fault.
+
+        A period that was closed meanwhile is refused when the run is recorded.
+        """
         from dobonomodo.store import Run
 
         project, period = spec.plan.project.id, spec.facts.period
@@ -271,16 +275,16 @@ class Runner:
                 progress=progress.document(),
                 fence=heart.lease.fence,
             )
-            fault = self._put(run, heart) or fault
+            fault = self._put(run, heart, override) or fault
             reach("run.recorded")
             return self._attempt(run, spec, data, heart).run(engine, fault=fault)
 
-    def _put(self, run: Run, heart: Heartbeat) -> BaseException | None:
+    def _put(self, run: Run, heart: Heartbeat, override: Override | None) -> BaseException | None:
         """Record a new run; if it is told to end meanwhile, it is recorded all the same, and that is its fault."""
 
         def put() -> None:
             if self._store.get_run(run.id) is None:
-                self._store.put_run(run, lease=heart.lease)
+                self._store.put_run(run, lease=heart.lease, override=override)
 
         try:
             insist(put, pace=self._pace, report=self._listener.working)
@@ -297,6 +301,9 @@ class Runner:
             require_resumable(run, self._store.list_runs(project=run.project, period=run.period))
             data.hold(heart.lease.fence)
             progress = Progress.load(run.progress)
+            if progress.intent is None:
+                # Nobody closes the period while the lease is held.
+                self._store.check_period(run.period, overridden=run.snapshot.get("override") is not None)
             if progress.intent is None and (changes := data.find_changes(listing=True)):
                 raise Rejected([InputChanged(changes=changes)])
             changed = self._store.change_run_status(

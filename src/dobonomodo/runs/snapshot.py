@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 
 from dobonomodo.model import Dataset, Definitions, Project, load_definitions
 from dobonomodo.model.datasource import DataSource
@@ -18,6 +19,9 @@ from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import InternalError, Rejected, Source
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.storage import Pinned, destination_kinds, load_datasource, load_pin, load_stored
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Override
 
 FORMAT = 1
 """Which keys a snapshot has and what they mean. Another number means that an older program would misread it."""
@@ -36,8 +40,9 @@ def take_snapshot(
     together: Together | None,
     inputs: Pinned | None,
     versions: Mapping[str, str],
+    override: Override | None = None,
 ) -> dict[str, object]:
-    """All of it, without secrets: definitions only refer to those."""
+    """All of it, without secrets: definitions only refer to those. With the override by which it was allowed to run."""
     used = {location.datasource_id for use in plan.uses for location in use.locations}
     used |= {use.registered.datasource_id or "" for use in plan.uses if use.registered is not None}
     used |= {step.lowered.write.destination.datasource_id or "" for step in plan.steps if step.lowered.write}
@@ -73,6 +78,9 @@ def take_snapshot(
         "readings": [_describe_reading(use, facts, as_of) for use in plan.uses],
         "inputs": None if inputs is None else {key: [pin.document() for pin in pins] for key, pins in inputs.items()},
         "versions": dict(versions),
+        "override": (
+            {"reason": override.reason, "approved_by": list(override.approved_by)} if override is not None else None
+        ),
     }
 
 
@@ -133,6 +141,12 @@ def restore_snapshot(snapshot: Document) -> RunSpec:
         snapshot["project"]["status"],
         _load_inputs(snapshot["inputs"]),
     )
+
+
+def load_datasources(snapshot: Document) -> Mapping[str, DataSource]:
+    """The datasources that a run read and wrote, as they were."""
+    texts = [json.dumps({"datasource": each}) for each in snapshot.get("datasources", ())]
+    return load_definitions([Source("snapshot", text) for text in texts])[0].datasources
 
 
 def _load_inputs(inputs: Document | None) -> Pinned | None:

@@ -30,7 +30,7 @@ from dobonomodo.storage.postgresql import Database, name_table
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.table_rows import extract_table
-from dobonomodo.storage.table_target import StoredTable, TableTarget
+from dobonomodo.storage.table_target import StoredTable, TableTarget, keep_rows, kept_name
 from dobonomodo.storage.target import OutputPlace, Target
 
 if TYPE_CHECKING:
@@ -263,6 +263,13 @@ class DatabaseStorage:
             output.attempt,
             self.source.id,
         )
+
+    def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
+        """The rows of the period are copied, unless the output was registered, for which the table was copied already."""
+        own = _stored_table(stored)
+        with self.connect().connect() as connection:
+            copy = keep_rows(connection, own, period=period, name=kept_name(own.table, run, seq))
+        return replace(own, table=copy) if copy is not None else None
 
 
 def _write_mark(target: Path, mark: Path) -> None:

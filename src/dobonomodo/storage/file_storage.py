@@ -36,7 +36,7 @@ from dobonomodo.storage.files import (
     pin_files,
 )
 from dobonomodo.storage.findings import Findings
-from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders
+from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, keep_files
 from dobonomodo.storage.manifest import find_columns, version_of
 from dobonomodo.storage.pointer import find_folder
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
@@ -299,6 +299,13 @@ class FileStorage(ABC):
             output.fence,
             output.attempt,
         )
+
+    def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
+        """The files stay where they are."""
+        del period, run, seq
+        if not isinstance(stored, StoredFiles):
+            raise AssertionError("an output has files of its own")
+        return keep_files(stored, root=self.root)
 
 
 def file_pin(pin: Pin) -> FilePin:

@@ -491,6 +491,15 @@ def _folder_target(target: Target) -> FolderTarget:
     return target
 
 
+def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
+    """A promise to keep the files of an output; its place is then their own folder, which no other run writes to."""
+    data = root / stored.data
+    if not data.is_dir() or not all((data / file).is_file() for file in stored.files):
+        return None
+    (data.parent / KEPT).touch()
+    return replace(stored, folder=stored.data)
+
+
 def remove_marks(folder: Path, files: Sequence[str] = ("_SUCCESS",)) -> None:
     """Take away what Spark leaves beside data files: marks and checksums that no reader needs."""
     for path in folder.iterdir():

@@ -187,3 +187,10 @@ class Storage(Protocol):
     def target(self, output: OutputPlace) -> Target:
         """One output of one run at its destination."""
         ...
+
+    def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
+        """Have the rows of a published output stay readable once later runs replace them; gives where they are then.
+
+        ``run`` and ``seq`` name the output. Asked again, it gives the same. None if the rows are not there any more.
+        """
+        ...

@@ -459,3 +459,17 @@ def kept_name(table: str, run: str, seq: int) -> str:
     """The name of the copy of a table that a registered version reads."""
     tail = f"__{hashlib.sha256(f'{run}/{seq}'.encode()).hexdigest()[:10]}"
     return table.encode()[: MAX_NAME - len(tail)].decode(errors="ignore") + tail
+
+
+def keep_rows(connection: Connection, stored: StoredTable, *, period: str, name: str) -> str | None:
+    """Copy the rows that runs for a period wrote into a table of their own, unless it is there; None if there are none to copy."""
+    from psycopg import sql
+
+    if describe_table(connection, stored.schema, name) is not None:
+        return name
+    if describe_table(connection, stored.schema, stored.table) is None:
+        return None
+    copy, table = name_table(stored.schema, name), name_table(stored.schema, stored.table)
+    query = sql.SQL("CREATE TABLE IF NOT EXISTS {} AS SELECT * FROM {} WHERE {} = {}")
+    connection.execute(query.format(copy, table, sql.Identifier(RUN_PERIOD), period))
+    return name

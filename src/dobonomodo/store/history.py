@@ -49,6 +49,14 @@ class Subject:
     project: str | None = None
     period: str | None = None
 
+    def __str__(self) -> str:
+        """As people say it."""
+        match self.kind:
+            case Kind.RUN:
+                return f"run {self.id} ({self.project}, {self.period})"
+            case _:
+                return f"{self.kind} {self.id}" + (f" v{self.version}" if self.version is not None else "")
+
     @classmethod
     def of_project(cls, project: str, version: int) -> Subject:
         """A version of a project."""
@@ -120,7 +128,7 @@ def find_break(entries: Iterable[Entry], *, start: Head) -> int | None:
 def _fields(entry: Entry) -> dict[str, Any]:
     return {
         "number": entry.number,
-        "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds"),
+        "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),
         "by": entry.by,
         "event": str(entry.event),
         **asdict(entry.subject),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.control import ApprovalsMissing
@@ -23,6 +24,11 @@ class SignOff:
     by: str
     at: datetime
     comment: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        own = {"fingerprint": self.fingerprint, "by": self.by, "at": self.at, "comment": self.comment}
+        return {**asdict(self.subject), **own}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

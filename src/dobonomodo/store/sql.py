@@ -15,6 +15,8 @@ from typing_extensions import override
 
 from dobonomodo.model.plain import Document, hash_document, render_document
 from dobonomodo.problems import InternalError, Rejected, RunFailed
+from dobonomodo.problems.control import PeriodInUse
+from dobonomodo.problems.operation import PeriodNotRunnable
 from dobonomodo.problems.store import InvalidTransition, LeaseLost, VersionChanged, VersionNotFound
 from dobonomodo.store.history import Entry, Event, Head, Subject, link_entry
 from dobonomodo.store.life import (
@@ -45,7 +47,7 @@ from dobonomodo.store.store import (
 from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, STORE, VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from sqlalchemy import ColumnElement, Connection, Row, RowMapping
@@ -208,42 +210,48 @@ class SqlStore(Store):
     @override
     def change_period(
         self,
-        calendar: str,
         identifier: str,
         *,
         event: PeriodEvent,
-        start: PeriodStatus,
+        starts: Mapping[str, PeriodStatus],
         at: datetime,
         by: str,
         reason: str | None = None,
         detail: Document | None = None,
         approvals: Approvals | None = None,
-    ) -> PeriodStatus:
-        this = (PERIOD.c.calendar == calendar, PERIOD.c.identifier == identifier)
+        dead: Collection[str] = (),
+    ) -> None:
         with self._database.writing() as connection:
-            recorded = connection.scalar(select(PERIOD.c.status).where(*this))
-            before = PeriodStatus(recorded) if recorded else start
-            after = next_period_status(before, event, calendar=calendar, identifier=identifier)
-            if after is before:
-                return before
+            recorded = _read_statuses(connection, identifier)
+            moves = {
+                calendar: (before, next_period_status(before, event, calendar=calendar, identifier=identifier))
+                for calendar, start in starts.items()
+                for before in [recorded.get(calendar, start)]
+            }
+            moves = {calendar: move for calendar, move in moves.items() if move[0] is not move[1]}
+            if not moves:
+                return
+            if event in (PeriodEvent.CLOSE, PeriodEvent.LOCK):
+                _require_idle(connection, identifier, dead)
             approved = _require_approvals(connection, approvals, by=by)
-            values = {"status": after, "changed_at": at, "changed_by": by}
-            if recorded:
-                connection.execute(update(PERIOD).where(*this).values(values))
-            else:
-                connection.execute(insert(PERIOD).values(calendar=calendar, identifier=identifier, **values))
-            entry = Entry(
-                subject=Subject.of_period(identifier, calendar=calendar),
-                event=event,
-                before=before,
-                after=after,
-                at=at,
-                by=by,
-                reason=reason,
-                detail={**(detail or {}), **approved} or None,
-            )
-            _record(connection, entry)
-            return after
+            for calendar, (before, after) in moves.items():
+                _put_period(connection, calendar, identifier, after, is_new=calendar not in recorded, at=at, by=by)
+                entry = Entry(
+                    subject=Subject.of_period(identifier, calendar=calendar),
+                    event=event,
+                    before=before,
+                    after=after,
+                    at=at,
+                    by=by,
+                    reason=reason,
+                    detail={**(detail or {}), **approved} or None,
+                )
+                _record(connection, entry)
+
+    @override
+    def check_period(self, identifier: str, *, overridden: bool) -> None:
+        with self._database.reading() as connection:
+            _require_runnable(connection, identifier, overridden=overridden)
 
     @override
     def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
@@ -306,6 +314,7 @@ class SqlStore(Store):
         with self._database.writing() as connection:
             if lease is not None:
                 _require_lease(connection, lease)
+            _require_runnable(connection, run.period, overridden=override is not None)
             approved = _require_approvals(connection, override.approvals, by=run.by) if override is not None else {}
             connection.execute(insert(RUN).values(values))
             started = Entry(
@@ -578,6 +587,38 @@ def _move_project(
     entry = Entry(subject=subject, event=event, before=before, after=after, at=at, by=by, reason=reason, detail=detail)
     _record(connection, entry)
     return _require_version(connection, PROJECT, version.id, version.version)
+
+
+def _read_statuses(connection: Connection, identifier: str) -> dict[str, PeriodStatus]:
+    """The recorded status of a period, by calendar."""
+    found = connection.execute(select(PERIOD.c.calendar, PERIOD.c.status).where(PERIOD.c.identifier == identifier))
+    return {calendar: PeriodStatus(status) for calendar, status in found}
+
+
+def _put_period(
+    connection: Connection, calendar: str, identifier: str, status: PeriodStatus, *, is_new: bool, at: datetime, by: str
+) -> None:
+    values = {"status": status, "changed_at": at, "changed_by": by}
+    if is_new:
+        connection.execute(insert(PERIOD).values(calendar=calendar, identifier=identifier, **values))
+    else:
+        this = (PERIOD.c.calendar == calendar, PERIOD.c.identifier == identifier)
+        connection.execute(update(PERIOD).where(*this).values(values))
+
+
+def _require_runnable(connection: Connection, identifier: str, *, overridden: bool) -> None:
+    """A period that was closed or locked since the run was planned does not run."""
+    for status in _read_statuses(connection, identifier).values():
+        if status is PeriodStatus.LOCKED or (status is PeriodStatus.CLOSED and not overridden):
+            raise Rejected([PeriodNotRunnable(period=identifier, status=status)])
+
+
+def _require_idle(connection: Connection, identifier: str, dead: Collection[str]) -> None:
+    """Nobody runs anything for a period; what would be published later would change what people rely on."""
+    held = select(LEASE).where(LEASE.c.period == identifier, LEASE.c.token.is_not(None)).order_by(LEASE.c.project)
+    for row in connection.execute(held).mappings():
+        if row["token"] not in dead:
+            raise Rejected([PeriodInUse(period=identifier, project=row["project"], holder=row["holder"])])
 
 
 def _describe_change(change: Change, *, at: datetime, by: str) -> Entry:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from dobonomodo.model.plain import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from datetime import datetime
 
     from dobonomodo.store.history import Entry, Head, Subject
@@ -133,6 +133,8 @@ class Override:
 
     reason: str
     approvals: Approvals | None = None
+    approved_by: tuple[str, ...] = ()
+    """Who had signed when the run was planned; it is recorded only if they are still enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,21 +256,26 @@ class Store(Protocol):
 
     def change_period(
         self,
-        calendar: str,
         identifier: str,
         *,
         event: PeriodEvent,
-        start: PeriodStatus,
+        starts: Mapping[str, PeriodStatus],
         at: datetime,
         by: str,
         reason: str | None = None,
         detail: Document | None = None,
         approvals: Approvals | None = None,
-    ) -> PeriodStatus:
+        dead: Collection[str] = (),
+    ) -> None:
         """Have an event happen to a period; the same again is fine and leaves no trace.
 
-        ``start`` is its status in the calendar's file, which counts until something has happened.
+        ``starts`` has the status of the period in the file of each calendar that has it, which counts until something has
+        happened. A period that is being run is not closed or locked; ``dead`` are the tokens of leases whose holders are not alive.
         """
+        ...
+
+    def check_period(self, identifier: str, *, overridden: bool) -> None:
+        """Refuse to run a period that was locked, or closed without being overridden."""
         ...
 
     def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
@@ -303,7 +310,7 @@ class Store(Protocol):
         ...
 
     def put_run(self, run: Run, *, lease: Lease | None = None, override: Override | None = None) -> None:
-        """Record a new run, if the lease is still held, and the override that it needs."""
+        """Record a new run, if the lease is still held and the period may be run, and the override that it needs."""
         ...
 
     def get_run(self, run_id: str) -> Run | None:

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.control import ReasonMissing
+
 A_DAY = 'a date such as date(2026, 1, 31) or "2026-01-31"'
 A_TIME = 'a time with its zone such as datetime(2026, 2, 3, 8, tzinfo=UTC) or "2026-02-03T08:00:00Z"'
 
@@ -30,6 +33,21 @@ def read_period(value: object) -> str:
 def read_run(value: object) -> str:
     """The id of a run, or enough of it."""
     return read_text("run_id", value, accepted="the id of a run as text, as in `run.id`")
+
+
+def read_reason(value: object) -> str | None:
+    """Why somebody does something, in their words; blank text is no reason."""
+    if value is None:
+        return None
+    return read_text("reason", value, accepted='why, as text, such as "late invoice 4711"').strip() or None
+
+
+def require_reason(value: object, *, act: str) -> str:
+    """The reason of something that needs one."""
+    found = read_reason(value)
+    if found is None:
+        raise Rejected([ReasonMissing(act=act)])
+    return found
 
 
 def read_day(name: str, value: object) -> date | None:

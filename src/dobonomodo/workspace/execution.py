@@ -27,7 +27,7 @@ from dobonomodo.workspace.stamp import now, who
 if TYPE_CHECKING:
     from dobonomodo.runs import Listener, RunView
     from dobonomodo.storage import Pinned
-    from dobonomodo.store import Run
+    from dobonomodo.store import Override, Run
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import PlannedRun
     from dobonomodo.workspace.session import SparkChoice
@@ -44,9 +44,16 @@ class Execution:
         self._files, self._stores = files, stores
 
     def run(
-        self, planned: PlannedRun, spark: SparkChoice, *, wait: bool, listener: Listener | None, figures: bool | None
+        self,
+        planned: PlannedRun,
+        spark: SparkChoice,
+        *,
+        override: Override | None,
+        wait: bool,
+        listener: Listener | None,
+        figures: bool | None,
     ) -> RunView:
-        """Execute a plan as a new run; ``figures`` as the settings say, where they are None."""
+        """Execute a plan as a new run; for a closed period with an override. ``figures`` as the settings say, where they are None."""
         spec = RunSpec(
             planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
         )
@@ -58,8 +65,9 @@ class Execution:
             data,
             partial(_computing, data, spark, listener),
             version=planned.version,
-            snapshot=partial(_take_snapshot, planned),
+            snapshot=partial(_take_snapshot, planned, override),
             warnings=planned.problems,
+            override=override,
             wait=wait,
             figures=self._files.settings.figures == "on" if figures is None else figures,
         )
@@ -133,7 +141,7 @@ def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> 
         return Computing(engine, data.reader(engine.spark))
 
 
-def _take_snapshot(planned: PlannedRun, inputs: Pinned | None) -> Mapping[str, Any]:
+def _take_snapshot(planned: PlannedRun, override: Override | None, inputs: Pinned | None) -> Mapping[str, Any]:
     """All that the result depends on."""
     plan, own = planned.plan, planned.definitions
     known = {(use.dataset_id, use.version): None for use in plan.uses}
@@ -150,6 +158,7 @@ def _take_snapshot(planned: PlannedRun, inputs: Pinned | None) -> Mapping[str, A
         together=planned.together,
         inputs=inputs,
         versions=_program_versions(),
+        override=override,
     )
 
 

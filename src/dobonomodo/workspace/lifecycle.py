@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dobonomodo.store import Change, Version
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import Planning
+    from dobonomodo.workspace.signing import Signing
     from dobonomodo.workspace.stores import Stores
 
 
@@ -35,8 +36,10 @@ class Applied:
 class Lifecycle:
     """Moves definitions and projects from one state to the next."""
 
-    def __init__(self, files: Files, stores: Stores, planning: Planning) -> None:
+    def __init__(self, files: Files, stores: Stores, planning: Planning, *, signing: Callable[[], Signing]) -> None:
         self._files, self._stores, self._planning = files, stores, planning
+        # Made when it is needed: it knows of runs, which take time to import.
+        self._signing = signing
 
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""
@@ -101,8 +104,16 @@ class Lifecycle:
         missing = [each for each in self._planning.find_awaited(planned.plan) if isinstance(each, InputDatasetNotFound)]
         if missing:
             raise Rejected(missing)
-        pin = Pin(planned.plan.input.dataset_id, planned.plan.input.version)
-        return store.activate(project_id, newest.version, fingerprint=newest.fingerprint, pin=pin, at=now(), by=who())
+        pin, signing = Pin(planned.plan.input.dataset_id, planned.plan.input.version), self._signing()
+        return store.activate(
+            project_id,
+            newest.version,
+            fingerprint=newest.fingerprint,
+            pin=pin,
+            at=now(),
+            by=who(),
+            approvals=signing.find_approvals("activate", signing.of_version(newest)),
+        )
 
     def keep_pin(self, project_id: str) -> Version:
         """End a conflict by going on with the pinned version of the input dataset."""

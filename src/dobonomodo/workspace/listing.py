@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.problems import Rejected
@@ -14,14 +14,16 @@ if TYPE_CHECKING:
     from dobonomodo.store import Version
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import Planning
+    from dobonomodo.workspace.signing import Signing
     from dobonomodo.workspace.stores import Stores
 
 
 class Listing:
     """What there is in a workspace."""
 
-    def __init__(self, files: Files, stores: Stores, planning: Planning) -> None:
+    def __init__(self, files: Files, stores: Stores, planning: Planning, *, signing: Callable[[], Signing]) -> None:
         self._definitions, self._stores, self._planning = files.definitions, stores, planning
+        self._signing = signing
 
     def list(self, kind: str) -> list[dict[str, Any]]:
         """The definitions of a kind, in the files and in the store, with version and status."""
@@ -57,7 +59,9 @@ class Listing:
             if entity is None and not versions:
                 continue
             found: dict[str, Any] = {"kind": kind, "id": name}
-            found["versions"] = [_describe_version(version) for version in versions]
+            found["versions"] = [
+                {**_describe_version(version), **self._describe_signed(version)} for version in versions
+            ]
             found["definition"] = entity.document() if entity is not None else dict(versions[-1].document)
             return found
         if makers := self._planning.find_makers().get(name):
@@ -66,6 +70,14 @@ class Listing:
             return found if planned is None else {**found, "definition": planned.dataset.document()}
         known = [row["id"] for kind in ("project", "dataset") for row in self.list(kind)]
         raise Rejected([NotDefined(kind="project or dataset", id=name, known=tuple(known))])
+
+    def _describe_signed(self, version: Version) -> dict[str, Any]:
+        """Who signed a version of a project."""
+        if version.kind != "project":
+            return {}
+        signing = self._signing()
+        signed = signing.list_signed(signing.of_version(version))
+        return {"sign_offs": [each.to_dict() for each in signed]} if signed else {}
 
 
 def _describe_version(version: Version) -> dict[str, Any]:

@@ -8,17 +8,17 @@ from dobonomodo.model import Calendar, Period, Schedule
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.definition import PeriodNotFound
 from dobonomodo.problems.operation import PeriodNotRunnable
-from dobonomodo.store import PeriodEvent, PeriodStatus
-from dobonomodo.workspace.arguments import read_choice, read_period
-from dobonomodo.workspace.stamp import now, who
+from dobonomodo.store import PeriodStatus
+from dobonomodo.workspace.arguments import read_period
 
 if TYPE_CHECKING:
+    from dobonomodo.store import Run
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.stores import Stores
 
 
 class Periods:
-    """Finds periods and moves them on."""
+    """Finds periods."""
 
     def __init__(self, files: Files, stores: Stores) -> None:
         self._definitions, self._stores = files.definitions, stores
@@ -65,17 +65,27 @@ class Periods:
                 return found.identifier if found is not None else None
         return None
 
-    def change(self, identifier: str, status: str) -> Period:
-        """Move a period on: open, closed, locked, one way only."""
-        read_choice("status", status, [each.value for each in PeriodStatus])
-        event = {"open": PeriodEvent.OPEN, "closed": PeriodEvent.CLOSE, "locked": PeriodEvent.LOCK}[status]
-        self.find(identifier)
-        for calendar in self._definitions.calendars.values():
-            listed = calendar.schedule.by_identifier.get(identifier)
-            if listed is not None:
-                start = PeriodStatus(listed.status)
-                self._stores.main.change_period(calendar.id, identifier, event=event, start=start, at=now(), by=who())
-        return self.find(identifier)
+    def identifiers(self) -> tuple[str, ...]:
+        """The names of all periods."""
+        calendars = self._definitions.calendars.values()
+        return tuple(dict.fromkeys(name for calendar in calendars for name in calendar.schedule.by_identifier))
+
+    def has(self, identifier: str) -> bool:
+        """Whether a calendar has a period."""
+        return identifier in self.identifiers()
+
+    def require_resumable(self, run: Run) -> None:
+        """Refuse to go on with a run whose period was closed since; what it was publishing is completed all the same."""
+        if run.progress.get("intent") is None and self.has(run.period):
+            require_runnable(self.find(run.period), override_closed=run.snapshot.get("override") is not None)
+
+    def list_starts(self, identifier: str) -> dict[str, PeriodStatus]:
+        """The status of a period in the file of each calendar that has it."""
+        return {
+            calendar.id: PeriodStatus(period.status)
+            for calendar in self._definitions.calendars.values()
+            if (period := calendar.schedule.by_identifier.get(identifier)) is not None
+        }
 
 
 def require_runnable(period: Period, *, override_closed: bool) -> None:

@@ -17,6 +17,7 @@ from dobonomodo.workspace.stamp import now
 
 if TYPE_CHECKING:
     from dobonomodo.plan import Plan
+    from dobonomodo.runs import RunView
     from dobonomodo.store import Run, Store
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.periods import Periods
@@ -30,8 +31,16 @@ AT_MOST = 10_000
 class Reports:
     """Writes reports."""
 
-    def __init__(self, files: Files, store: Store, periods: Periods, *, can_resume: Callable[[str], bool]) -> None:
-        self._root, self._store = files.root, store
+    def __init__(
+        self,
+        files: Files,
+        store: Store,
+        periods: Periods,
+        *,
+        describe: Callable[[Run], RunView],
+        can_resume: Callable[[str], bool],
+    ) -> None:
+        self._root, self._store, self._describe = files.root, store, describe
         self._title = f"Runs of {files.settings.name or files.root.resolve().name}"
         self._locale = LOCALES[files.settings.locale]
         self._period_before, self._can_resume = periods.find_before, can_resume
@@ -81,7 +90,7 @@ class Reports:
 
     def _write(self, run: Run, to: Path, around: Neighbours, *, known: set[str]) -> None:
         page = render_report(
-            view_run(run),
+            self._describe(run),
             others=_others(around),
             locale=self._locale,
             plan=_plan_of(run),

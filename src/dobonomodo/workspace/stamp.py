@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import getpass
+import os
 from contextlib import suppress
 from datetime import UTC, datetime
+
+USER_VARIABLE = "DOBO_USER"
 
 
 def now() -> datetime:
@@ -13,7 +16,9 @@ def now() -> datetime:
 
 
 def who() -> str:
-    """The user at the keyboard."""
+    """The user of the operating system, or whoever ``DOBO_USER`` names; nobody has proved to be that person."""
+    if named := os.environ.get(USER_VARIABLE, "").strip():
+        return named
     with suppress(KeyError, OSError):
         return getpass.getuser()
     return "unknown"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.model import Calendar, Definitions, Period, Schedule
-from dobonomodo.problems import Problem, Source
+from dobonomodo.problems import Problem, Rejected, Source
 from dobonomodo.problems.listing import Problems
-from dobonomodo.workspace.arguments import check_session
+from dobonomodo.workspace.arguments import check_session, require_reason
 from dobonomodo.workspace.checking import find_problems, require_sound
 from dobonomodo.workspace.files import Files, find_root, read_files, write_documents
 from dobonomodo.workspace.lifecycle import Applied, Lifecycle
@@ -29,11 +30,13 @@ if TYPE_CHECKING:
     from dobonomodo.model.workspace import Workspace as Settings
     from dobonomodo.runs import Listener, RunView
     from dobonomodo.runs.comparison import Other
-    from dobonomodo.store import Change, Run, Store, Version
+    from dobonomodo.store import Change, Entry, Run, SignOff, Store, Version
     from dobonomodo.workspace.cleaning import Cleaned
+    from dobonomodo.workspace.closing import Closing, PeriodView
     from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.handle import RunHandle
     from dobonomodo.workspace.reports import Reports
+    from dobonomodo.workspace.signing import Signing
 
 
 class Workspace:
@@ -46,8 +49,8 @@ class Workspace:
         self._stores = Stores(self._files, problems=self.problems)
         self._periods = Periods(self._files, self._stores)
         self._planning = Planning(self._files, self._stores, self._periods)
-        self._lifecycle = Lifecycle(self._files, self._stores, self._planning)
-        self._listing = Listing(self._files, self._stores, self._planning)
+        self._lifecycle = Lifecycle(self._files, self._stores, self._planning, signing=lambda: self._signing)
+        self._listing = Listing(self._files, self._stores, self._planning, signing=lambda: self._signing)
 
     @classmethod
     def open(cls, folder: str | Path = ".", *, environment: str | None = None) -> Workspace:
@@ -132,6 +135,7 @@ class Workspace:
         spark: SparkSession | None = None,
         draft: bool = False,
         override_closed: bool = False,
+        reason: str | None = None,
         wait: bool = False,
         figures: bool | None = None,
         listener: Listener | None = None,
@@ -141,8 +145,10 @@ class Workspace:
 
         A Spark session that is passed in is left running and configured as it was found. Dates and times may be ISO text.
         ``figures`` says whether totals are computed; left out, as the workspace does.
+        ``override_closed`` needs a ``reason``, which is recorded.
         """
         check_session(spark)
+        why = require_reason(reason, act="running a closed period") if override_closed else None
         planned = self.plan(
             project_id,
             period=period,
@@ -152,8 +158,9 @@ class Workspace:
             override_closed=override_closed,
             to_run=True,
         )
+        override = self._signing.allow_override(planned, reason=why) if why is not None else None
         chosen = self._choose_spark(spark, session)
-        view = self._execution.run(planned, chosen, wait=wait, listener=listener, figures=figures)
+        view = self._execution.run(planned, chosen, override=override, wait=wait, listener=listener, figures=figures)
         return self._readable(view)
 
     def start(
@@ -166,6 +173,7 @@ class Workspace:
         spark: SparkSession | None = None,
         draft: bool = False,
         override_closed: bool = False,
+        reason: str | None = None,
         listener: Listener | None = None,
         session: SessionOptions | None = None,
     ) -> RunHandle:
@@ -173,7 +181,7 @@ class Workspace:
         from dobonomodo.workspace.handle import start_run
 
         run = partial(self.run, project_id, period=period, as_of=as_of, started_at=started_at, spark=spark, draft=draft)
-        run = partial(run, override_closed=override_closed, session=session)
+        run = partial(run, override_closed=override_closed, reason=reason, session=session)
         return start_run(lambda heard: run(listener=heard), find=self.find_run, cancel=self.cancel, listener=listener)
 
     def resume(
@@ -188,12 +196,18 @@ class Workspace:
         """Continue a run that failed or was killed: same snapshot, same clock, same rows; published outputs stay."""
         check_session(spark)
         record = self._find_record(run_id)
+        self._periods.require_resumable(record)
         chosen = self._choose_spark(spark, session)
         return self._readable(self._execution.resume(record, chosen, wait=wait, listener=listener))
 
     def can_resume(self, run_id: str) -> bool:
         """Whether ``resume`` would go on with a run, as far as can be known now."""
-        return self._execution.can_resume(self._find_record(run_id))
+        record = self._find_record(run_id)
+        try:
+            self._periods.require_resumable(record)
+        except Rejected:
+            return False
+        return self._execution.can_resume(record)
 
     def cancel(self, run_id: str) -> RunView:
         """Have a run stop; what it has published stays."""
@@ -215,7 +229,7 @@ class Workspace:
 
         check_session(spark)
         record = self._find_record(run_id)
-        view = self._view(record)
+        view = self._describe(record)
         engine = self._choose_spark(spark, session).engine()
         if replay:
             return view, verify_replay(view, data=self._execution.reopen_data(record), engine=engine)
@@ -236,7 +250,7 @@ class Workspace:
 
         ``latest``, ``latest:PROJECT``, ``previous`` (the one before the latest) or ``PROJECT@PERIOD``, the latest of those.
         """
-        return self._view(self._find_record(run_id))
+        return self._describe(self._find_record(run_id))
 
     def compare(self, run_id: str) -> tuple[Other, ...]:
         """The runs whose figures are shown beside those of a run: the one before it, and the latest of the period before."""
@@ -285,9 +299,36 @@ class Workspace:
         """A period of any calendar, the default calendar's first."""
         return self._periods.find(identifier)
 
-    def change_period(self, identifier: str, status: str) -> Period:
-        """Move a period on: open, closed, locked, one way only."""
-        return self._periods.change(identifier, status)
+    def change_period(self, identifier: str, status: str, *, reason: str | None = None) -> Period:
+        """Close an open period (``closed``) or lock a closed one (``locked``); ``open`` makes sure that it is."""
+        return self._closing.change(identifier, status, reason=reason)
+
+    def reopen_period(self, identifier: str, *, reason: str | None = None) -> Period:
+        """Open a closed or locked period again; for a locked one a reason is needed, and its results stay readable."""
+        return self._closing.reopen(identifier, reason=reason)
+
+    def show_period(self, identifier: str) -> PeriodView:
+        """A period: its status, who decided that and why, its results and who signed them."""
+        return self._closing.show(identifier)
+
+    # --- who decided what
+
+    def sign(self, name: str, *, override: bool = False, comment: str | None = None) -> SignOff:
+        """Stand behind a run, a version (``PROJECT@v3``) or the results of a period, as they are now.
+
+        With ``override``, behind running a project for a closed period (``PROJECT@PERIOD``).
+        """
+        return self._signing.sign(name, override=override, comment=comment)
+
+    def unsign(self, name: str, *, override: bool = False, reason: str | None = None) -> tuple[SignOff, ...]:
+        """Withdraw one's own sign-offs of something."""
+        return self._signing.unsign(name, override=override, reason=reason)
+
+    def history(self, name: str | None = None, *, limit: int | None = None) -> tuple[Entry, ...]:
+        """Who did what, when and why, oldest first: all of it, or what belongs to a project or a period."""
+        from dobonomodo.workspace.past import list_history
+
+        return list_history(self._files, self._stores, self._periods, name=name, limit=limit)
 
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""
@@ -314,6 +355,18 @@ class Workspace:
         return self._lifecycle.has_newer_files(project_id)
 
     @property
+    def _signing(self) -> Signing:
+        from dobonomodo.workspace.signing import Signing
+
+        return Signing(self._files, self._stores, self._periods)
+
+    @property
+    def _closing(self) -> Closing:
+        from dobonomodo.workspace.closing import Closing
+
+        return Closing(self._files, self._stores, self._periods, self._signing)
+
+    @property
     def _execution(self) -> Execution:
         from dobonomodo.workspace.execution import Execution
 
@@ -323,7 +376,7 @@ class Workspace:
     def _reports(self) -> Reports:
         from dobonomodo.workspace.reports import Reports
 
-        return Reports(self._files, self.store, self._periods, can_resume=self.can_resume)
+        return Reports(self._files, self.store, self._periods, describe=self._describe, can_resume=self.can_resume)
 
     def _choose_spark(self, spark: SparkSession | None, session: SessionOptions | None) -> SparkChoice:
         chosen = SparkChoice(self._files, spark, session or SessionOptions())
@@ -337,6 +390,13 @@ class Workspace:
         from dobonomodo.runs import view_run
 
         return self._readable(view_run(record))
+
+    def _describe(self, record: Run) -> RunView:
+        """A run with what people decided about it, its rows where they were kept when the period was locked."""
+        from dobonomodo.workspace.closing import place_kept
+
+        kept = place_kept(self._view(record), self.store.list_history(period=record.period))
+        return replace(self._readable(kept), signed=self._signing.list_signed(self._signing.of_run(record)))
 
     def _readable(self, view: RunView) -> RunView:
         from dobonomodo.workspace.verifying import with_frames

@@ -12,6 +12,7 @@ from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other
+from dobonomodo.runs.control import Overridden, Signed
 from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 from dobonomodo.runs.progress import Progress
 from dobonomodo.runs.report import Link, Links, render_index, render_report
@@ -38,13 +39,31 @@ def test_a_page_needs_nothing_else() -> None:
 
 def test_what_a_controller_asks_comes_first_and_what_an_engineer_asks_last() -> None:
     page = make_page(warnings=(load_problem({"code": "W", "severity": "warning", "message": "look"}),))
-    wanted = ["Close, 2026-01completed", "Result", "How it was computed", "Warnings", "For engineers"]
+    wanted = [
+        "Close, 2026-01completed",
+        "Result",
+        "How it was computed",
+        "Warnings",
+        "Overrides and sign-offs",
+        "For engineers",
+    ]
     assert [each for each in page.headings if each in wanted] == wanted
     assert page.words.index("d-3") > page.words.index("For engineers")
 
 
+def test_what_people_decided_is_shown() -> None:
+    override = Overridden("late invoice", "ann", CLOCK, ("bob",))
+    signed = (Signed("cy", CLOCK, "totals agree"), Signed("dora", CLOCK, None, "run 7 came later"))
+    words = make_page(override=override, signed=signed).words
+    for expected in ("late invoice", "approved by bob", "totals agree", "run 7 came later"):
+        assert expected in words
+    assert "Nobody has signed" in make_page().words
+    assert "Overrides and sign-offs" not in make_page(draft=True).words
+
+
 @pytest.mark.parametrize(
-    "where", ["project", "by", "operation", "table", "destination", "problem", "period", "version", "figures"]
+    "where",
+    ["project", "by", "operation", "table", "destination", "problem", "period", "version", "figures", "decision"],
 )
 def test_whatever_was_typed_is_text(where: str) -> None:
     project = {**SNAPSHOT["project"], "name": NASTY, "document": {"name": NASTY}}
@@ -59,6 +78,10 @@ def test_whatever_was_typed_is_text(where: str) -> None:
     changes: dict[str, dict[str, Any]] = {
         "project": {"project": NASTY, "snapshot": {**SNAPSHOT, "project": project}},
         "by": {"by": NASTY},
+        "decision": {
+            "override": Overridden(NASTY, NASTY, CLOCK, (NASTY,)),
+            "signed": (Signed(NASTY, CLOCK, NASTY, NASTY),),
+        },
         "operation": {"operations": (OperationCounts(1, NASTY, "update", 1, 1, 0, 0, 1),)},
         "table": {"outputs": {NASTY: make_output(NASTY, columns={NASTY: NASTY}, digest=NASTY)}},
         "figures": {"figures": nasty},

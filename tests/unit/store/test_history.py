@@ -69,7 +69,7 @@ def test_the_hash_stays_what_it_was() -> None:
     entry = Entry(subject=subject, event="completed", at=AT, by="ann", before="running", after="completed", reason="ü")
     linked = link_entry(replace(entry, detail={"progress": "f"}), to=START)
     text = (
-        '{"after":"completed","at":"2026-02-03T08:00:00.000000+00:00","before":"running","by":"ann","calendar":null,'
+        '{"after":"completed","at":"2026-02-03T08:00:00.000000Z","before":"running","by":"ann","calendar":null,'
         '"detail":{"progress":"f"},"event":"completed","id":"run-1","kind":"run","number":1,"period":"2026-01",'
         '"previous":"store","project":"sales","reason":"\\u00fc","version":1}'
     )

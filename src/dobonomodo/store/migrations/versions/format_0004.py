@@ -45,7 +45,11 @@ def upgrade() -> None:
     op.create_index("dobo_history_period", "dobo_history", ["period"])
     for number, row in enumerate(before, start=1):
         fields = {**_convert(row), "number": number, "previous": previous}
-        previous = hash_document({**fields, "detail": json.loads(row["detail"]) if row["detail"] else None})
+        hashed = {
+            "at": row["at"].replace("+00:00", "Z"),
+            "detail": json.loads(row["detail"]) if row["detail"] else None,
+        }
+        previous = hash_document({**fields, **hashed})
         op.bulk_insert(history, [{**fields, "hash": previous}])
 
 

@@ -1,0 +1,66 @@
+"""The results of a period: which runs count, and the fingerprints that sign-offs are bound to. Pure decisions over records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from dobonomodo.model.plain import hash_document
+from dobonomodo.runs.neighbours import is_draft
+from dobonomodo.runs.resume import came_after
+from dobonomodo.runs.state import RunStatus
+
+if TYPE_CHECKING:
+    from dobonomodo.store import Run, Version
+
+
+def find_results(runs: Iterable[Run]) -> tuple[Run, ...]:
+    """The run of each project whose rows are the result for a period, by project. ``runs`` are those of the period."""
+    found: dict[str, Run] = {}
+    for run in runs:
+        known = found.get(run.project)
+        if wrote_results(run) and (known is None or came_after(run, known)):
+            found[run.project] = run
+    return tuple(found[project] for project in sorted(found))
+
+
+def wrote_results(run: Run) -> bool:
+    """Whether a run changed what people read: a draft does not, nor does one that failed before it published outputs."""
+    if is_draft(run):
+        return False
+    as_done = run.snapshot["project"]["document"].get("publish") == "as_done"
+    return run.status == RunStatus.COMPLETED or (as_done and bool(run.progress.get("outputs")))
+
+
+def find_later_result(run: Run, others: Iterable[Run]) -> Run | None:
+    """The run of the same project and period whose rows have replaced those of a run."""
+    same = [each for each in others if (each.project, each.period) == (run.project, run.period)]
+    (latest,) = find_results(same) or (run,)
+    return latest if came_after(latest, run) else None
+
+
+def fingerprint_run(run: Run) -> str:
+    """What a run computed from what: the same text only for the same record."""
+    outputs = [
+        {name: output[name] for name in ("seq", "table", "rows", "digest")}
+        for output in run.progress.get("outputs", ())
+    ]
+    return hash_document({"run": run.id, "snapshot": hash_document(run.snapshot), "outputs": outputs})
+
+
+def fingerprint_results(results: Iterable[Run]) -> str:
+    """All results of a period; any run that replaces one changes it."""
+    return hash_document({"runs": [fingerprint_run(run) for run in results]})
+
+
+def fingerprint_override(version: Version, period: str, result: Run | None) -> str:
+    """The run of a version for a closed period, over the result that there is: once it ran, that is another one."""
+    return hash_document(
+        {
+            "project": version.id,
+            "version": version.version,
+            "fingerprint": version.fingerprint,
+            "period": period,
+            "result": result.id if result is not None else None,
+        }
+    )
