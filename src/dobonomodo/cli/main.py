@@ -16,6 +16,7 @@ from dobonomodo.cli.activate import activate, deactivate
 from dobonomodo.cli.apply import apply
 from dobonomodo.cli.clean import clean
 from dobonomodo.cli.console import Exit, Json, Settings, complain, find_exit, show_json, show_problems
+from dobonomodo.cli.diff import diff
 from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
@@ -61,6 +62,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("sign", sign),
     ("unsign", unsign),
     ("history", history),
+    ("diff", diff),
     ("ls", ls),
     ("show", show_one),
     ("formula", formula),

@@ -14,6 +14,7 @@ from dobonomodo.problems import Problem, Rejected, Source
 from dobonomodo.problems.listing import Problems
 from dobonomodo.workspace.arguments import check_session, require_reason
 from dobonomodo.workspace.checking import find_problems, require_sound
+from dobonomodo.workspace.comparing import compare_projects
 from dobonomodo.workspace.files import Files, find_root, read_files, write_documents
 from dobonomodo.workspace.lifecycle import Applied, Lifecycle
 from dobonomodo.workspace.listing import Listing
@@ -27,6 +28,7 @@ from dobonomodo.workspace.stores import Stores
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from dobonomodo.model.difference import Difference
     from dobonomodo.model.workspace import Workspace as Settings
     from dobonomodo.runs import Listener, RunView
     from dobonomodo.runs.comparison import Other
@@ -329,6 +331,10 @@ class Workspace:
         from dobonomodo.workspace.past import list_history
 
         return list_history(self._files, self._stores, self._periods, name=name, limit=limit)
+
+    def diff_projects(self, one: str, other: str) -> Difference:
+        """What differs between two versions of projects (``PROJECT@v3``); ``PROJECT`` alone is the project of the files."""
+        return compare_projects(one, other, files=self._files, stores=self._stores)
 
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""

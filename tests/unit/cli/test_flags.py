@@ -27,6 +27,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("sign",): ("no-such-run",),
     ("unsign",): ("no-such-run",),
     ("history",): ("no-such-project",),
+    ("diff",): ("no-such-project", "no-such-project@v1"),
     ("ls",): ("projects",),
     ("show",): ("monthly-sales",),
     ("formula",): ("1 + 1", "--started-at", "2026-01-01T00:00:00Z"),
