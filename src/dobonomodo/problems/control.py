@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, assert_never
 
-from dobonomodo.problems.problem import Blame, Example, Problem, listed
+from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem, Severity, listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,4 +174,56 @@ class NotSigned(Problem):
         return "everybody withdraws their own sign-offs; `dobo history` shows who signed what"
 
 
-CONTROL_PROBLEMS: tuple[type[Problem], ...] = (ReasonMissing, ApprovalsMissing, PeriodInUse, CannotSign, NotSigned)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioFailed(Problem):
+    """A scenario of a project fails, so the project is not activated."""
+
+    code: ClassVar[str] = "SCENARIO_FAILED"
+    example: ClassVar[Example] = Example(
+        "dobo activate monthly-sales   # a scenario of it fails",
+        "dobo test, correct the project or the scenario, dobo apply",
+    )
+
+    name: str
+    file: str
+    differences: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        return f"scenario `{self.name}` of `{self.file}` fails"
+
+    def notes(self) -> tuple[str, ...]:
+        return self.differences[:LISTED_AT_MOST]
+
+    def hint(self) -> str | None:
+        return 'run `dobo test`; to activate the project untested, add --no-test --reason "..."'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectUntested(Problem):
+    """A project without scenarios was activated: nothing shows that it computes what is meant."""
+
+    code: ClassVar[str] = "W-10"
+    severity: ClassVar[Severity] = "warning"
+    example: ClassVar[Example] = Example(
+        "scenarios/ without a scenario that uses the project",
+        "scenario: {name: ..., project: {use: monthly-sales}, ...}",
+    )
+
+    project: str
+
+    def message(self) -> str:
+        return f"project `{self.project}` has no scenario that tests it"
+
+    def hint(self) -> str | None:
+        return f"add one to scenarios/ with `project: {{use: {self.project}}}`"
+
+
+CONTROL_PROBLEMS: tuple[type[Problem], ...] = (
+    ReasonMissing,
+    ApprovalsMissing,
+    PeriodInUse,
+    CannotSign,
+    NotSigned,
+    ScenarioFailed,
+    ProjectUntested,
+)

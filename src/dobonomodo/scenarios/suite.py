@@ -61,6 +61,12 @@ def find_scenarios(paths: Iterable[Path], *, root: Path) -> tuple[list[Found], l
     return found, problems
 
 
+def found_in(document: Document, *, root: Path) -> Found:
+    """A scenario of a document that was read from the workspace at ``root``."""
+    file = document.source.name
+    return Found(document.places.text("scenario", "name") or Path(file).stem, file, document, (root / file).parent)
+
+
 def choose(scenarios: Iterable[Found], expression: str | None) -> list[Found]:
     """The scenarios whose name or file fits words joined by `and`, `or` and `not`."""
     if not expression:

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 from dobonomodo.model import Dataset
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
 from dobonomodo.problems import Rejected
+from dobonomodo.problems.control import ProjectUntested
 from dobonomodo.problems.operation import InputDatasetNotFound, ProjectNotRunnable
 from dobonomodo.problems.workspace import NotApplied
 from dobonomodo.store import Definition, Pin
-from dobonomodo.workspace.arguments import read_project
+from dobonomodo.workspace.arguments import read_project, read_reason, require_reason
 from dobonomodo.workspace.checking import require_sound
 from dobonomodo.workspace.recorded import find_live_version, load_recorded, load_recorded_definitions
 from dobonomodo.workspace.stamp import now, who
+from dobonomodo.workspace.testing import require_passed
 
 if TYPE_CHECKING:
-    from dobonomodo.store import Change, Version
+    from dobonomodo.problems import Problem
+    from dobonomodo.scenarios import Result
+    from dobonomodo.store import Activation, Change, Version
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import Planning
     from dobonomodo.workspace.signing import Signing
@@ -31,6 +35,30 @@ class Applied:
 
     changes: tuple[Change, ...]
     conflicts: Mapping[str, tuple[ColumnConflict, ...]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Activated:
+    """A version that became active, the scenarios that were run before, and what to know about it."""
+
+    recorded: Version
+    tested: tuple[Result, ...] = ()
+    warnings: tuple[Problem, ...] = ()
+
+    @property
+    def version(self) -> int:
+        """The number of the version."""
+        return self.recorded.version
+
+    @property
+    def status(self) -> str:
+        """Active."""
+        return self.recorded.status
+
+    @property
+    def activation(self) -> Activation | None:
+        """When it became active, and what it reads since."""
+        return self.recorded.activation
 
 
 class Lifecycle:
@@ -84,8 +112,21 @@ class Lifecycle:
                 found[live.id] = conflicts
         return found
 
-    def activate(self, project_id: str, *, dataset_version: int | None = None) -> Version:
-        """Make the newest version of a project the active one, with its input dataset pinned. All or nothing."""
+    def activate(
+        self,
+        project_id: str,
+        *,
+        dataset_version: int | None,
+        test: Callable[[str], tuple[Result, ...]] | None,
+        reason: str | None,
+    ) -> Activated:
+        """Make the newest version of a project the active one, with its input dataset pinned. All or nothing.
+
+        ``test`` runs the scenarios of a project; without it, a reason is needed.
+        """
+        why = read_reason(reason)
+        if test is None:
+            why = require_reason(reason, act="activating a project without running its scenarios")
         read_project(project_id)
         draft = self._planning.choose_draft(project_id)
         project, store = draft.project, self._stores.main
@@ -105,15 +146,25 @@ class Lifecycle:
         if missing:
             raise Rejected(missing)
         pin, signing = Pin(planned.plan.input.dataset_id, planned.plan.input.version), self._signing()
-        return store.activate(
+        approvals = signing.find_approvals("activate", signing.of_version(newest))
+        if approvals is not None:
+            # Before the scenarios, which take time; the store looks again.
+            approvals.require(store.list_signoffs(approvals.subject), by=who())
+        results = test(project_id) if test is not None else ()
+        require_passed(results)
+        active = store.activate(
             project_id,
             newest.version,
             fingerprint=newest.fingerprint,
             pin=pin,
             at=now(),
             by=who(),
-            approvals=signing.find_approvals("activate", signing.of_version(newest)),
+            reason=why,
+            detail={"scenarios": len(results) if test is not None else None},
+            approvals=approvals,
         )
+        untested = (ProjectUntested(project=project_id),) if test is not None and not results else ()
+        return Activated(active, results, untested)
 
     def keep_pin(self, project_id: str) -> Version:
         """End a conflict by going on with the pinned version of the input dataset."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -16,7 +16,7 @@ from dobonomodo.workspace.arguments import check_session, require_reason
 from dobonomodo.workspace.checking import find_problems, require_sound
 from dobonomodo.workspace.comparing import compare_projects
 from dobonomodo.workspace.files import Files, find_root, read_files, write_documents
-from dobonomodo.workspace.lifecycle import Applied, Lifecycle
+from dobonomodo.workspace.lifecycle import Activated, Applied, Lifecycle
 from dobonomodo.workspace.listing import Listing
 from dobonomodo.workspace.naming import find_run
 from dobonomodo.workspace.periods import Periods
@@ -24,6 +24,7 @@ from dobonomodo.workspace.planning import PlannedRun, Planning
 from dobonomodo.workspace.session import SessionOptions, SparkChoice
 from dobonomodo.workspace.stamp import now, who
 from dobonomodo.workspace.stores import Stores
+from dobonomodo.workspace.testing import run_scenarios
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -344,9 +345,20 @@ class Workspace:
         """Record the definitions: new versions for what changed, and conflicts for active projects that it breaks."""
         return self._lifecycle.apply()
 
-    def activate(self, project_id: str, *, dataset_version: int | None = None) -> Version:
-        """Make the newest version of a project the active one, with its input dataset pinned. All or nothing."""
-        return self._lifecycle.activate(project_id, dataset_version=dataset_version)
+    def activate(
+        self,
+        project_id: str,
+        *,
+        dataset_version: int | None = None,
+        test: bool = True,
+        reason: str | None = None,
+        spark: SparkSession | None = None,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> Activated:
+        """Make the newest version of a project the active one, once its scenarios pass. ``test=False`` needs a reason."""
+        check_session(spark)
+        run = partial(run_scenarios, files=self._files, spark=spark, report=report) if test else None
+        return self._lifecycle.activate(project_id, dataset_version=dataset_version, test=run, reason=reason)
 
     def keep_pin(self, project_id: str) -> Version:
         """End a conflict by going on with the pinned version of the input dataset."""
