@@ -1288,7 +1288,7 @@ class TestSqlite:
             path.chmod(path.stat().st_mode & ~0o222)
         read, *faults = as_nobody(work.use_read_only_store, open_root)
         assert read == ()
-        remedy = "let this user write to the file and to its folder"
+        remedy = "give this user write permission for the file and its folder"
         assert faults == [("STORE_UNAVAILABLE", True, remedy)] * 2
 
     def test_wal_is_turned_off(self, tmp_path: Any) -> None:
