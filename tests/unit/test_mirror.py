@@ -57,6 +57,10 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
             "cli/test.py",
         ),
     ),
+    "by what people decide, with the rooms of it": (
+        "unit/workspace/test_closing.py unit/workspace/test_signing.py unit/cli/test_sign.py unit/cli/test_period.py",
+        ("cli/decisions.py", "cli/history.py", "runs/control.py", "runs/results.py"),
+    ),
     "by the plans that it is part of": (
         "unit/plan/test_planner.py unit/plan/operations/test_check.py unit/workspace/test_chains.py",
         (

@@ -74,6 +74,14 @@ class Periods:
         """Whether a calendar has a period."""
         return identifier in self.identifiers()
 
+    def can_resume(self, run: Run) -> bool:
+        """Whether the period of a run lets it go on."""
+        try:
+            self.require_resumable(run)
+        except Rejected:
+            return False
+        return True
+
     def require_resumable(self, run: Run) -> None:
         """Refuse to go on with a run whose period was closed since; what it was publishing is completed all the same."""
         if run.progress.get("intent") is None and self.has(run.period):

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.model import Calendar, Definitions, Period, Schedule
-from dobonomodo.problems import Problem, Rejected, Source
+from dobonomodo.model import Definitions
+from dobonomodo.problems import Problem, Source
 from dobonomodo.problems.listing import Problems
 from dobonomodo.workspace.arguments import check_session, require_reason
 from dobonomodo.workspace.checking import find_problems, require_sound
-from dobonomodo.workspace.comparing import compare_projects
+from dobonomodo.workspace.decisions import Decisions
 from dobonomodo.workspace.files import Files, find_root, read_files, write_documents
-from dobonomodo.workspace.lifecycle import Activated, Applied, Lifecycle
+from dobonomodo.workspace.lifecycle import Applied, Lifecycle
 from dobonomodo.workspace.listing import Listing
 from dobonomodo.workspace.naming import find_run
 from dobonomodo.workspace.periods import Periods
@@ -24,25 +24,21 @@ from dobonomodo.workspace.planning import PlannedRun, Planning
 from dobonomodo.workspace.session import SessionOptions, SparkChoice
 from dobonomodo.workspace.stamp import now, who
 from dobonomodo.workspace.stores import Stores
-from dobonomodo.workspace.testing import run_scenarios
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dobonomodo.model.difference import Difference
     from dobonomodo.model.workspace import Workspace as Settings
     from dobonomodo.runs import Listener, RunView
     from dobonomodo.runs.comparison import Other
-    from dobonomodo.store import Change, Entry, Run, SignOff, Store, Version
+    from dobonomodo.store import Change, Run, Store
     from dobonomodo.workspace.cleaning import Cleaned
-    from dobonomodo.workspace.closing import Closing, PeriodView
     from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.handle import RunHandle
     from dobonomodo.workspace.reports import Reports
-    from dobonomodo.workspace.signing import Signing
 
 
-class Workspace:
+class Workspace(Decisions):
     """A folder of definitions, its store, and what can be done with them."""
 
     def __init__(
@@ -206,11 +202,7 @@ class Workspace:
     def can_resume(self, run_id: str) -> bool:
         """Whether ``resume`` would go on with a run, as far as can be known now."""
         record = self._find_record(run_id)
-        try:
-            self._periods.require_resumable(record)
-        except Rejected:
-            return False
-        return self._execution.can_resume(record)
+        return self._periods.can_resume(record) and self._execution.can_resume(record)
 
     def cancel(self, run_id: str) -> RunView:
         """Have a run stop; what it has published stays."""
@@ -294,49 +286,6 @@ class Workspace:
             return sample_registered(version, rows, files=self._files)
         return sample_run(self.find_run(name), rows, files=self._files)
 
-    def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
-        """Every calendar with its periods, the statuses as they are now; the default calendar first."""
-        return self._periods.schedules()
-
-    def find_period(self, identifier: str) -> Period:
-        """A period of any calendar, the default calendar's first."""
-        return self._periods.find(identifier)
-
-    def change_period(self, identifier: str, status: str, *, reason: str | None = None) -> Period:
-        """Close an open period (``closed``) or lock a closed one (``locked``); ``open`` makes sure that it is."""
-        return self._closing.change(identifier, status, reason=reason)
-
-    def reopen_period(self, identifier: str, *, reason: str | None = None) -> Period:
-        """Open a closed or locked period again; for a locked one a reason is needed, and its results stay readable."""
-        return self._closing.reopen(identifier, reason=reason)
-
-    def show_period(self, identifier: str) -> PeriodView:
-        """A period: its status, who decided that and why, its results and who signed them."""
-        return self._closing.show(identifier)
-
-    # --- who decided what
-
-    def sign(self, name: str, *, override: bool = False, comment: str | None = None) -> SignOff:
-        """Stand behind a run, a version (``PROJECT@v3``) or the results of a period, as they are now.
-
-        With ``override``, behind running a project for a closed period (``PROJECT@PERIOD``).
-        """
-        return self._signing.sign(name, override=override, comment=comment)
-
-    def unsign(self, name: str, *, override: bool = False, reason: str | None = None) -> tuple[SignOff, ...]:
-        """Withdraw one's own sign-offs of something."""
-        return self._signing.unsign(name, override=override, reason=reason)
-
-    def history(self, name: str | None = None, *, limit: int | None = None) -> tuple[Entry, ...]:
-        """Who did what, when and why, oldest first: all of it, or what belongs to a project or a period."""
-        from dobonomodo.workspace.past import list_history
-
-        return list_history(self._files, self._stores, self._periods, name=name, limit=limit)
-
-    def diff_projects(self, one: str, other: str) -> Difference:
-        """What differs between two versions of projects (``PROJECT@v3``); ``PROJECT`` alone is the project of the files."""
-        return compare_projects(one, other, files=self._files, stores=self._stores)
-
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""
         return self._lifecycle.changes()
@@ -345,44 +294,9 @@ class Workspace:
         """Record the definitions: new versions for what changed, and conflicts for active projects that it breaks."""
         return self._lifecycle.apply()
 
-    def activate(
-        self,
-        project_id: str,
-        *,
-        dataset_version: int | None = None,
-        test: bool = True,
-        reason: str | None = None,
-        spark: SparkSession | None = None,
-        report: Callable[[str], None] = lambda _: None,
-    ) -> Activated:
-        """Make the newest version of a project the active one, once its scenarios pass. ``test=False`` needs a reason."""
-        check_session(spark)
-        run = partial(run_scenarios, files=self._files, spark=spark, report=report) if test else None
-        return self._lifecycle.activate(project_id, dataset_version=dataset_version, test=run, reason=reason)
-
-    def keep_pin(self, project_id: str) -> Version:
-        """End a conflict by going on with the pinned version of the input dataset."""
-        return self._lifecycle.keep_pin(project_id)
-
-    def deactivate(self, project_id: str) -> Version:
-        """Stop a project from running."""
-        return self._lifecycle.deactivate(project_id)
-
     def has_newer_files(self, project_id: str) -> bool:
         """Whether the files say something else than the version that would run."""
         return self._lifecycle.has_newer_files(project_id)
-
-    @property
-    def _signing(self) -> Signing:
-        from dobonomodo.workspace.signing import Signing
-
-        return Signing(self._files, self._stores, self._periods)
-
-    @property
-    def _closing(self) -> Closing:
-        from dobonomodo.workspace.closing import Closing
-
-        return Closing(self._files, self._stores, self._periods, self._signing)
 
     @property
     def _execution(self) -> Execution:

@@ -1,0 +1,109 @@
+"""The doors of a workspace to what people decide: periods, sign-offs, history. The rooms are ``closing``, ``signing`` and ``past``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from dobonomodo.workspace.arguments import check_session
+from dobonomodo.workspace.comparing import compare_projects
+from dobonomodo.workspace.testing import run_scenarios
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.model import Calendar, Period, Schedule
+    from dobonomodo.model.difference import Difference
+    from dobonomodo.store import Entry, SignOff, Version
+    from dobonomodo.workspace.closing import Closing, PeriodView
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.lifecycle import Activated, Lifecycle
+    from dobonomodo.workspace.periods import Periods
+    from dobonomodo.workspace.signing import Signing
+    from dobonomodo.workspace.stores import Stores
+
+
+class Decisions:
+    """What people decide about periods, runs and versions."""
+
+    _files: Files
+    _stores: Stores
+    _periods: Periods
+    _lifecycle: Lifecycle
+
+    def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
+        """Every calendar with its periods, the statuses as they are now; the default calendar first."""
+        return self._periods.schedules()
+
+    def find_period(self, identifier: str) -> Period:
+        """A period of any calendar, the default calendar's first."""
+        return self._periods.find(identifier)
+
+    def change_period(self, identifier: str, status: str, *, reason: str | None = None) -> Period:
+        """Close an open period (``closed``) or lock a closed one (``locked``); ``open`` makes sure that it is."""
+        return self._closing.change(identifier, status, reason=reason)
+
+    def reopen_period(self, identifier: str, *, reason: str | None = None) -> Period:
+        """Open a closed or locked period again; for a locked one a reason is needed, and its results stay readable."""
+        return self._closing.reopen(identifier, reason=reason)
+
+    def show_period(self, identifier: str) -> PeriodView:
+        """A period: its status, who decided that and why, its results and who signed them."""
+        return self._closing.show(identifier)
+
+    def sign(self, name: str, *, override: bool = False, comment: str | None = None) -> SignOff:
+        """Stand behind a run, a version (``PROJECT@v3``) or the results of a period, as they are now.
+
+        With ``override``, behind running a project for a closed period (``PROJECT@PERIOD``).
+        """
+        return self._signing.sign(name, override=override, comment=comment)
+
+    def unsign(self, name: str, *, override: bool = False, reason: str | None = None) -> tuple[SignOff, ...]:
+        """Withdraw one's own sign-offs of something."""
+        return self._signing.unsign(name, override=override, reason=reason)
+
+    def history(self, name: str | None = None, *, limit: int | None = None) -> tuple[Entry, ...]:
+        """Who did what, when and why, oldest first: all of it, or what belongs to a project or a period."""
+        from dobonomodo.workspace.past import list_history
+
+        return list_history(self._files, self._stores, self._periods, name=name, limit=limit)
+
+    def diff_projects(self, one: str, other: str) -> Difference:
+        """What differs between two versions of projects (``PROJECT@v3``); ``PROJECT`` alone is the project of the files."""
+        return compare_projects(one, other, files=self._files, stores=self._stores)
+
+    def activate(
+        self,
+        project_id: str,
+        *,
+        dataset_version: int | None = None,
+        test: bool = True,
+        reason: str | None = None,
+        spark: SparkSession | None = None,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> Activated:
+        """Make the newest version of a project the active one, once its scenarios pass. ``test=False`` needs a reason."""
+        check_session(spark)
+        run = partial(run_scenarios, files=self._files, spark=spark, report=report) if test else None
+        return self._lifecycle.activate(project_id, dataset_version=dataset_version, test=run, reason=reason)
+
+    def keep_pin(self, project_id: str) -> Version:
+        """End a conflict by going on with the pinned version of the input dataset."""
+        return self._lifecycle.keep_pin(project_id)
+
+    def deactivate(self, project_id: str) -> Version:
+        """Stop a project from running."""
+        return self._lifecycle.deactivate(project_id)
+
+    @property
+    def _signing(self) -> Signing:
+        from dobonomodo.workspace.signing import Signing
+
+        return Signing(self._files, self._stores, self._periods)
+
+    @property
+    def _closing(self) -> Closing:
+        from dobonomodo.workspace.closing import Closing
+
+        return Closing(self._files, self._stores, self._periods, self._signing)
