@@ -137,6 +137,7 @@ def _scope() -> Scope:
         table="orders",
         joined={"fx": columns_from(currency="string", rate="decimal(12,6)")},
         selectors={"open": Passage.alone('status = "open"')},
+        windows=True,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,9 @@ from dobonomodo.engine.loading import REPEATED
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, check_formula, parse_type
+from dobonomodo.formula.typed import Order, Over
 from dobonomodo.plan import DatasetUse
-from dobonomodo.plan.expression import TRUE, column
-from dobonomodo.plan.over import Order, Over, WindowFunction
+from dobonomodo.plan.expression import TRUE, column, over
 from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Match, Rel, Scan, Window
 from dobonomodo.plan.system import ROW_ID
 from dobonomodo.problems import Passage
@@ -128,16 +128,16 @@ SHARED = Keep(SHARE, formula("target <> 'none'".replace("'", '"'), SHARE))
 
 
 def windowed(spark: SparkSession, **values: Over) -> list[tuple[Any, ...]]:
-    return rows_of(spark, Window(SHARED, values), "cost", "target", *values)
+    return rows_of(spark, Window(SHARED, "w", values), "cost", "target", *(f"w.{name}" for name in values))
 
 
 def test_values_over_a_whole_partition(spark: SparkSession) -> None:
     found = windowed(
         spark,
-        total=Over(WindowFunction.SUM, PART, (TARGET,)),
-        rows=Over(WindowFunction.COUNT, column("cost", SHARE.schema.columns), (TARGET,)),
-        least=Over(WindowFunction.SMALLEST, PART, (TARGET,)),
-        most=Over(WindowFunction.LARGEST, NUMBER),
+        total=over("SUM", PART, partition=(TARGET,)),
+        rows=over("COUNT", column("cost", SHARE.schema.columns), partition=(TARGET,)),
+        least=over("MIN_AGG", PART, partition=(TARGET,)),
+        most=over("MAX_AGG", NUMBER),
     )
     assert found == [
         ("a", "x", "1.25", "2", "0.25", "9"),
@@ -148,22 +148,21 @@ def test_values_over_a_whole_partition(spark: SparkSession) -> None:
 
 
 def test_running_values_include_peers(spark: SparkSession) -> None:
-    by_number: Sequence[Order] = (Order(NUMBER),)
-    found = windowed(spark, total=Over(WindowFunction.SUM, PART, order=tuple(by_number), running=True))
+    found = windowed(spark, total=over("SUM", PART, order=(Order(NUMBER),)))
     assert found == [("a", "x", "0.25"), ("a", "y", "2.00"), ("b", "x", "2.00"), (None, "z", "3.00")]
 
 
 def test_rows_are_numbered_in_a_total_order(spark: SparkSession) -> None:
     cost = column("cost", SHARE.schema.columns)
     order = (Order(cost, descending=True), Order(TARGET))
-    assert windowed(spark, n=Over(WindowFunction.ROW_NUMBER, order=order)) == [
+    assert windowed(spark, n=over("ROW_NUMBER", order=order)) == [
         ("a", "x", "2"),
         ("a", "y", "3"),
         ("b", "x", "1"),
         (None, "z", "4"),
     ]
     up = (Order(cost), Order(TARGET, descending=True))
-    assert windowed(spark, n=Over(WindowFunction.ROW_NUMBER, order=up)) == [
+    assert windowed(spark, n=over("ROW_NUMBER", order=up)) == [
         ("a", "x", "3"),
         ("a", "y", "2"),
         ("b", "x", "4"),
@@ -178,11 +177,11 @@ def test_the_largest_remainder_can_be_given_away(spark: SparkSession) -> None:
     mine = (ColumnRef("id", None, types(COSTS)["id"]),)
     given = column("share", share.schema.columns)
     last = (Order(given, descending=True), Order(ColumnRef("target", "s", types(SHARES)["target"])))
-    values = {"given": Over(WindowFunction.SUM, given, mine), "rank": Over(WindowFunction.ROW_NUMBER, None, mine, last)}
-    node = Window(share, values)
+    values = {"given": over("SUM", given, partition=mine), "rank": over("ROW_NUMBER", partition=mine, order=last)}
+    node = Window(share, "w", values)
     expected = [("a", "2.50", "10.00", "2"), ("a", "7.50", "10.00", "1"), ("b", "20.00", "20.00", "1")]
     for partitions in (1, 4):
-        assert rows_of(spark, node, "id", "share", "given", "rank", partitions=partitions) == expected
+        assert rows_of(spark, node, "id", "share", "w.given", "w.rank", partitions=partitions) == expected
 
 
 def test_a_repeated_key_of_a_joined_dataset_is_named_below_groups_too(spark: SparkSession) -> None:

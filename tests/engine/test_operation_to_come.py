@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from dobonomodo.formula import Scope
+from dobonomodo.formula import ColumnRef, Scope, Typed
 from dobonomodo.formula.types import BOOLEAN
 from dobonomodo.model import Definitions
 from dobonomodo.model.value import Id, Setting
 from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.expression import ACTIVE, column
+from dobonomodo.plan.expression import ACTIVE, column, over
 from dobonomodo.plan.operations import OPERATION_BY_TYPE, Effect, Facts, Lowered, Operation
 from dobonomodo.plan.operations.lowered import Formula, stack
-from dobonomodo.plan.over import Over, WindowFunction
 from dobonomodo.plan.relation import Keep, Match, Window
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.step import Step
@@ -45,11 +44,10 @@ class Spread(Operation):
         scope = Scope(columns=rows.columns, table=rows.table, joined={"to": joined_columns(scan.schema.columns)})
         on = ctx.check(passage, scope, wanted=BOOLEAN)
         matched = Match(rows.node, "to", Keep(scan, ACTIVE), on, selected)
-        made = Window(
-            matched, {"#n": Over(WindowFunction.COUNT, column(ROW_ID, rows.columns), (column(ROW_ID, rows.columns),))}
-        )
-        values = {name: column(name, rows.columns) for name in ("cost", "amount")}
-        values["n"] = column("#n", made.schema.columns)
+        mine = column(ROW_ID, rows.columns)
+        made = Window(matched, "over", {"n": over("COUNT", mine, partition=(mine,))})
+        values: dict[str, Typed] = {name: column(name, rows.columns) for name in ("cost", "amount")}
+        values["n"] = ColumnRef("n", "over", made.schema.joined["over"]["n"])
         by = (ROW_ID, f"to.{ROW_ID}")
         node, added = stack(
             rows, {"n": values["n"].type}, made, values, ctx, by=by, source=(rows.dataset_id, rows.table)

@@ -14,14 +14,14 @@ import pytest
 from dobonomodo.formula import Scope, print_formula, render_formula
 from dobonomodo.problems.render import render_concise
 from tests.golden.text_file import compare
-from tests.unit.formula.orders import GROUPS, ROWS, check, parsed
+from tests.unit.formula.orders import GROUPS, ROWS, WINDOWS, check, parsed
 from tests.world import JANUARY
 
 if TYPE_CHECKING:
     pass
 
 FILES = sorted((Path(__file__).parent / "formulas").glob("*.golden"))
-SCOPES = {"scope: rows": ROWS, "scope: groups": GROUPS}
+SCOPES = {"scope: rows": ROWS, "scope: groups": GROUPS, "scope: windows": WINDOWS}
 
 
 class Entry(NamedTuple):
@@ -73,7 +73,7 @@ def test_formulas(path: Path, update_golden: bool) -> None:
 
 
 def test_enough_formulas_each_once() -> None:
-    formulas = [(golden.scope is GROUPS, entry.formula) for golden in map(read, FILES) for entry in golden.entries]
+    formulas = [(id(golden.scope), entry.formula) for golden in map(read, FILES) for entry in golden.entries]
     assert len(set(formulas)) == len(formulas) >= 180
 
 

@@ -1,6 +1,6 @@
 """The exact reports of faulty formulas, as the files in ``problems`` say.
 
-``slips.txt``, ``checks.txt`` and ``groups.txt`` hold formulas behind ``>``, each with its report below.
+``slips.txt``, ``checks.txt``, ``groups.txt`` and ``windows.txt`` hold formulas behind ``>``, each with its report below.
 ``documents.txt`` holds YAML behind ``>``.
 ``places.txt`` and ``limits.txt`` hold the reports of what is put together here: formulas inside of files,
 characters that move a cursor, and texts that are too long to be written out. ``make golden`` rewrites the reports.
@@ -21,17 +21,24 @@ from dobonomodo.formula.parse import MAX_DEPTH, MAX_LENGTH, MAX_TOKENS
 from dobonomodo.model import load_definitions
 from dobonomodo.problems import PROBLEMS, OperationRef, Passage, Problem, Source
 from dobonomodo.problems import formula as formula_problems
-from dobonomodo.problems.formula import AggregateReason, ExpressionSyntax, InvalidAggregate, SyntaxReason
+from dobonomodo.problems.formula import (
+    AggregateReason,
+    ExpressionSyntax,
+    InvalidAggregate,
+    InvalidWindow,
+    SyntaxReason,
+    WindowReason,
+)
 from dobonomodo.problems.render import render_concise, render_full, render_github
 from dobonomodo.storage import load_datasource
 from tests.golden.text_file import compare
-from tests.unit.formula.orders import GROUPS, ROWS, check
+from tests.unit.formula.orders import GROUPS, ROWS, WINDOWS, check
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FOLDER = Path(__file__).parent / "problems"
-WRITTEN = {"slips": ROWS, "checks": ROWS, "groups": GROUPS}
+WRITTEN = {"slips": ROWS, "checks": ROWS, "groups": GROUPS, "windows": WINDOWS}
 """Files with formulas in them, and where those are computed."""
 
 
@@ -221,6 +228,7 @@ def test_every_kind_is_shown() -> None:
     kinds = {kind for kind in PROBLEMS if kind.__module__ == formula_problems.__name__}
     assert kinds <= {type(problem) for problem in shown}
     assert set(SyntaxReason) == {problem.reason for problem in shown if isinstance(problem, ExpressionSyntax)}
+    assert set(WindowReason) == {problem.reason for problem in shown if isinstance(problem, InvalidWindow)}
     assert set(AggregateReason) == {problem.reason for problem in shown if isinstance(problem, InvalidAggregate)}
 
 

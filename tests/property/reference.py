@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, walk
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, walk
 from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product, type_sum
 from dobonomodo.plan.facts import RunFacts
 
@@ -127,6 +127,18 @@ def aggregate(node: Typed, rows: Sequence[Row], run: RunFacts) -> Value:
     return evaluator.value(node)
 
 
+def windowed(node: Typed, rows: Sequence[Row], at: int, run: RunFacts) -> Value:
+    """The value of an expression with windows for one of the rows that they see; rows that are equal stay in this order.
+
+    All its windows are computed, also those in a branch of a CASE that is not taken.
+    """
+    evaluator = _Evaluator(run, rows[at], None, among=(rows, at))
+    for part in walk(node):
+        if isinstance(part, Over):
+            evaluator.value(part)
+    return evaluator.value(node)
+
+
 def as_value(value: object) -> Value:
     """A Python value in the evaluator's own terms."""
     match value:
@@ -222,10 +234,13 @@ def plain(value: Decimal) -> str:
 
 
 class _Evaluator:
-    def __init__(self, run: RunFacts, row: Row, rows: Sequence[Row] | None) -> None:
+    def __init__(
+        self, run: RunFacts, row: Row, rows: Sequence[Row] | None, *, among: tuple[Sequence[Row], int] | None = None
+    ) -> None:
         self.run = run
         self.row = row
         self.rows = rows
+        self.among = among
         self.known: dict[int, Value | Fault] = {}
         """By node, since a comparison looks at its operands twice and comparisons nest."""
 
@@ -256,8 +271,56 @@ class _Evaluator:
                 if lazy := LAZY.get(node.function.name):
                     return lazy(self, node)
                 return self._call(node)
+            case Over():
+                try:
+                    return self._over(node)
+                except Fault as fault:
+                    raise type(fault)(str(fault), certain=False) from fault
             case _:
                 assert_never(node)
+
+    def _over(self, node: Over) -> Value:
+        assert self.among is not None
+        rows, at = self.among
+        each = [_Evaluator(self.run, row, None) for row in rows]
+        given = [tuple(one.value(operand) for operand in node.call.operands) for one in each]
+        parts = [tuple(one.value(key) for key in node.partition) for one in each]
+        keys = [tuple(one.value(order.key) for order in node.order) for one in each]
+
+        def compare(one: int, other: int) -> int:
+            """Below zero where one row comes before the other by the keys."""
+            for order, left, right in zip(node.order, keys[one], keys[other], strict=True):
+                if left != right:
+                    before = left is None or (right is not None and left < right)  # type: ignore[operator]
+                    return 1 if before == order.descending else -1
+            return 0
+
+        mine = [number for number in range(len(rows)) if parts[number] == parts[at]]
+        numbers = {1 + sum((compare(b, a) or b - a) < 0 for b in mine): a for a in mine}
+        number = next(number for number, row in numbers.items() if row == at)
+
+        def value(number: int) -> Value:
+            return given[numbers[number]][0] if number in numbers else None
+
+        distance = given[at][1] if len(given[at]) > 1 else 1
+        assert isinstance(distance, int)
+        match node.call.function.name:
+            case "ROW_NUMBER":
+                return number
+            case "RANK":
+                return 1 + sum(compare(each, at) < 0 for each in mine)
+            case "DENSE_RANK":
+                return 1 + len({keys[each] for each in mine if compare(each, at) < 0})
+            case "LAG":
+                return value(number - distance)
+            case "LEAD":
+                return value(number + distance)
+            case "FIRST":
+                return value(1)
+            case "LAST":
+                return value(len(mine))
+        seen = [rows[each] for each in mine if compare(each, at) <= 0]
+        return _Evaluator(self.run, rows[at], seen).value(node.call)
 
     def _literal(self, node: Literal) -> Value:
         value = as_value(node.value)
@@ -842,5 +905,6 @@ GROUPED = frozenset(
         "STRING_AGG",
     )
 )
-KNOWN = frozenset(CALLS) | frozenset(LAZY) | frozenset(NULLARY) | GROUPED | {"MIN", "MAX"}
+NEIGHBOURS = frozenset(("RANK", "DENSE_RANK", "ROW_NUMBER", "LAG", "LEAD", "FIRST", "LAST"))
+KNOWN = frozenset(CALLS) | frozenset(LAZY) | frozenset(NULLARY) | GROUPED | NEIGHBOURS | {"MIN", "MAX"}
 """Every function that has a meaning here."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -74,6 +74,7 @@ SCOPE = Scope(
     joined={alias: Columns(types) for alias, types in JOINED.items()},
     selectors={name: Passage.alone(text) for name, text in SELECTORS.items()},
 )
+WINDOWS = replace(SCOPE, windows=True)
 KEYS = ("status", "paid")
 GROUPED = replace(SCOPE, group_by=tuple(ColumnRef(key, None, OWN[key]) for key in KEYS))
 TYPES: dict[str, Type] = OWN | {
@@ -385,21 +386,21 @@ def _ways_to_call(function: Function, signature: Signature, parameters: tuple[Pa
     return found
 
 
-def _by_result(*, aggregates: bool) -> dict[Kind, list[list[Production]]]:
+def _by_result(functions: Iterable[Function]) -> dict[Kind, list[list[Production]]]:
     """For each kind, the functions that give it, each with its productions, so that all are drawn equally often."""
     found: dict[Kind, list[list[Production]]] = {kind: [] for kind in Kind}
-    for function in FUNCTIONS:
-        if function.is_aggregate == aggregates:
-            productions = _productions(function)
-            for kind in Kind:
-                fitting = [each for each in productions if each.result is kind]
-                if fitting:
-                    found[kind].append(fitting)
+    for function in functions:
+        productions = _productions(function)
+        for kind in Kind:
+            fitting = [each for each in productions if each.result is kind]
+            if fitting:
+                found[kind].append(fitting)
     return found
 
 
-SCALARS = _by_result(aggregates=False)
-AGGREGATES = _by_result(aggregates=True)
+SCALARS = _by_result(each for each in FUNCTIONS if not each.is_aggregate and not each.needs_window)
+AGGREGATES = _by_result(each for each in FUNCTIONS if each.is_aggregate)
+OVER = _by_result(each for each in FUNCTIONS if each.window is not None)
 
 # --- trees
 
@@ -512,11 +513,12 @@ KEY_COLUMNS = {kind: _own_columns(kind, KEYS) for kind in Kind}
 
 
 class Drawing(Picking):
-    """Draws trees. ``grouped``: the leaves are aggregates and group keys."""
+    """Draws trees. ``grouped``: the leaves are aggregates and group keys; ``windows``: some leaves are windows."""
 
-    def __init__(self, pick: Pick, *, grouped: bool = False) -> None:
+    def __init__(self, pick: Pick, *, grouped: bool = False, windows: bool = False) -> None:
         super().__init__(pick)
         self.grouped = grouped
+        self.windows = windows
 
     def formula(self, depth: int) -> tree.Expression:
         """An expression of any kind."""
@@ -529,11 +531,36 @@ class Drawing(Picking):
             return self.leaf(kind)
         if self.grouped and self.chance(40):
             return self.aggregate(kind)
+        if self.windows and OVER[kind] and self.chance(40):
+            return self.window(kind)
         makers = OPERATORS[kind]
         if SCALARS[kind] and self.chance(50):
             return self.call(self.one_of(self.one_of(SCALARS[kind])), depth)
         made: tree.Expression = self.one_of(makers)(self, kind, depth - 1)
         return made
+
+    def window(self, kind: Kind) -> tree.Expression:
+        """A window, mostly with keys that several rows share."""
+        inside = Drawing(self.pick)
+        production: Production = self.one_of(self.one_of(OVER[kind]))
+        call = inside.call(production, 2)
+        assert isinstance(call, tree.Call)
+        assert production.function.window is not None
+        order = [
+            tree.Ordering(inside.window_key(), self.chance(50))
+            for _ in range(self.pick(int(production.function.window.needs_order), 2))
+        ]
+        if not call.arguments and call.name == "COUNT_ALL" and self.chance(50):
+            call = replace(call, name="COUNT", star=True)
+        return tree.Over(call, tuple(inside.window_key() for _ in range(self.pick(0, 2))), tuple(order))
+
+    def window_key(self) -> tree.Expression:
+        if self.chance(60):
+            found: tree.Expression = tree.Column(self.one_of(KEYS))
+            return found
+        found = self.expression(self.one_of(tuple(Kind)), 1)
+        literal = isinstance(found, tree.Number | tree.Text | tree.Truth | tree.Null | tree.Negate)
+        return tree.Column("quantity") if literal else found
 
     def leaf(self, kind: Kind) -> tree.Expression:
         if self.grouped and self.chance(75):
@@ -710,6 +737,12 @@ def _picker(draw: st.DrawFn) -> Pick:
 def formulas(draw: st.DrawFn, depth: int = 3) -> tree.Expression:
     """A formula over one row."""
     return Drawing(_picker(draw)).formula(depth)
+
+
+@st.composite
+def windows(draw: st.DrawFn, depth: int = 2) -> tree.Expression:
+    """A formula over a row and those around it; most have a window."""
+    return Drawing(_picker(draw), windows=True).formula(depth)
 
 
 @st.composite

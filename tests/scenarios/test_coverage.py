@@ -8,7 +8,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 
 RULES = [*range(1, 36), *range(40, 64), *range(70, 175)]
-DECISIONS = [*range(1, 79), *range(81, 89), 90, 93, 94]
+DECISIONS = [*range(1, 79), *range(81, 89), 90, 93, 94, 95]
 WARNINGS = range(1, 10)
 
 ELSEWHERE = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import literal, quote_name
 from tests.golden.test_formulas import FILES, read
-from tests.unit.formula.orders import COLUMNS, JOINED, ROWS, check
+from tests.unit.formula.orders import COLUMNS, GROUPS, JOINED, check
 from tests.world import JANUARY
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def test_spark_gives_the_types(spark: SparkSession) -> None:
             if tree is None:
                 continue
             column = expr(render_formula(tree, JANUARY))
-            result = rows.select(column) if golden.scope is ROWS else rows.groupBy("region").agg(column)
+            result = rows.groupBy("region").agg(column) if golden.scope is GROUPS else rows.select(column)
             found = result.schema.fields[-1].dataType.simpleString()
             if found.upper() != tree.type.sql:
                 wrong.append(f"{entry.formula}: promised {tree.type.sql}, on Spark {found}")

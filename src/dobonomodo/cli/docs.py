@@ -21,6 +21,7 @@ def render_functions() -> str:
         "",
         "Every example is a formula that is TRUE; the tests run all of them on Spark.",
         "Those of the aggregates run over three rows: amount 10.50, 20.00 and NULL; quantity 1, 2, 3; region N, N, S.",
+        "Those of the windows are TRUE in each of these rows.",
         "A NULL argument gives NULL unless the description says otherwise.",
     ]
     for title, chapter in CHAPTERS:
@@ -29,6 +30,10 @@ def render_functions() -> str:
             lines += ["", f"### {function.name}", "", function.summary]
             if function.aliases:
                 lines.append(f"Synonyms: {', '.join(f'`{alias}`' for alias in function.aliases)}.")
+            if function.window is not None and not function.needs_window:
+                lines.append(
+                    f"In assignments of an update also `{function.name}(...) OVER (PARTITION BY ... ORDER BY ...)`."
+                )
             lines += ["", "```", *function.usages(), "", *function.examples, "```"]
     return "\n".join(lines) + "\n"
 

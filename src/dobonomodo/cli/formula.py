@@ -93,6 +93,7 @@ def _scope(columns: list[str], selectors: list[str], group_by: list[str] | None)
         columns=Columns(own),
         joined={alias: Columns(types) for alias, types in joined.items()},
         selectors={name.strip(): Passage.alone(text, name=f"selector {name.strip()}") for name, _, text in pairs},
+        windows=group_by is None,
     )
     return scope if group_by is None else _group(scope, group_by)
 

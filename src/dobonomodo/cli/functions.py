@@ -42,7 +42,9 @@ def functions(
     show(f"\n{found.summary}")
     if found.aliases:
         show(f"Also written {', '.join(found.aliases)}.")
-    show("\nAll of these are true:")
+    if found.window is not None and not found.needs_window:
+        show(f"In assignments of an update also {found.name}(...) OVER (PARTITION BY ... ORDER BY ...).")
+    show("\nIn every row these are true:" if found.needs_window else "\nAll of these are true:")
     for example in found.examples:
         show(f"  {example}")
 
@@ -85,6 +87,7 @@ def _describe(function: Function) -> dict[str, object]:
         "aliases": function.aliases,
         "usage": function.usages(),
         "aggregate": function.is_aggregate,
+        "window": function.window is not None,
         "summary": function.summary,
         "examples": function.examples,
     }

@@ -24,6 +24,8 @@ class RunContext:
     """Whether only outputs do: then loaded rows carry a number, which is made into an id where it is written."""
     joined_ids: bool = True
     """Whether a formula reads the row id of a joined row."""
+    places: bool = False
+    """Whether windows sort rows by their place."""
     cut: bool = False
     """Whether plans with many leaves are cut, which holds rows in memory and pays off for small inputs."""
 

@@ -29,7 +29,7 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import AssignIds, Keep, expressions_of, walk_between
+from dobonomodo.plan.relation import AssignIds, Keep, Window, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import NoExecutors, OutputWrite
@@ -334,7 +334,7 @@ def _find_host(group: Sequence[Step]) -> Step | None:
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:
-    """Who looks at row ids: outputs that write them, formulas over the working dataset, or over joined rows."""
+    """Who reads row ids: outputs that write them, formulas over the working dataset, or over joined rows. Windows read places."""
     readers = [
         column.qualifier
         for step in plan.steps
@@ -345,7 +345,9 @@ def _find_id_needs(plan: Plan) -> dict[str, bool]:
     ]
     readers += [alias for step in plan.steps for alias in _ids_of_matches(step)]
     written = any(step.lowered.write is not None and ROW_ID in step.lowered.write.columns for step in plan.steps)
+    nodes = (node for step in plan.steps for node in walk_between(step.top, step.before.node))
     return {
+        "places": any(node.reads_places for node in nodes if isinstance(node, Window)),
         "ids": written or bool(readers),
         "late_ids": written and not readers,
         "joined_ids": any(qualifier is not None for qualifier in readers),

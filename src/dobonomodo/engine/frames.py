@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.joins import find_unmatched, join_lookup, join_match
-from dobonomodo.engine.loading import Loader, UniqueKeys, late_id
+from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import id_by_key
-from dobonomodo.engine.tracking import PLACE, Tracked, Tracking
+from dobonomodo.engine.tracking import Tracked, Tracking
 from dobonomodo.formula import Typed, columns_of
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.formula.types import TEXT
@@ -33,7 +33,7 @@ from dobonomodo.plan.relation import (
     inputs_of,
     walk_relation,
 )
-from dobonomodo.plan.system import ROW_ID
+from dobonomodo.plan.system import PLACE, ROW_ID
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -55,7 +55,8 @@ class Frames:
         self._tracking = Tracking(run)
         self._made: dict[int, tuple[Rel, DataFrame]] = {}
         self._leaves: dict[int, int] = {}
-        self._idless: Frames | None = None
+        self._idless: dict[bool, Frames] = {}
+        """Frames of rows without ids, by whether they have places."""
         self._ids_unread: dict[int, bool] = {}
 
     def make(self, node: Rel) -> DataFrame:
@@ -94,7 +95,7 @@ class Frames:
     def make_with_ids(self, node: Rel, use: DatasetUse) -> DataFrame:
         """The frame of a node, with the ids that are made late; ``use`` is the input."""
         frame = self.make(node)
-        if PLACE not in self._tracking.hidden(node):
+        if not self._run.late_ids or PLACE not in self._tracking.hidden(node):
             return frame
         kept = [quote_name(name) for name in (*node.schema.names, *self.trackers(node)) if name != ROW_ID]
         return frame.selectExpr(*kept, f"{late_id(self._run, use)} AS {quote_name(ROW_ID)}")
@@ -117,7 +118,7 @@ class Frames:
             self._tracking.note(node, has_place=loaded.has_place)
             return self._tracking.keep_values(node, loaded.frame)
         made = self._compute(node)
-        self._tracking.note(node)
+        self._tracking.note(node, has_place=self._run.places)
         return self._tracking.keep_values(node, made)
 
     def _compute(
@@ -149,7 +150,9 @@ class Frames:
         return self._frame(node.rows).selectExpr(*selected, *self._tracking.carried(node))
 
     def _window(self, node: Window) -> DataFrame:
-        values = [f"{over.render(self._run.sql)} AS {quote_name(name)}" for name, over in node.values.items()]
+        values = [
+            f"{self._run.sql(over)} AS {quote_name(f'{node.alias}.{name}')}" for name, over in node.values.items()
+        ]
         return self._frame(node.rows).selectExpr("*", *values)
 
     def _lookup(self, node: Lookup) -> DataFrame:
@@ -188,9 +191,11 @@ class Frames:
         from pyspark.sql import functions as F
 
         if self._goes_without_ids(node):
-            idless = replace(self._run, ids=False, late_ids=False)
-            self._idless = self._idless or Frames(self._reader, idless, unique=self._unique)
-            return self._idless.make(node)
+            places = any(isinstance(each, Window) and each.reads_places for each in walk_relation(node))
+            if places not in self._idless:
+                idless = replace(self._run, ids=False, late_ids=False, places=places)
+                self._idless[places] = Frames(self._reader, idless, unique=self._unique)
+            return self._idless[places].make(node)
         keys = [F.expr(self._run.sql(key)).alias(name) for name, key in node.keys.items()]
         values = [F.expr(self._run.sql(value)).alias(name) for name, value in node.values.items()]
         return self._frame(node.rows).groupBy(*keys).agg(*values)
@@ -212,10 +217,14 @@ class Frames:
 
     def _assign_ids(self, node: AssignIds) -> DataFrame:
         frame = self._frame(node.rows)
-        if not self._run.ids and ROW_ID in node.rows.schema.columns:
+        placed = PLACE in self._tracking.hidden(node.rows)
+        if not self._run.ids and ROW_ID in node.rows.schema.columns and placed == self._run.places:
             return frame
+        keys = [quote_name(name) for name in node.by]
         sql = literal(None, TEXT)
         if self._run.ids:
-            sql = id_by_key(self._run.seed, f"operation/{node.seq}", [quote_name(name) for name in node.by])
+            sql = id_by_key(self._run.seed, f"operation/{node.seq}", keys)
         kept = [quote_name(name) for name in node.rows.schema.names if name != ROW_ID]
+        if self._run.places:
+            kept.append(quote_name(PLACE) if placed else place_by_values(keys))
         return frame.selectExpr(*kept, f"{sql} AS {quote_name(ROW_ID)}")

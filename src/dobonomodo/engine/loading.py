@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
 from dobonomodo.engine.rowid import id_by_key, id_by_place
-from dobonomodo.engine.tracking import PLACE
 from dobonomodo.formula.sql import literal, quote_name, quote_text
 from dobonomodo.formula.types import DATE, TEXT, TIMESTAMP, Type
 from dobonomodo.plan.dataset import DatasetUse
@@ -23,6 +22,7 @@ from dobonomodo.plan.system import (
     PERIOD,
     PERIOD_FROM,
     PERIOD_TO,
+    PLACE,
     ROW_ID,
     SOURCE_DATASET,
     SOURCE_TABLE,
@@ -47,7 +47,7 @@ class Loaded:
 
     frame: DataFrame
     has_place: bool
-    """Whether they carry their place, for ids that are made late."""
+    """Whether they carry their place, for windows and for ids that are made late."""
 
 
 class UniqueKeys:
@@ -93,14 +93,20 @@ class Loader:
         parts = [self._load(node, rows) for rows in stored]
         frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))
         has_place = any(part.has_place for part in parts)
-        if not self._needs_ids(node.use) or all(rows.has_positions for rows in stored):
+        if all(rows.has_positions for rows in stored):
             return Loaded(frame, has_place)
-        return Loaded(self._identify(frame, node), has_place=False)
+        if self._needs_ids(node.use):
+            frame, has_place = self._identify(frame, node), False
+        if self._needs_places(node.use):
+            names = [quote_name(name) for name in node.schema.columns]
+            values = [quote_name(name) for name in node.use.columns]
+            frame, has_place = frame.selectExpr(*names, place_by_values(values)), True
+        return Loaded(frame, has_place)
 
     def _load(self, node: Scan, rows: StoredRows) -> Loaded:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
-        if rows.positioned is not None and self._needs_ids(use):
+        if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(use)):
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         _require_time(use, rows, present)
@@ -114,13 +120,16 @@ class Loader:
                 else self._system_column(name, kind, use, rows, present)
             )
             selected.append(f"{sql} AS {quote_name(name)}")
-        has_place = self._is_late(use) and ROW_NUMBER in present
+        has_place = (self._is_late(use) or self._needs_places(use)) and ROW_NUMBER in present
         if has_place:
             selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
         return Loaded(frame.selectExpr(*selected), has_place)
 
     def _needs_ids(self, use: DatasetUse) -> bool:
         return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
+
+    def _needs_places(self, use: DatasetUse) -> bool:
+        return self._run.places and use.role in ("input", "append")
 
     def _is_late(self, use: DatasetUse) -> bool:
         return self._run.late_ids and use.role == "input"
@@ -194,6 +203,11 @@ def late_id(run: RunContext, use: DatasetUse) -> str:
     """SQL for the row id of loaded rows of the input that carry their place, and of others as they have it."""
     made = id_by_place(run.seed, _seed_part(use), quote_name(PLACE))
     return f"coalesce({quote_name(ROW_ID)}, {made})"
+
+
+def place_by_values(columns: Sequence[str]) -> str:
+    """SQL for the place of rows that have no position: the same in every run. Rows that are the same in all columns share it."""
+    return f"xxhash64({', '.join(columns)}) AS {quote_name(PLACE)}"
 
 
 def _seed_part(use: DatasetUse) -> str:

@@ -13,13 +13,11 @@ from dobonomodo.formula import Typed
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.types import Type
 from dobonomodo.plan.relation import AssignIds, Derive, Group, Lookup, Rel, Reshape, Scan, Stack
-from dobonomodo.plan.system import DELETED
+from dobonomodo.plan.system import DELETED, PLACE
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-PLACE = " place"
-"""The hidden column with the place of a loaded row, where row ids are made late."""
 SEQ = " seq"
 """The hidden column with the operation that made a row, where an output is observed."""
 TRACKER = " selected"
@@ -136,11 +134,11 @@ class Tracking:
         self._types |= {each.name: each.value.type for values in tracked.values.values() for each in values}
 
     def note(self, node: Rel, *, has_place: bool = False) -> None:
-        """The frame of a node is made; ``has_place`` says whether loaded rows carry their place."""
+        """The frame of a node is made; ``has_place`` says whether rows that are loaded or made there carry their place."""
         match node:
-            case Scan():
+            case Scan() | AssignIds():
                 self._hidden[id(node)] = (PLACE,) if has_place else ()
-            case Group() | AssignIds():
+            case Group():
                 self._hidden[id(node)] = ()
             case Lookup() if self._is_flagged(node):
                 self._hidden[id(node)] = (*self.hidden(node.rows), _flag(self._tracked.matches[id(node)]))

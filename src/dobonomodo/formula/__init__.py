@@ -2,7 +2,7 @@
 
 from dobonomodo.formula.check import HOLE, Checked, check_formula
 from dobonomodo.formula.conversion import convert, parse_moment
-from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group
+from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group, evaluate_over
 from dobonomodo.formula.functions import FUNCTION_BY_NAME, FUNCTIONS, RunValues
 from dobonomodo.formula.parse import parse
 from dobonomodo.formula.print import print_formula
@@ -28,6 +28,7 @@ __all__ = [
     "convert",
     "evaluate",
     "evaluate_group",
+    "evaluate_over",
     "flat_name",
     "parse",
     "parse_moment",

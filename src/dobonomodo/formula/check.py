@@ -20,7 +20,7 @@ from dobonomodo.formula.conversion import (
     parse_moment,
 )
 from dobonomodo.formula.functions.catalogue import FUNCTION_BY_NAME, FUNCTIONS
-from dobonomodo.formula.functions.foreign import INSTEAD, UNSUPPORTED_AGGREGATES
+from dobonomodo.formula.functions.foreign import INSTEAD, INSTEAD_OVER, UNSUPPORTED_AGGREGATES
 from dobonomodo.formula.functions.signature import Function, Parameter, Signature
 from dobonomodo.formula.functions.signature import piece as text_piece
 from dobonomodo.formula.parse import MAX_DEPTH, MAX_TOKENS, parse
@@ -32,6 +32,8 @@ from dobonomodo.formula.typed import (
     Cast,
     Literal,
     Operation,
+    Order,
+    Over,
     Typed,
     decimal_of,
     flat_name,
@@ -61,6 +63,7 @@ from dobonomodo.problems.formula import (
     ExpressionSyntax,
     InvalidAggregate,
     InvalidDate,
+    InvalidWindow,
     NullComparison,
     SelectorCycle,
     SelectorUndefined,
@@ -68,6 +71,7 @@ from dobonomodo.problems.formula import (
     TypeMismatch,
     UnknownColumn,
     UnknownFunction,
+    WindowReason,
     WrongArity,
 )
 
@@ -125,6 +129,7 @@ class _Checker:
         self.depth = depth
         self.visited = 0
         self.aggregate: str | None = None
+        self.window: str | None = None
         self.found_aggregate = False
         self.ungrouped: list[tuple[tree.Column, Passage]] = []
 
@@ -192,6 +197,8 @@ class _Checker:
                 return self._selector(node)
             case tree.Call():
                 return self._call(node)
+            case tree.Over():
+                return self._over(node)
             case tree.Negate():
                 return self._negate(node)
             case tree.Binary():
@@ -431,6 +438,8 @@ class _Checker:
             return self._call_star(node, function)
         if function is None:
             return self._unknown_function(node)
+        if function.needs_window:
+            return self._without_window(node, function)
         if function.is_aggregate:
             return self._aggregate(node, function)
         return self._apply(node, function)
@@ -461,17 +470,25 @@ class _Checker:
             reason = AggregateReason.UNSUPPORTED
             self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
             return HOLE
-        known = tuple(
-            name
-            for name, function in FUNCTION_BY_NAME.items()
-            if not function.is_aggregate or self.scope.group_by is not None
-        )
+        known = tuple(name for name, function in FUNCTION_BY_NAME.items() if self._is_offered(function))
         self._report(UnknownFunction, _name_of(node), name=node.name, known=known, instead=INSTEAD.get(node.name))
         return HOLE
 
+    def _is_offered(self, function: Function) -> bool:
+        """Whether a function may be called here."""
+        over_rows = function.window is not None and self.scope.windows
+        if function.is_aggregate:
+            return over_rows or self.scope.group_by is not None
+        return over_rows or not function.needs_window
+
     def _aggregate(self, node: tree.Call, function: Function) -> Typed:
-        if self.scope.group_by is None:
-            self._report(AggregateNotAllowed, _name_of(node), function=node.name)
+        if self.window is not None:
+            self._report(InvalidWindow, node, reason=WindowReason.NESTED, name=node.name)
+        elif self.scope.group_by is None:
+            over = None
+            if self._has_windows and function.window is not None:
+                over = print_formula(tree.Over(node, partition=self._suggest_keys((TEXT,))))
+            self._report(AggregateNotAllowed, _name_of(node), function=node.name, over=over)
         elif self.aggregate is not None:
             self._report(InvalidAggregate, node, reason=AggregateReason.NESTED, name=node.name)
         outer, self.aggregate, self.found_aggregate = self.aggregate, node.name, True
@@ -479,6 +496,100 @@ class _Checker:
             return self._apply(node, function)
         finally:
             self.aggregate = outer
+
+    # --- windows
+
+    @property
+    def _has_windows(self) -> bool:
+        """Whether windows are allowed here; a named selector is for any place."""
+        return self.scope.windows and not self.selectors
+
+    def _over(self, node: tree.Over) -> Typed:
+        call = node.call
+        function = FUNCTION_BY_NAME.get(call.name)
+        if call.star and call.name == "COUNT":
+            call, function = replace(call, star=False), FUNCTION_BY_NAME["COUNT_ALL"]
+        if function is None or call.star:
+            return self._call(call)
+        refused = self._refuse_window(node, function)
+        with self._inside_window(function.name):
+            found = self._apply(call, function) if function.window is not None else self._check_all(call.arguments)
+            partition = tuple(self._key(each) for each in node.partition)
+            order = tuple(Order(self._key(each.key), each.descending) for each in node.order)
+        return Over(found, partition, order) if isinstance(found, Apply) and not refused else HOLE
+
+    def _check_all(self, nodes: Iterable[tree.Expression]) -> Typed:
+        """Find the problems of expressions of which no use can be made."""
+        for node in nodes:
+            self.check(node)
+        return HOLE
+
+    @contextmanager
+    def _inside_window(self, name: str) -> Iterator[None]:
+        outer = self.window, self.aggregate
+        self.window = self.aggregate = name
+        yield
+        self.window, self.aggregate = outer
+
+    def _refuse_window(self, node: tree.Over, function: Function) -> bool:
+        """Report a window that is none, or not allowed here."""
+        name = node.call.name
+        if not self._has_windows:
+            self._report(AggregateNotAllowed, node, function=name, window=True)
+        elif self.window is not None:
+            self._report(InvalidWindow, node, reason=WindowReason.NESTED, name=name)
+        elif function.window is None:
+            supported = tuple(each.name for each in FUNCTIONS if each.window is not None)
+            reason, instead = WindowReason.NO_WINDOW_FUNCTION, INSTEAD_OVER.get(name)
+            self._report(
+                InvalidWindow, _name_of(node.call), reason=reason, name=name, supported=supported, instead=instead
+            )
+        elif function.window.needs_order and not node.order:
+            instead = print_formula(replace(node, order=self._suggest_order()))
+            self._report(InvalidWindow, node, reason=WindowReason.NO_ORDER, name=name, instead=instead)
+        else:
+            return False
+        return True
+
+    def _without_window(self, node: tree.Call, function: Function) -> Typed:
+        """A function that has a meaning only before OVER."""
+        ungrouped = len(self.ungrouped)
+        self._apply(node, function)
+        del self.ungrouped[ungrouped:]
+        if self.scope.group_by is not None:
+            supported = tuple(each.name for each in FUNCTIONS if each.is_aggregate)
+            reason = AggregateReason.UNSUPPORTED
+            self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
+        elif not self._has_windows:
+            self._report(AggregateNotAllowed, _name_of(node), function=node.name, window=True)
+        elif self.window is not None:
+            self._report(InvalidWindow, node, reason=WindowReason.NESTED, name=node.name)
+        else:
+            instead = print_formula(tree.Over(node, order=self._suggest_order()))
+            self._report(InvalidWindow, _name_of(node), reason=WindowReason.NO_OVER, name=node.name, instead=instead)
+        return HOLE
+
+    def _key(self, node: tree.Expression) -> Typed:
+        """A key of a window; a written value, such as a column in quotes, is none."""
+        key = self.check(node)
+        if isinstance(key, Literal) and key.type != UNKNOWN:
+            column = self.scope.resolve(key.value) if isinstance(key.value, str) else None
+            instead = f"write the column without quotes: `{column.name}`" if column is not None else None
+            self._report(
+                InvalidWindow, node, reason=WindowReason.CONSTANT_KEY, name=print_formula(node), instead=instead
+            )
+        return key
+
+    def _suggest_order(self) -> tuple[tree.Ordering, ...]:
+        return tuple(tree.Ordering(key) for key in self._suggest_keys((DATE, TIMESTAMP, INTEGER)))
+
+    def _suggest_keys(self, kinds: Sequence[Type]) -> tuple[tree.Expression, ...]:
+        """A column to show in an example, of the first of these types if there is one."""
+        own = {name: kind for name, kind in self.scope.columns.items() if not name.startswith("_")}
+        found = [name for kind in kinds for name, each in own.items() if each == kind]
+        return tuple(tree.Column(name) for name in [*found, *own][:1])
+
+    # --- calls
 
     def _apply(self, node: tree.Call, function: Function) -> Typed:
         operands = [self.check(argument) for argument in node.arguments]

@@ -18,7 +18,10 @@ from dobonomodo.formula.functions.dates import add_days, days_between
 from dobonomodo.formula.functions.signature import RunValues
 from dobonomodo.formula.meaning import (
     EXACT,
+    Arguments,
+    Neighbour,
     Number,
+    Place,
     Scalar,
     Steps,
     Total,
@@ -37,7 +40,7 @@ from dobonomodo.formula.meaning import (
 )
 from dobonomodo.formula.moment import MICROS_OF_DAY, Day, Moment
 from dobonomodo.formula.print import print_checked
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name, walk
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, flat_name, walk
 from dobonomodo.formula.types import TEXT, TIMESTAMP, DecimalType, Type, as_decimal
 from dobonomodo.problems import Problem, RunFailed
 
@@ -58,7 +61,7 @@ class Result:
     parts: tuple[Result, ...] = ()
     """The operands, conversions passed over."""
     rows: tuple[Value, ...] = ()
-    """For an aggregate, the value of its first argument in each row."""
+    """For an aggregate, the value of its first argument in each row that counts."""
 
     @property
     def text(self) -> str:
@@ -86,6 +89,49 @@ def evaluate_group(node: Typed, rows: Sequence[Row], run: RunValues) -> Result:
     """A formula with aggregates for the rows of one group, of which there is at least one."""
     totals = {id(each): _total(each, rows, run) for each in walk(node) if _is_total(each)}
     return _Evaluation(rows[0], run, totals).explain(node)
+
+
+def evaluate_over(node: Typed, rows: Sequence[Row], at: int, run: RunValues) -> Result:
+    """A formula with windows for the row at a place among others.
+
+    ``rows`` are those that the windows see, or at least the partitions of the row, in the order in which ties are broken:
+    by operation, key and place in the source.
+    """
+    windows = {id(each): _window(each, rows, at, run) for each in walk(node) if isinstance(each, Over)}
+    return _Evaluation(rows[at], run, windows).explain(node)
+
+
+def _window(node: Over, rows: Sequence[Row], at: int, run: RunValues) -> Result:
+    each = [_Evaluation(row, run) for row in rows]
+    try:
+        keys = [[one.compute(key) for key in node.partition] for one in each]
+        members = [number for number, key in enumerate(keys) if key == keys[at]]
+        sorted_by = {number: [each[number].compute(order.key) for order in node.order] for number in members}
+        for place, order in reversed(list(enumerate(node.order))):
+            members.sort(key=lambda number: _null_first(sorted_by[number][place]), reverse=order.descending)
+        arguments = [[each[number].compute(argument) for argument in node.call.operands] for number in members]
+        place_of_row = Place(members.index(at), arguments, [sorted_by[number] for number in members])
+        value, frame = _over(node, place_of_row)
+    except RunFailed as fault:
+        return Result(node, problem=fault.problem)
+    return Result(node, value, rows=tuple(row[0] for row in frame) if node.call.operands else ())
+
+
+def _null_first(value: Value) -> tuple[bool, Value]:
+    return value is not None, value
+
+
+def _over(node: Over, place: Place) -> tuple[Value, Arguments]:
+    """The value, and the arguments in the rows that it is made of."""
+    meaning, last = node.call.function.python, place.at
+    if isinstance(meaning, Neighbour):
+        return meaning.of(place), [place.arguments[place.at]]
+    if not isinstance(meaning, Total):
+        raise AssertionError(f"{node.call.function.name} is not for windows")
+    while last + 1 < len(place.keys) and place.keys[last + 1] == place.keys[place.at]:
+        last += 1
+    frame = place.arguments[: last + 1]
+    return meaning.of(node.type, frame), frame
 
 
 def _is_total(node: Typed) -> bool:
@@ -152,8 +198,10 @@ class _Evaluation:
                 return _cast(node)
             case Operation():
                 return _OPERATORS[node.operator](node)
-            case Apply() if id(node) in self.totals:
-                return _give_total(self.totals[id(node)])
+            case Apply() | Over() if id(node) in self.totals:
+                return _give_total(self.totals[id(node)], node.operands if isinstance(node, Over) else ())
+            case Over():
+                raise AssertionError(f"{node.call.function.name} over rows that are not given")
             case Apply():
                 meaning = node.function.python
                 if not isinstance(meaning, Scalar):
@@ -179,7 +227,7 @@ class _Evaluation:
             value=None if isinstance(found, RunFailed) else found,
             problem=found.problem if isinstance(found, RunFailed) else None,
             reached=id(node) in self.known,
-            parts=() if total else tuple(self._result(each) for each in inner.operands),
+            parts=() if total and isinstance(inner, Apply) else tuple(self._result(each) for each in inner.operands),
             rows=total.rows if total else (),
         )
 
@@ -189,8 +237,9 @@ def _give(value: Value) -> Steps:
     return value
 
 
-def _give_total(total: Result) -> Steps:
-    yield from ()
+def _give_total(total: Result, shown: Sequence[Typed]) -> Steps:
+    """``shown``: operands whose values in the row itself are kept beside it."""
+    yield from attempt(shown)
     return total.get()
 
 

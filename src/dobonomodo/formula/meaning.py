@@ -46,7 +46,25 @@ class Total:
     of: Callable[[Type, Arguments], Value]
 
 
-Meaning = Scalar | Total
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row among those of its partition, which are in order."""
+
+    at: int
+    arguments: Arguments
+    """For each row of the partition, the values of the arguments."""
+    keys: Sequence[object]
+    """For each row, what it is sorted by; equal for peers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """The meaning of a function that needs the other rows of a partition, in their order."""
+
+    of: Callable[[Place], Value]
+
+
+Meaning = Scalar | Total | Neighbour
 
 
 def each(function: Callable[..., Any]) -> Scalar:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
 from dobonomodo.formula import tree
-from dobonomodo.formula.functions.foreign import INSTEAD, WINDOW
+from dobonomodo.formula.functions.foreign import INSTEAD
 from dobonomodo.formula.types import MAX_DIGITS
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.formula import ExpressionSyntax, SyntaxReason
@@ -190,15 +190,25 @@ def _classify(tokens: list[Token]) -> Iterator[Token]:
     """Tell keywords, functions and columns apart; all three are words to the lexer.
 
     After a dot every word is a column. NOT, AND and OR directly before a parenthesis are functions where an
-    operator could not stand, as in ``flag = NOT(x)`` and ``AND(a, b)``.
+    operator could not stand, as in ``flag = NOT(x)`` and ``AND(a, b)``. The words of a window are such only in its place.
     """
     previous = ""
+    depth = 0
+    windows: list[int] = []
     for token, following in zip(tokens, [*tokens[1:], None], strict=False):
+        if token.type == "LPAR":
+            depth += 1
+            windows += [depth] if previous == "OVER" else []
+        elif token.type == "RPAR":
+            windows = [each for each in windows if each < depth]
+            depth -= 1
         if token.type == "NAME":
             called = following is not None and following.type == "LPAR"
             word = token.upper()
             if previous == "DOT":
                 kind = "NAME"
+            elif _is_of_window(word, previous, following, within=windows[-1:] == [depth]):
+                kind = word
             elif word in ("AND", "OR"):
                 kind = "FUNCTION" if called and previous not in _OPERAND_ENDS else word
             elif word == "NOT":
@@ -210,6 +220,22 @@ def _classify(tokens: list[Token]) -> Iterator[Token]:
             token = token.update(type=kind)
         yield token
         previous = token.type
+
+
+def _is_of_window(word: str, previous: str, following: Token | None, *, within: bool) -> bool:
+    """Whether a word is one of ``OVER (PARTITION BY a ORDER BY b DESC)`` where it stands; all of them may name columns."""
+    match word:
+        case "OVER":
+            return previous == "RPAR" and following is not None and following.type == "LPAR"
+        case "PARTITION" | "ORDER":
+            by = following is not None and following.upper() == "BY"
+            return within and by and (previous in ("LPAR", "ASC", "DESC") or previous in _OPERAND_ENDS)
+        case "BY":
+            return within and previous in ("PARTITION", "ORDER")
+        case "ASC" | "DESC":
+            return within and previous in _OPERAND_ENDS
+        case _:
+            return False
 
 
 # --- words to tree
@@ -336,6 +362,24 @@ class _Builder(Transformer[Token, tree.Expression]):
     def call_star(self, parts: _Parts) -> tree.Expression:
         return self._place(tree.Call, parts, parts[0].upper(), (), star=True, name_start=_start(parts[0]))
 
+    def over(self, parts: _Parts) -> tree.Expression:
+        call, *rest = parts
+        if isinstance(call, tree.Not):
+            call = self._place(tree.Call, [call], "NOT", (call.operand,), name_start=call.start)
+        keys = [each for part in rest if isinstance(part, list) for each in part if not isinstance(each, Token)]
+        order = tuple(key for key in keys if isinstance(key, tree.Ordering))
+        partition = tuple(key for key in keys if not isinstance(key, tree.Ordering))
+        return self._place(tree.Over, [call, *keys, parts[-1]], call, partition, order)
+
+    def partition(self, parts: _Parts) -> _Parts:
+        return parts
+
+    def order(self, parts: _Parts) -> _Parts:
+        return parts
+
+    def ordering(self, parts: _Parts) -> tree.Ordering:
+        return self._place(tree.Ordering, parts, parts[0], isinstance(parts[-1], Token) and parts[-1].type == "DESC")
+
     def when(self, parts: _Parts) -> _Parts:
         return parts
 
@@ -390,6 +434,9 @@ _EXPECTED = {
     "END": "`END`",
     "NULL": "`NULL`",
     "NAME": "a column name",
+    "PARTITION": "`PARTITION BY`",
+    "ORDER": "`ORDER BY`",
+    "BY": "`BY`",
 }
 
 
@@ -439,9 +486,34 @@ def _inside_number(tokens: list[Token], comma: Token) -> bool:
     return _start(comma) in touching and _end(comma) in touching
 
 
+def _advise_window(token: Token, previous: Token | None, tokens: list[Token]) -> str | None:
+    """What is meant by words that SQL has around windows."""
+    word = token.upper()
+    if word == "OVER" and previous is not None and previous.type == "RPAR":
+        behind = "directly behind a function" if token.type == "OVER" else "with parentheses"
+        return f"a window is written {behind}: `SUM(amount) OVER (PARTITION BY region)`"
+    if previous is not None and previous.upper() == "DISTINCT" and previous.type == "NAME":
+        return "write `COUNT_DISTINCT(x)` in an aggregate; there is no DISTINCT in a window"
+    if not any(each.type == "OVER" for each in tokens):
+        return None
+    if word in ("ROWS", "RANGE"):
+        return (
+            "leave it out: with `ORDER BY` a total runs up to the row and those equal to it, without it is of all rows"
+        )
+    if word == "NULLS":
+        return "leave it out: NULL comes first, with `DESC` last"
+    if word == "BY" and previous is not None and previous.upper() == "ORDER":
+        return "there is no comma before `ORDER BY`"
+    if token.type == "PARTITION":
+        return "`PARTITION BY` comes before `ORDER BY`, and once"
+    if word in ("DESCENDING", "ASCENDING"):
+        return f"write `{word[:4].rstrip('E')}`"
+    return None
+
+
 def _advise(token: Token, previous: Token | None, tokens: list[Token]) -> str | None:
-    if token.upper() == "OVER" and previous is not None and previous.type == "RPAR":
-        return WINDOW
+    if advice := _advise_window(token, previous, tokens):
+        return advice
     if token.upper() == "AS" and any(each.type == "FUNCTION" and each.upper() == "CAST" for each in tokens):
         return INSTEAD["CAST"]
     pair = f"{previous or ''}{token}"

@@ -10,7 +10,7 @@ from typing import assert_never
 
 from dobonomodo.formula import tree
 from dobonomodo.formula.moment import Day, Moment
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed
 
 _LEVEL = {"OR": 1, "AND": 2, "NOT": 3, "COMPARE": 4, "&": 5, "+": 6, "-": 6, "*": 7, "/": 7, "NEGATE": 8, "PRIMARY": 9}
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
@@ -40,6 +40,8 @@ def _print(node: tree.Expression) -> tuple[str, int]:
         case tree.Call():
             inner = "*" if node.star else ", ".join(print_formula(each) for each in node.arguments)
             return f"{node.name}({inner})", _LEVEL["PRIMARY"]
+        case tree.Over():
+            return f"{print_formula(node.call)} OVER ({_print_window(node)})", _LEVEL["PRIMARY"]
         case tree.Negate():
             return f"-{_wrap(node.operand, 'NEGATE')}", _LEVEL["NEGATE"]
         case tree.Binary():
@@ -68,6 +70,16 @@ def _print(node: tree.Expression) -> tuple[str, int]:
             return f"CASE{whens}{otherwise} END", _LEVEL["PRIMARY"]
         case _:
             assert_never(node)
+
+
+def _print_window(node: tree.Over) -> str:
+    parts = []
+    if node.partition:
+        parts.append(f"PARTITION BY {', '.join(print_formula(each) for each in node.partition)}")
+    if node.order:
+        keys = (f"{print_formula(each.key)}{' DESC' if each.descending else ''}" for each in node.order)
+        parts.append(f"ORDER BY {', '.join(keys)}")
+    return " ".join(parts)
 
 
 def _wrap(node: tree.Expression, around: str, *, above: bool = False) -> str:
@@ -109,7 +121,7 @@ def _without_casts(node: Typed) -> Typed:
 
 
 def _show(shown: Shown) -> tree.Expression:
-    if isinstance(shown, Literal | ColumnRef | Cast | Operation | Apply):
+    if isinstance(shown, Literal | ColumnRef | Cast | Operation | Apply | Over):
         return _as_written(shown)
     return _show_value(shown)
 
@@ -144,8 +156,20 @@ def _show_over(node: Typed, operands: Sequence[Shown]) -> tree.Expression:
             return tree.Call(found.function.name, tuple(map(_show, operands)))
         case Operation():
             return _show_operation(found.operator, tuple(map(_show, operands)))
+        case Over():
+            return _show_window(found, [_show(each) for each in operands])
         case _:
             raise AssertionError(found)
+
+
+def _show_window(over: Over, shown: Sequence[tree.Expression]) -> tree.Expression:
+    first, last = len(over.call.operands), len(over.call.operands) + len(over.partition)
+    order = zip(shown[last:], over.order, strict=True)
+    return tree.Over(
+        tree.Call(over.call.function.name, tuple(shown[:first])),
+        tuple(shown[first:last]),
+        tuple(tree.Ordering(key, each.descending) for key, each in order),
+    )
 
 
 _SIGN_BY_OPERATOR = {"ADD DAYS": "+", "SUBTRACT DAYS": "-", "DAYS BETWEEN": "-"}

@@ -10,7 +10,7 @@ from dobonomodo.formula.compare import compare, compare_list, compare_range
 from dobonomodo.formula.functions.dates import days
 from dobonomodo.formula.functions.signature import NO_RUN, Argument, RunValues
 from dobonomodo.formula.sql import cast, literal, negate, quote_name
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Typed, flat_name
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, flat_name
 
 
 def render_column(column: ColumnRef) -> str:
@@ -54,7 +54,7 @@ _FIRST_MARK = 0xF0000
 _PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")
 
 
-def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run: RunValues) -> str:
+def _render_node(node: Literal | Cast | Operation | Apply | Over, sqls: list[str], run: RunValues) -> str:
     match node:
         case Literal():
             return literal(node.value, node.type)
@@ -65,8 +65,29 @@ def _render_node(node: Literal | Cast | Operation | Apply, sqls: list[str], run:
             return node.function.render(node.way, arguments, run)
         case Operation():
             return _render_operation(node, sqls)
+        case Over():
+            return _render_over(node, sqls, run)
         case _:
             assert_never(node)
+
+
+def _render_over(node: Over, sqls: list[str], run: RunValues) -> str:
+    """Sorted as everywhere: NULL is smaller than any value."""
+    call, window = node.call, node.call.function.window
+    if window is None:
+        raise AssertionError(f"{call.function.name} is not for windows")
+    first, last = len(call.operands), len(call.operands) + len(node.partition)
+    keys = [
+        f"{sql} {'DESC NULLS LAST' if each.descending else 'ASC NULLS FIRST'}"
+        for sql, each in zip(sqls[last:], node.order, strict=True)
+    ]
+    parts = [
+        f"PARTITION BY {', '.join(sqls[first:last])}" if node.partition else "",
+        f"ORDER BY {', '.join(keys)}" if keys else "",
+        window.frame if keys else "",
+    ]
+    called = _render_node(call, sqls[:first], run)
+    return window.template.format(call=called, window=" ".join(filter(None, parts)))
 
 
 def _render_operation(node: Operation, sqls: list[str]) -> str:

@@ -49,6 +49,8 @@ class Scope:
     """Columns that the same update creates, and that its expressions therefore cannot see yet."""
     group_by: tuple[ColumnRef, ...] | None = None
     """The keys of the groups where aggregate functions are allowed; None where single rows are computed."""
+    windows: bool = False
+    """Whether windows are allowed."""
 
     def resolve(self, name: str, qualifier: str | None = None) -> ColumnRef | None:
         """The column that a written name refers to."""

@@ -69,6 +69,23 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True)
+class Ordering(Node):
+    """A key of ORDER BY."""
+
+    key: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Over(Node):
+    """A window: a call over the rows with the same keys as this one, in an order."""
+
+    call: Call
+    partition: tuple[Expression, ...] = ()
+    order: tuple[Ordering, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Negate(Node):
     """Unary minus."""
 
@@ -151,6 +168,7 @@ Expression = (
     | Column
     | SelectorRef
     | Call
+    | Over
     | Negate
     | Binary
     | Logic

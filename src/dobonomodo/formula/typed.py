@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -73,7 +73,43 @@ class Apply:
     type: Type
 
 
-Typed = Literal | ColumnRef | Cast | Operation | Apply
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A key to sort rows by. NULL is smaller than any value."""
+
+    key: Typed
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """A window: a function over the rows that have the same values of ``partition``, or over all rows."""
+
+    call: Apply
+    partition: tuple[Typed, ...] = ()
+    order: tuple[Order, ...] = ()
+
+    @property
+    def type(self) -> Type:
+        return self.call.type
+
+    @property
+    def operands(self) -> tuple[Typed, ...]:
+        """The arguments, then the keys of the partition, then those of the order."""
+        return (*self.call.operands, *self.partition, *(each.key for each in self.order))
+
+    def with_operands(self, operands: Sequence[Typed]) -> Over:
+        """The same with other operands, as many and in the same places."""
+        first, last = len(self.call.operands), len(self.call.operands) + len(self.partition)
+        order = zip(operands[last:], self.order, strict=True)
+        return Over(
+            replace(self.call, operands=tuple(operands[:first])),
+            tuple(operands[first:last]),
+            tuple(Order(key, each.descending) for key, each in order),
+        )
+
+
+Typed = Literal | ColumnRef | Cast | Operation | Apply | Over
 
 
 def walk(node: Typed) -> Iterator[Typed]:
@@ -95,6 +131,8 @@ def rewrite(node: Typed, change: Callable[[Typed], Typed | None]) -> Typed:
             return replace(node, operand=rewrite(node.operand, change))
         case Operation() | Apply():
             return replace(node, operands=tuple(rewrite(each, change) for each in node.operands))
+        case Over():
+            return node.with_operands([rewrite(each, change) for each in node.operands])
         case _:
             return node
 
@@ -102,6 +140,11 @@ def rewrite(node: Typed, change: Callable[[Typed], Typed | None]) -> Typed:
 def columns_of(node: Typed) -> tuple[ColumnRef, ...]:
     """The columns an expression reads, each once, in order of appearance."""
     return tuple(dict.fromkeys(each for each in walk(node) if isinstance(each, ColumnRef)))
+
+
+def windows_of(node: Typed) -> tuple[Over, ...]:
+    """The windows in an expression, each once, in order of appearance."""
+    return tuple(dict.fromkeys(each for each in walk(node) if isinstance(each, Over)))
 
 
 def flat_name(column: ColumnRef) -> str:

@@ -270,7 +270,8 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
             lines.append(f"  ON {sql(node.only)} AND {sql(node.on)}{note}")
         case Window():
             _render_node(node.rows, stop, run, lines)
-            lines.extend(f"SELECT {over.render(sql)} AS {quote_name(name)}" for name, over in node.values.items())
+            for name, over in node.values.items():
+                lines.append(f"SELECT {sql(over)} AS {quote_name(f'{node.alias}.{name}')}")
         case Group():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"GROUP BY {', '.join(sql(key) for key in node.keys.values())}")

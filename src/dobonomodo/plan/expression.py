@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dobonomodo.formula import FUNCTION_BY_NAME, ColumnRef, Columns, Type, Typed, convert
-from dobonomodo.formula.typed import Apply, Literal, Operation
+from dobonomodo.formula.typed import Apply, Literal, Operation, Order, Over
 from dobonomodo.formula.types import BOOLEAN, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.plan.system import DELETED
 
@@ -55,6 +57,14 @@ def apply(name: str, *operands: Typed) -> Apply:
     if isinstance(result, str):
         raise AssertionError(f"the type of {name} follows from several operands")
     return Apply(function, 0, operands, result(operands) if callable(result) else result)
+
+
+def over(name: str, *operands: Typed, partition: Sequence[Typed] = (), order: Sequence[Order] = ()) -> Over:
+    """A function of the catalogue over a window.
+
+    Where it depends on how rows are sorted that are equal in all keys, the order must be one in which no two rows are.
+    """
+    return Over(apply(name, *operands), tuple(partition), tuple(order))
 
 
 def equal(left: Typed, right: Typed) -> Typed:

@@ -200,7 +200,8 @@ def _load_input(project: Project, ctx: Context) -> Rows:
     scan = ctx.scan(known, "input", at=project.places.at("input_dataset_id"))
     named = (*scan.use.columns, *TEMPORAL[scan.use.temporal_mode])
     origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in named}
-    rows = Rows(scan, scan.use.table, dataset_id, origins)
+    key = tuple(scan.use.columns.spelling(name) or name for name in scan.use.natural_key)
+    rows = Rows(scan, scan.use.table, dataset_id, origins, keys={0: key})
     for position, lookup in enumerate(known.dataset.lookups):
         rows = _join_lookup(rows, lookup, known, position, ctx)
     return rows

@@ -10,19 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dobonomodo.formula import ColumnRef, Columns, Type, Typed
-from dobonomodo.formula.types import BOOLEAN, TEXT, UNKNOWN
+from dobonomodo.formula import ColumnRef, Columns, Type, Typed, columns_of
+from dobonomodo.formula.typed import Over
+from dobonomodo.formula.types import BOOLEAN, INTEGER, TEXT, UNKNOWN
 from dobonomodo.plan.columns import columns_with, joined_columns
 from dobonomodo.plan.dataset import DatasetUse, working_columns
 from dobonomodo.plan.destination import Destination
-from dobonomodo.plan.over import Over
-from dobonomodo.plan.system import ROW_ID, SYNONYMS
+from dobonomodo.plan.system import PLACE, ROW_ID, SYNONYMS
 from dobonomodo.problems import InternalError
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The columns of rows, and those that joins have put beside them as ``alias.column``."""
+    """The columns of rows, and those that joins and windows have put beside them as ``alias.column``."""
 
     columns: Columns
     joined: Mapping[str, Columns] = field(default_factory=dict)
@@ -140,19 +140,29 @@ class Match:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """Window: the same rows with new columns that are computed over the rows of a partition; they come last."""
+    """Window: the same rows with values beside them, as columns of ``alias``, that are computed over the rows of a partition.
+
+    Rows may be sorted by ``PLACE``.
+    """
 
     rows: Rel
+    alias: str
     values: Mapping[str, Over]
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
         before = self.rows.schema
-        _check_columns((each for over in self.values.values() for each in over.expressions), before)
-        if taken := [name for name in self.values if name in before.names]:
-            raise InternalError(f"a window makes columns that are there: {', '.join(taken)}")
-        added = {name: over.type for name, over in self.values.items()}
-        _set_schema(self, Schema(Columns({**before.columns, **added}, synonyms=SYNONYMS), before.joined))
+        placed = Schema(Columns({**before.columns, PLACE: INTEGER}), before.joined)
+        _check_columns(self.values.values(), placed)
+        if self.alias in before.joined:
+            raise InternalError(f"a window makes columns beside those of `{self.alias}`")
+        added = Columns({name: over.type for name, over in self.values.items()})
+        _set_schema(self, Schema(before.columns, {**before.joined, self.alias: added}))
+
+    @property
+    def reads_places(self) -> bool:
+        """Whether rows are sorted by their place."""
+        return any(each.name == PLACE for over in self.values.values() for each in columns_of(over))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -317,8 +327,7 @@ def expressions_of(node: Rel) -> Iterator[Typed]:
             yield node.on
             yield node.only
         case Window():
-            for over in node.values.values():
-                yield from over.expressions
+            yield from node.values.values()
         case Group():
             yield from node.keys.values()
             yield from node.values.values()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
-from dobonomodo.formula import Columns, Typed, columns_of, flat_name
+from dobonomodo.formula import ColumnRef, Columns, Typed, columns_of, flat_name
+from dobonomodo.formula.typed import Over
 from dobonomodo.plan.relation import Rel
 
 
@@ -50,6 +51,8 @@ class Rows:
     """The aggregates whose summary rows are among the rows."""
     periodless_of: tuple[int, ...] = ()
     """The operations whose rows have no ``_period``."""
+    keys: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The natural or group key of rows, by the operation that made them; 0 for loaded rows."""
     certain: bool = True
     """False after an operation that could not be read, when columns may be missing here."""
 
@@ -63,8 +66,12 @@ class Rows:
 
     def origin_of(self, *expressions: Typed) -> Origin:
         """What the values of expressions are made of."""
-        names = [flat_name(each) for expression in expressions for each in columns_of(expression)]
-        return merge(self.origins.get(name, Origin()) for name in names)
+        values, keys = _split(expressions)
+        origin = merge(self.origins.get(name, Origin()) for name in values)
+        if not keys:
+            return origin
+        chosen = merge(self.origins.get(name, Origin()) for name in keys)
+        return replace(origin, conditions=origin.conditions | chosen.inputs | chosen.conditions)
 
     def names_in(self, *expressions: Typed) -> frozenset[str]:
         """The columns of the rows and their lookups that expressions use, the latter as ``alias.column``."""
@@ -79,3 +86,21 @@ class Rows:
         """The stored columns that conditions look at."""
         origin = self.origin_of(*expressions)
         return origin.inputs | origin.conditions
+
+
+def _split(expressions: Iterable[Typed]) -> tuple[list[str], list[str]]:
+    """The columns that expressions are made of, and those that only say which rows a window counts."""
+    values: list[str] = []
+    keys: list[str] = []
+    pending = list(expressions)
+    while pending:
+        current = pending.pop()
+        if isinstance(current, Over):
+            arguments = current.call.operands or tuple(each.key for each in current.order)
+            pending.extend(arguments)
+            keys += [flat_name(column) for column in columns_of(current)]
+        elif isinstance(current, ColumnRef):
+            values.append(flat_name(current))
+        else:
+            pending.extend(current.operands)
+    return values, keys

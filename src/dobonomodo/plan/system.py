@@ -17,6 +17,9 @@ PERIOD_FROM = "_period_from"
 PERIOD_TO = "_period_to"
 RUN_PERIOD = "_run_period"
 
+PLACE = " place"
+"""Hidden, and no column of the working dataset: the place of a row among those of its source. It does not depend on the clock."""
+
 ALWAYS: dict[str, Type] = {
     ROW_ID: TEXT,
     DELETED: BOOLEAN,

@@ -208,17 +208,27 @@ class InvalidDate(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateNotAllowed(Problem):
-    """An expression over single rows uses an aggregate function. Only aggregate, check and append with an aggregation have groups."""
+    """An expression over single rows uses an aggregate function. Aggregate, check and append have groups; an update has windows."""
 
     code: ClassVar[str] = "AGGREGATE_NOT_ALLOWED"
-    example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / 100")
+    example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / SUM(amount) OVER (PARTITION BY region)")
 
     function: str
+    window: bool = False
+    """Whether it is one of a window."""
+    over: str | None = None
+    """The call as a window, where windows are allowed."""
 
     def message(self) -> str:
+        if self.window:
+            return f"`{self.function}` over a window is allowed only in assignments of an update"
         return f"`{self.function}` is an aggregate function, and this expression is computed for each row"
 
     def hint(self) -> str | None:
+        if self.window:
+            return "assign it to a column in an earlier update, then use the column"
+        if self.over is not None:
+            return f"to compute it over many rows for each row, write `{self.over}`"
         return "compute it in an `aggregate` operation, then use its summary rows"
 
 
@@ -269,6 +279,62 @@ class InvalidAggregate(Problem):
                 )
             case AggregateReason.UNSUPPORTED:
                 return f"available: {listed(self.supported)}"
+            case _:
+                assert_never(self.reason)
+
+
+class WindowReason(StrEnum):
+    """What is wrong with a window."""
+
+    NO_OVER = "no over"
+    NO_ORDER = "no order"
+    NESTED = "nested"
+    NO_WINDOW_FUNCTION = "no window function"
+    CONSTANT_KEY = "constant key"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidWindow(Problem):
+    """A window has no OVER or no ORDER BY, is nested, uses a function that has no windows, or a key that is a literal."""
+
+    code: ClassVar[str] = "INVALID_WINDOW"
+    example: ClassVar[Example] = Example(
+        "ROW_NUMBER() OVER (PARTITION BY region)", "ROW_NUMBER() OVER (PARTITION BY region ORDER BY amount DESC)"
+    )
+
+    reason: WindowReason
+    name: str
+    """The function, or the key."""
+    supported: tuple[str, ...] = ()
+    instead: str | None = None
+
+    def message(self) -> str:
+        match self.reason:
+            case WindowReason.NO_OVER:
+                return f"`{self.name}` needs a window"
+            case WindowReason.NO_ORDER:
+                return f"`{self.name}` depends on the order of rows, and the window has no ORDER BY"
+            case WindowReason.NESTED:
+                return f"`{self.name}` is nested in another window"
+            case WindowReason.NO_WINDOW_FUNCTION:
+                return f"`{self.name}` cannot be computed over a window"
+            case WindowReason.CONSTANT_KEY:
+                return f"`{self.name}` is the same in all rows, so it is not a key"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        match self.reason:
+            case WindowReason.NO_OVER:
+                return f"write `{self.instead}`"
+            case WindowReason.NO_ORDER:
+                return f"add an order: `{self.instead}`"
+            case WindowReason.NESTED:
+                return "assign the inner one to a column in an earlier update"
+            case WindowReason.NO_WINDOW_FUNCTION:
+                return self.instead or f"available: {listed(self.supported)}"
+            case WindowReason.CONSTANT_KEY:
+                return self.instead or "name a column"
             case _:
                 assert_never(self.reason)
 

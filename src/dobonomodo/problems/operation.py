@@ -575,7 +575,7 @@ class PeriodNotRunnable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummariesAggregated(Problem):
-    """An aggregate can include the summary rows of an earlier aggregate, so that totals count amounts twice."""
+    """An aggregate or a window can include the summary rows of an earlier aggregate, so that totals count amounts twice."""
 
     code: ClassVar[str] = "W-01"
     severity: ClassVar[Severity] = "warning"
@@ -584,9 +584,11 @@ class SummariesAggregated(Problem):
     )
 
     earlier: int
+    window: bool = False
 
     def message(self) -> str:
-        return f"the rows to aggregate can include the summary rows of operation {self.earlier}"
+        which = "rows of a window" if self.window else "rows to aggregate"
+        return f"the {which} can include the summary rows of operation {self.earlier}"
 
     def hint(self) -> str | None:
         return "add `selector: _operation_seq = 0` to aggregate only the loaded rows"

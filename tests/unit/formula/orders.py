@@ -64,11 +64,15 @@ SELECTORS = {
         "pong": "NOT {{ping}}",
         "a_number": "amount",
         "unfinished": "amount >",
+        "ranked": "RANK() OVER (ORDER BY amount) = 1",
     }.items()
 }
 
 ROWS = Scope(columns=COLUMNS, table="orders", joined=JOINED, selectors=SELECTORS, upcoming=frozenset({"net"}))
 """Where the rows of an update are computed; another assignment of the update makes ``net``."""
+
+WINDOWS = replace(ROWS, windows=True)
+"""The same in an assignment, which may have windows."""
 
 _REGION = ROWS.resolve("region")
 assert _REGION is not None

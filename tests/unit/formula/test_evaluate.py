@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from dobonomodo.formula import FUNCTIONS
-from dobonomodo.formula.evaluate import Result, Row, evaluate, evaluate_group, is_like
+from dobonomodo.formula.evaluate import Result, Row, evaluate, evaluate_group, evaluate_over, is_like
 from dobonomodo.formula.functions.letters import to_lower, to_title, to_upper
+from dobonomodo.formula.meaning import Scalar
 from dobonomodo.formula.moment import Day, Moment, day_of
 from dobonomodo.problems import RunFailed
-from tests.unit.formula.orders import GROUPS, check
+from tests.unit.formula.orders import GROUPS, WINDOWS, check
 from tests.world import JANUARY
 
-SCALARS = [example for function in FUNCTIONS if not function.is_aggregate for example in function.examples]
+SCALARS = [each for function in FUNCTIONS if isinstance(function.python, Scalar) for each in function.examples]
+NEIGHBOURS = [example for function in FUNCTIONS if function.needs_window for example in function.examples]
 AGGREGATES = [example for function in FUNCTIONS if function.is_aggregate for example in function.examples]
 GROUP: list[Row] = [
     {"amount": Decimal("10.50"), "quantity": 1, "region": "N"},
@@ -81,6 +83,17 @@ def test_examples_of_aggregates_are_true(example: str) -> None:
     assert total_of(example).get() is True
 
 
+def over_of(text: str, at: int, rows: list[Row] = GROUP) -> Result:
+    tree = check(text, WINDOWS).tree
+    assert tree is not None, check(text, WINDOWS).problems
+    return evaluate_over(tree, rows, at, JANUARY)
+
+
+@pytest.mark.parametrize("example", NEIGHBOURS)
+def test_examples_of_windows_are_true_in_every_row(example: str) -> None:
+    assert [over_of(example, at).get() for at in range(len(GROUP))] == [True] * len(GROUP)
+
+
 # --- what the tree says
 
 
@@ -134,6 +147,46 @@ def test_an_aggregate_keeps_the_values_of_its_rows() -> None:
 
 def test_a_key_of_a_group_is_that_of_its_rows() -> None:
     assert total_of('region & "-" & COUNT(*)').value == "N-3"
+
+
+def test_a_window_shows_its_keys_and_what_it_is_made_of() -> None:
+    result = over_of("amount / SUM(amount) OVER (PARTITION BY region ORDER BY quantity DESC)", 1)
+    _, total = result.parts
+    assert (total.value, total.rows) == (Decimal(20), (Decimal(20),))
+    assert [part.text for part in total.parts] == ["amount", "region", "quantity"]
+    assert total.text == "SUM(amount) OVER (PARTITION BY region ORDER BY quantity DESC)"
+    assert total.text_with_values == 'SUM(20.00) OVER (PARTITION BY "N" ORDER BY 2 DESC)'
+    assert over_of("SUM(amount) OVER (PARTITION BY region ORDER BY quantity DESC)", 0).rows == (20, Decimal("10.50"))
+
+
+def values_over(text: str, rows: list[Row]) -> list[object]:
+    return [over_of(text, at, rows).get() for at in range(len(rows))]
+
+
+def test_peers_are_counted_together_and_ties_go_by_the_order_of_the_rows() -> None:
+    rows: list[Row] = [{"quantity": each, "status": text} for each, text in ((2, "a"), (None, "b"), (2, "c"), (1, "d"))]
+    assert values_over("SUM(quantity) OVER (ORDER BY quantity)", rows) == [5, None, 5, 1]
+    assert values_over("COUNT(*) OVER (ORDER BY quantity DESC)", rows) == [2, 4, 2, 3]
+    assert values_over("ROW_NUMBER() OVER (ORDER BY quantity)", rows) == [3, 1, 4, 2]
+    assert values_over("ROW_NUMBER() OVER (ORDER BY quantity DESC)", rows) == [1, 4, 2, 3]
+    assert values_over("RANK() OVER (ORDER BY quantity DESC)", rows) == [1, 4, 1, 3]
+    assert values_over("DENSE_RANK() OVER (ORDER BY quantity DESC)", rows) == [1, 3, 1, 2]
+    assert values_over("LAG(status) OVER (ORDER BY quantity)", rows) == ["d", None, "a", "b"]
+    assert values_over("LEAD(status, 2) OVER (ORDER BY quantity)", rows) == [None, "a", None, "c"]
+    assert values_over("LAST(status) OVER (ORDER BY quantity)", rows) == ["c"] * 4
+    assert values_over("FIRST(status) OVER (ORDER BY quantity DESC, status DESC)", rows) == ["c"] * 4
+
+
+def test_null_is_one_partition() -> None:
+    rows: list[Row] = [{"quantity": 1, "region": None}, {"quantity": 2, "region": None}, {"quantity": 4, "region": "N"}]
+    assert values_over("SUM(quantity) OVER (PARTITION BY region)", rows) == [3, 3, 4]
+
+
+def test_a_fault_in_a_row_of_the_window_is_one_of_the_window() -> None:
+    rows: list[Row] = [{"notes": "1", "quantity": 1}, {"notes": "x", "quantity": 2}]
+    assert {over_of("SUM(VALUE(notes)) OVER ()", at, rows).problem is not None for at in (0, 1)} == {True}
+    apart = over_of("SUM(VALUE(notes)) OVER (PARTITION BY quantity)", 0, rows)
+    assert apart.get() == 1
 
 
 # --- faults

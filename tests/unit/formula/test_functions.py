@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from dobonomodo.formula import FUNCTION_BY_NAME, FUNCTIONS
+from dobonomodo.formula import FUNCTION_BY_NAME, FUNCTIONS, Scope
 from dobonomodo.formula.functions import CHAPTERS, Function
-from dobonomodo.formula.functions.foreign import INSTEAD, UNSUPPORTED_AGGREGATES
+from dobonomodo.formula.functions.foreign import INSTEAD, INSTEAD_OVER, UNSUPPORTED_AGGREGATES
 from dobonomodo.formula.functions.signature import integer, maybe, more, sig, text
 from dobonomodo.formula.parse import KEYWORDS
 from dobonomodo.formula.types import BOOLEAN, TEXT
-from tests.unit.formula.orders import GROUPS, ROWS, codes_in, sql_in, type_in
+from tests.unit.formula.orders import GROUPS, ROWS, WINDOWS, codes_in, sql_in, type_in
 
 CORE = (
     "IF AND OR NOT ISNULL IS_NULL COALESCE ABS ROUND FLOOR CEIL MOD MIN MAX CONCAT UPPER LOWER TRIM LEFT "
@@ -26,13 +26,27 @@ EXTENSIONS = (
     "COUNT_DISTINCT FIRST_BY LAST_BY STRING_AGG "
 )
 
+WINDOW_FUNCTIONS = "RANK DENSE_RANK ROW_NUMBER LAG LEAD FIRST LAST"
+"""finance.md section 2, with those aggregates that go over a window."""
+
 every_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 
 
-@pytest.mark.parametrize("name", (CORE + EXTENSIONS).split())
+def scope_of(function: Function) -> Scope:
+    """Where a function can be called."""
+    return GROUPS if function.is_aggregate else WINDOWS if function.needs_window else ROWS
+
+
+@pytest.mark.parametrize("name", (CORE + EXTENSIONS + WINDOW_FUNCTIONS).split())
 def test_the_contract_is_kept(name: str) -> None:
     """functions.md section 5, and ranks 2 to 9 of section 6; ranks 1, 11 and 13 are operators and words."""
     assert name in FUNCTION_BY_NAME
+
+
+def test_which_functions_go_over_a_window() -> None:
+    over = {function.name for function in FUNCTIONS if function.window is not None}
+    assert over == {"SUM", "AVG", "MIN_AGG", "MAX_AGG", "COUNT", "COUNT_ALL", *WINDOW_FUNCTIONS.split()}
+    assert {function.name for function in FUNCTIONS if function.needs_window} == set(WINDOW_FUNCTIONS.split())
 
 
 def test_names_are_unique() -> None:
@@ -50,9 +64,13 @@ def test_advice_is_only_given_for_what_there_is_not() -> None:
     assert not UNSUPPORTED_AGGREGATES & set(FUNCTION_BY_NAME)
 
 
-@pytest.mark.parametrize(("name", "advice"), INSTEAD.items())
+@pytest.mark.parametrize(("name", "advice"), [*INSTEAD.items(), *INSTEAD_OVER.items()])
 def test_advice_names_functions_that_exist(name: str, advice: str) -> None:
     assert set(re.findall(r"([A-Z_]+)\(", advice)) <= set(FUNCTION_BY_NAME), name
+
+
+def test_advice_for_windows_is_about_functions_that_do_not_go_over_one() -> None:
+    assert {FUNCTION_BY_NAME[name].window for name in INSTEAD_OVER} == {None}
 
 
 def test_every_function_is_in_one_chapter() -> None:
@@ -72,8 +90,8 @@ def test_documentation(function: Function) -> None:
 def test_examples(function: Function) -> None:
     assert len(function.examples) >= 2
     for example in function.examples:
-        assert codes_in(example, GROUPS if function.is_aggregate else ROWS) == [], example
-        assert type_in(example, GROUPS if function.is_aggregate else ROWS) == str(BOOLEAN), example
+        assert codes_in(example, scope_of(function)) == [], example
+        assert type_in(example, scope_of(function)) == str(BOOLEAN), example
 
 
 @every_function
@@ -83,7 +101,17 @@ def test_an_example_uses_the_function(function: Function) -> None:
             assert any(re.search(rf"\b{name}\(", example) for example in function.examples), name
 
 
-WITHOUT_NULL = {"TODAY", "NOW", "RUN_PERIOD", "PERIOD_START", "PERIOD_END", "COUNT_ALL"}
+WITHOUT_NULL = {
+    "TODAY",
+    "NOW",
+    "RUN_PERIOD",
+    "PERIOD_START",
+    "PERIOD_END",
+    "COUNT_ALL",
+    "RANK",
+    "DENSE_RANK",
+    "ROW_NUMBER",
+}
 """They take no argument that could be NULL."""
 
 
@@ -102,12 +130,13 @@ def test_no_example_twice(function: Function) -> None:
 @every_function
 def test_null_is_accepted_everywhere(function: Function) -> None:
     """A bare NULL is a value of any kind, save where something must be written out."""
-    scope = GROUPS if function.is_aggregate else ROWS
+    scope = scope_of(function)
+    behind = " OVER (ORDER BY amount)" if function.needs_window else ""
     for signature, _ in function.ways:
         for count in range(5):
             placed = signature.place(count)
             if placed is not None and not any(parameter.constant for parameter in placed):
-                formula = f"{function.name}({', '.join(['NULL'] * count)})"
+                formula = f"{function.name}({', '.join(['NULL'] * count)}){behind}"
                 assert codes_in(formula, scope) == [], formula
                 assert sql_in(formula, scope)
 

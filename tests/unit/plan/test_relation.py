@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from dobonomodo.formula import ColumnRef, Columns, Typed
+from dobonomodo.formula.typed import Order
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, UNKNOWN, DecimalType, Type
 from dobonomodo.plan import DatasetUse
 from dobonomodo.plan.columns import AnyColumns
 from dobonomodo.plan.dataset import Role
-from dobonomodo.plan.expression import ACTIVE, TRUE, equal, integer, null, text
-from dobonomodo.plan.over import Order, Over, WindowFunction
+from dobonomodo.plan.expression import ACTIVE, TRUE, equal, integer, null, over, text
 from dobonomodo.plan.relation import (
     AssignIds,
     Derive,
@@ -30,6 +30,7 @@ from dobonomodo.plan.relation import (
     walk_between,
     walk_relation,
 )
+from dobonomodo.plan.system import PLACE
 from dobonomodo.problems import InternalError
 from tests.unit.plan.building import aggregate, join, plan_of, update
 
@@ -103,10 +104,19 @@ def test_rows_of_a_reshaped_node_have_exactly_its_columns() -> None:
 
 
 def test_a_window_adds_columns() -> None:
-    over = Over(WindowFunction.SUM, AMOUNT, partition=(ID,))
-    node = Window(scan(), {"total": over})
-    assert str(node.schema.columns["total"]) == "decimal(25,2)"
-    assert list(expressions_of(node)) == [AMOUNT, ID]
+    total = over("SUM", AMOUNT, partition=(ID,))
+    node = Window(scan(), "w", {"total": total})
+    assert str(node.schema.joined["w"]["total"]) == "decimal(25,2)"
+    assert node.schema.columns == scan().schema.columns
+    assert list(expressions_of(node)) == [total]
+    assert not node.reads_places
+
+
+def test_a_window_may_sort_by_the_place_of_rows() -> None:
+    numbered = over("ROW_NUMBER", order=(Order(ColumnRef(PLACE, None, INTEGER)),))
+    assert Window(scan(), "w", {"n": numbered}).reads_places
+    with pytest.raises(InternalError):
+        Derive(scan(), {"n": ColumnRef(PLACE, None, INTEGER)})
 
 
 def test_carried_columns_of_a_scan() -> None:
@@ -135,9 +145,9 @@ def test_columns_must_be_there_in_their_type(column: ColumnRef) -> None:
         lambda: Group(rows, {}, {"a": column}),
         lambda: Lookup(rows, "o", other, condition, TRUE),
         lambda: Match(rows, "s", other, TRUE, condition),
-        lambda: Window(rows, {"a": Over(WindowFunction.COUNT, column)}),
-        lambda: Window(rows, {"a": Over(WindowFunction.COUNT, ID, partition=(column,))}),
-        lambda: Window(rows, {"a": Over(WindowFunction.ROW_NUMBER, order=(Order(column),))}),
+        lambda: Window(rows, "w", {"a": over("COUNT", column)}),
+        lambda: Window(rows, "w", {"a": over("COUNT", ID, partition=(column,))}),
+        lambda: Window(rows, "w", {"a": over("ROW_NUMBER", order=(Order(column),))}),
     ]
     for make in makers:
         with pytest.raises(InternalError):
@@ -169,7 +179,7 @@ def test_ids_and_windows_need_columns_that_fit() -> None:
     with pytest.raises(InternalError):
         AssignIds(scan(), 1, ("missing",))
     with pytest.raises(InternalError):
-        Window(scan(), {"id": Over(WindowFunction.COUNT, ID)})
+        Window(Match(scan(), "w", scan("join"), TRUE, TRUE), "w", {"n": over("COUNT", ID)})
 
 
 def test_walking_stops_where_it_is_told() -> None:

@@ -22,6 +22,8 @@ ROWS = Scope(
     selectors={"active": Passage.alone('status = "active"'), "loop": Passage.alone("{{loop}}")},
 )
 
+WINDOWS = replace(ROWS, windows=True)
+
 FORMULA_PROBLEMS = tuple(kind for kind in PROBLEMS if kind.__module__ == formula_problems.__name__)
 
 every_kind = pytest.mark.parametrize("kind", PROBLEMS, ids=lambda kind: kind.__name__)
@@ -29,7 +31,7 @@ every_formula_kind = pytest.mark.parametrize("kind", FORMULA_PROBLEMS, ids=lambd
 
 
 def check(text: str, kind: type[Problem]) -> list[Problem]:
-    scope = replace(ROWS, group_by=()) if kind is InvalidAggregate else ROWS
+    scope = replace(ROWS, group_by=()) if kind is InvalidAggregate else WINDOWS
     return list(check_formula(Passage.alone(text), scope).problems)
 
 

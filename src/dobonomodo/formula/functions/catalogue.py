@@ -8,6 +8,7 @@ from dobonomodo.formula.functions.logic import LOGIC
 from dobonomodo.formula.functions.numbers import NUMBERS
 from dobonomodo.formula.functions.signature import Function
 from dobonomodo.formula.functions.texts import TEXTS
+from dobonomodo.formula.functions.windows import WINDOWS
 
 CHAPTERS: tuple[tuple[str, tuple[Function, ...]], ...] = (
     ("Logic and NULL", LOGIC),
@@ -15,6 +16,7 @@ CHAPTERS: tuple[tuple[str, tuple[Function, ...]], ...] = (
     ("Text", TEXTS),
     ("Dates and the run", DATES),
     ("Aggregates", AGGREGATES),
+    ("Windows", WINDOWS),
 )
 
 FUNCTIONS: tuple[Function, ...] = tuple(function for _, chapter in CHAPTERS for function in chapter)

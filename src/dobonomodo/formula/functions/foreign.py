@@ -5,15 +5,16 @@ from __future__ import annotations
 _LOOK_UP = "join the dataset under `joins` of the update, then write `alias.column`"
 _SUM_IF = "in an aggregate write `SUM(IF(condition, value, 0))`"
 _NO_ROOTS = "roots, powers and logarithms are not supported, because they are not exact"
-WINDOW = (
-    "a formula sees one row: compute totals with `aggregate`, write them as a dataset, "
-    "and join that under `joins` of an update"
-)
-_RANK = (
-    "a formula sees one row and cannot rank it among others; "
-    "in an aggregate `FIRST_BY(value, key)` and `LAST_BY(value, key)` give the first and the last of a group"
-)
-_NEIGHBOUR = "a formula sees one row: join the dataset under `joins` of the update to read a value of another row"
+_RANK = "number the rows in an update, `ROW_NUMBER() OVER (ORDER BY amount DESC)`, and select by that column"
+
+INSTEAD_OVER: dict[str, str] = {
+    "COUNT_IF": "write `SUM(IF(condition, 1, 0)) OVER (...)`",
+    "FIRST_BY": "write `FIRST(value) OVER (ORDER BY key)`",
+    "LAST_BY": "write `LAST(value) OVER (ORDER BY key)`",
+    "MIN": "write `MIN_AGG(x) OVER (...)`",
+    "MAX": "write `MAX_AGG(x) OVER (...)`",
+}
+"""What to use in a window instead of functions that cannot be computed over one."""
 
 INSTEAD: dict[str, str] = {
     **dict.fromkeys(("VLOOKUP", "HLOOKUP", "XLOOKUP", "LOOKUP", "INDEX", "MATCH"), _LOOK_UP),
@@ -21,8 +22,10 @@ INSTEAD: dict[str, str] = {
     **dict.fromkeys(("COUNTIF", "COUNTIFS"), "in an aggregate write `COUNT_IF(condition)`"),
     **dict.fromkeys(("AVERAGEIF", "AVERAGEIFS"), "in an aggregate write `AVG(IF(condition, value, NULL))`"),
     **dict.fromkeys(("POWER", "SQRT", "EXP", "LN", "LOG", "LOG10"), _NO_ROOTS),
-    **dict.fromkeys(("RANK", "DENSE_RANK", "ROW_NUMBER", "NTILE", "LARGE", "SMALL"), _RANK),
-    **dict.fromkeys(("LAG", "LEAD", "OFFSET", "FIRST_VALUE", "LAST_VALUE"), _NEIGHBOUR),
+    **dict.fromkeys(("LARGE", "SMALL", "NTILE"), _RANK),
+    "OFFSET": "write `LAG(x) OVER (ORDER BY day)` for the row before, `LEAD(x) OVER (ORDER BY day)` for the row after",
+    "FIRST_VALUE": "write `FIRST(x) OVER (ORDER BY day)`",
+    "LAST_VALUE": "write `LAST(x) OVER (ORDER BY day)`",
     **dict.fromkeys(("CURRENT_DATE", "CURDATE", "GETDATE"), "write `TODAY()`, the date of the run"),
     **dict.fromkeys(("CURRENT_TIMESTAMP", "SYSDATE"), "write `NOW()`, the clock of the run"),
     **dict.fromkeys(("RAND", "RANDBETWEEN", "UUID"), "a run must be reproducible"),
@@ -66,7 +69,5 @@ UNSUPPORTED_AGGREGATES = frozenset(
         "PERCENTILE",
         "PERCENTILE_APPROX",
         "PRODUCT",
-        "FIRST",
-        "LAST",
     }
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Protocol
 
-from dobonomodo.formula.meaning import Meaning, Total
+from dobonomodo.formula.meaning import Meaning, Neighbour, Total
 from dobonomodo.formula.typed import Literal, Typed, Value
 from dobonomodo.formula.types import (
     BOOLEAN,
@@ -130,6 +130,22 @@ class Signature:
 
 
 @dataclass(frozen=True, slots=True)
+class Window:
+    """How a function is used before OVER."""
+
+    template: str = "{call} OVER ({window})"
+    frame: str = ""
+    """The rows of the partition that count, where there is an order."""
+    needs_order: bool = False
+    breaks_ties: bool = False
+    """Whether the value depends on how rows are sorted that are equal in all keys."""
+
+
+RUNNING = Window(frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
+"""Of all rows of the partition; with an order, of those up to the row itself and those that are equal to it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """All there is to know of a function."""
 
@@ -140,15 +156,23 @@ class Function:
     python: Meaning = field(repr=False)
     """The same in plain Python."""
     aliases: tuple[str, ...] = ()
+    window: Window | None = None
+    """How it is used before OVER, where it can be."""
 
     @property
     def is_aggregate(self) -> bool:
         """Whether many rows become one value."""
         return isinstance(self.python, Total)
 
+    @property
+    def needs_window(self) -> bool:
+        """Whether it has a meaning only before OVER."""
+        return isinstance(self.python, Neighbour)
+
     def usages(self) -> tuple[str, ...]:
         """Every way to call it."""
-        return tuple(dict.fromkeys(signature.usage(self.name) for signature, _ in self.ways))
+        behind = " OVER (PARTITION BY ... ORDER BY ...)" if self.needs_window else ""
+        return tuple(dict.fromkeys(signature.usage(self.name) + behind for signature, _ in self.ways))
 
     def render(self, way: int, arguments: Sequence[Argument], run: RunValues) -> str:
         """The call in Spark SQL."""
@@ -165,6 +189,7 @@ def fn(
     *rest: str | Callable[[Sequence[Argument], RunValues], str],
     python: Meaning,
     aliases: tuple[str, ...] = (),
+    window: Window | None = None,
 ) -> Function:
     """A row of the catalogue: name, signature, what it renders to, a line of documentation, examples that are TRUE, its meaning.
 
@@ -184,6 +209,7 @@ def fn(
         examples=tuple(examples),
         python=python,
         aliases=aliases,
+        window=window,
     )
 
 

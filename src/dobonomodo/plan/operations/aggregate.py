@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import ColumnRef, Scope, Type, Typed, columns_of, convert, flat_name
+from dobonomodo.formula import ColumnRef, Scope, Type, Typed, convert, flat_name
 from dobonomodo.formula.types import UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -17,11 +17,11 @@ from dobonomodo.model.value import Filled, Setting, is_identifier
 from dobonomodo.plan.columns import assigned_type, is_hole, resolve_name
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import column
-from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
+from dobonomodo.plan.operations.lowered import Formula, Lowered, stack, warn_of_summaries
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Group, Keep, Rel, walk_between
 from dobonomodo.plan.rows import Rows, merge
-from dobonomodo.plan.system import GROUPABLE, OPERATION_SEQ, PERIOD, is_system
+from dobonomodo.plan.system import GROUPABLE, PERIOD, is_system
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.definition import InvalidColumnName
 from dobonomodo.problems.formula import TypeMismatch
@@ -30,7 +30,6 @@ from dobonomodo.problems.operation import (
     DuplicateGroupBy,
     EmptyAggregations,
     EmptyGroupBy,
-    SummariesAggregated,
     SystemColumnConflict,
 )
 
@@ -82,7 +81,7 @@ class Aggregate(Grouping, Operation):
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """Group the selected rows, give the groups the columns of the working dataset, put them below it."""
         selected = ctx.selected(rows)
-        self._warn_of_summaries(rows, selected, ctx)
+        warn_of_summaries(rows, ctx, chosen_by=(selected,))
         scope = ctx.scope(rows)
         groups = group(self, Keep(rows.node, selected), scope, ctx.arguments, ctx, check=ctx.check)
         changes: dict[str, Type] = {}
@@ -121,6 +120,7 @@ class Aggregate(Grouping, Operation):
             node=node,
             origins=origins,
             summaries_of=(*rows.summaries_of, seq),
+            keys={**rows.keys, seq: tuple(key.name for key in groups.keys.values() if key.qualifier is None)},
             periodless_of=rows.periodless_of
             if has_period or PERIOD not in rows.columns
             else (*rows.periodless_of, seq),
@@ -139,12 +139,6 @@ class Aggregate(Grouping, Operation):
     def describe(cls, step: Step) -> list[str]:
         """The groups and what is computed for each."""
         return describe_groups(step, show=step.show_column)
-
-    def _warn_of_summaries(self, rows: Rows, selected: Typed, ctx: Context) -> None:
-        used = {column.name for column in columns_of(selected)}
-        if rows.summaries_of and OPERATION_SEQ not in used:
-            span = ctx.spec.places.key_span("type")
-            ctx.report(SummariesAggregated(earlier=rows.summaries_of[-1], span=span))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -155,7 +155,9 @@ class Append(Operation):
         values |= {name: column(name, source) for name in CARRIED if name in rows.columns}
         values[LABELS] = column(LABELS, source)
         origins = {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
-        return self._stack(rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx)
+        return self._stack(
+            rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx, key=scan.use.natural_key
+        )
 
     def _append_groups(
         self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, scope: Scope, places: Places, ctx: Context
@@ -191,7 +193,8 @@ class Append(Operation):
             origins[name] = stored.origin_of(value)
         dropped = [name for name in CARRIED if name in values and name not in rows.columns]
         values = {name: value for name, value in values.items() if name not in dropped}
-        lowered = self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx)
+        key = [each.name for each in groups.keys.values()]
+        lowered = self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx, key=key)
         return replace(lowered, formulas=groups.formulas)
 
     def _stack(
@@ -205,6 +208,8 @@ class Append(Operation):
         by: tuple[str, ...],
         selector: Typed | None,
         ctx: Context,
+        *,
+        key: Sequence[str],
     ) -> Lowered:
         aligned: dict[str, Typed] = {}
         changes: dict[str, Type] = {}
@@ -240,10 +245,15 @@ class Append(Operation):
             if column is not None and name in origins:
                 origin = merge([*([merged[column]] if column in merged else []), origins[name]])
                 merged[column] = replace(origin, conditions=origin.conditions | conditions).through(seq)
-        after = replace(rows, node=node, origins=merged)
+        after = replace(rows, node=node, origins=merged, keys={**rows.keys, seq: _stored_names(rows, key)})
         if PERIOD in rows.columns and PERIOD not in aligned:
             after = _without_period(after, seq)
         return Lowered(after, added=added, reads=frozenset(aligned))
+
+
+def _stored_names(rows: Rows, names: Sequence[str]) -> tuple[str, ...]:
+    """The columns of the working dataset that have these names."""
+    return tuple(stored for name in names if (stored := rows.columns.spelling(name)) is not None)
 
 
 def _without_period(rows: Rows, seq: int) -> Rows:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dobonomodo.formula import Type, Typed, columns_of, convert
+from dobonomodo.formula.typed import Over, rewrite
 from dobonomodo.plan.check import Check
 from dobonomodo.plan.columns import columns_with
 from dobonomodo.plan.context import Context
@@ -22,6 +23,7 @@ from dobonomodo.plan.system import (
     SOURCE_TABLE,
     UPDATED_AT,
 )
+from dobonomodo.problems.operation import SummariesAggregated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,13 +69,20 @@ def derive(
     origins: Mapping[str, Origin] | None = None,
     on_by_alias: Mapping[str, Typed] | None = None,
     whole: bool = False,
+    computed: Mapping[Over, Typed] | None = None,
 ) -> Rows:
     """The rows with columns computed anew by an operation; ``over`` is the node with joins beside the rows.
 
-    ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed.
+    ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed; ``computed``: the columns
+    of ``over`` that have the values of windows.
     """
     below = over or rows.node
-    node = Derive(below, values, forget=frozenset(below.schema.joined) - frozenset(rows.joined))
+    windows = computed or {}
+    given = {
+        name: rewrite(value, lambda part: windows.get(part) if isinstance(part, Over) else None) if windows else value
+        for name, value in values.items()
+    }
+    node = Derive(below, given, forget=frozenset(below.schema.joined) - frozenset(rows.joined))
     seen = rows if origins is None else replace(rows, origins=origins)
     changed = {}
     for name, value in values.items():
@@ -140,3 +149,11 @@ def stack(
     given[ROW_ID] = column(ROW_ID, identified.schema.columns)
     added = Reshape(identified, {name: convert(given.get(name, null(kind)), kind) for name, kind in columns.items()})
     return Stack(kept, added), added
+
+
+def warn_of_summaries(rows: Rows, ctx: Context, *, chosen_by: Iterable[Typed], window: bool = False) -> None:
+    """Warn of totals that can count details and their summaries (W-01), unless the rows are chosen by what made them."""
+    used = {column.name for each in chosen_by for column in columns_of(each)}
+    if rows.summaries_of and OPERATION_SEQ not in used:
+        span = ctx.spec.places.key_span("type")
+        ctx.report(SummariesAggregated(earlier=rows.summaries_of[-1], window=window, span=span))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
@@ -19,11 +20,12 @@ from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, unknown_use
 from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, coalesce, column, if_else, null
-from dobonomodo.plan.operations.lowered import Formula, Lowered, derive
+from dobonomodo.plan.operations.lowered import Formula, Lowered, derive, warn_of_summaries
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, walk_between, walk_relation
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.system import ASSIGNABLE, LABELS, RESERVED, UPDATED_AT
+from dobonomodo.plan.window import compute_windows
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidColumnName, ReservedColumn
 from dobonomodo.problems.formula import TypeMismatch
@@ -93,6 +95,7 @@ class Update(Operation):
         upcoming = frozenset(name for name in targets if rows.columns.spelling(name) is None)
         scope = ctx.scope(rows, joined=joins.columns, upcoming=upcoming)
         selected = all_of(ACTIVE, ctx.selector(scope))
+        inside = replace(scope, windows=True)
         values: dict[str, Typed] = {}
         written: list[Typed] = []
         formulas: dict[str, Formula] = {}
@@ -100,14 +103,16 @@ class Update(Operation):
         for position, assignment in enumerate(self.assignments):
             places = ctx.arguments.at("assignments", position) or ctx.arguments
             passage = places.passage("expression")
-            value = ctx.check(passage, scope)
+            value = ctx.check(passage, inside)
             written.append(value)
             name = self._target(assignment, places, rows, places_by_target, ctx)
             if name is not None:
                 values[name] = self._assign(name, value, selected, places, rows, ctx)
                 formulas[name] = Formula(passage.value, value)
         values[UPDATED_AT] = if_else(selected, CLOCK, column(UPDATED_AT, rows.columns))
-        over = joins.lower(selected)
+        over, computed = compute_windows(rows, joins.lower(selected), written, selected=selected)
+        for window in computed:
+            warn_of_summaries(rows, ctx, chosen_by=(selected, *window.partition), window=True)
         updated = derive(
             rows,
             values,
@@ -117,6 +122,7 @@ class Update(Operation):
             origins={**rows.origins, **joins.origins},
             on_by_alias=joins.on_by_alias,
             whole=ctx.spec.selector is None,
+            computed=computed,
         )
         reads = rows.names_in(selected, *joins.on_by_alias.values(), *written)
         return Lowered(
