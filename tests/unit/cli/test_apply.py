@@ -76,6 +76,7 @@ def test_activation_as_json(dobo: Dobo, stored: Path) -> None:
         "version": 1,
         "status": "active",
         "pin": {"dataset": "sales-orders", "version": 1},
+        "scenarios": [],
     }
 
 
