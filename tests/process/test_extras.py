@@ -77,7 +77,7 @@ def test_what_needs_no_extras(workspace: Path) -> None:
         ("schema",),
         ("explain", "PACKAGE_MISSING"),
         ("apply", "--yes"),
-        ("activate", "totals"),
+        ("activate", "totals", "--no-test", "--reason", "its scenarios need Spark"),
         ("ls", "projects"),
         ("show", "totals"),
         ("period", "list"),
