@@ -50,7 +50,7 @@ def test_staged_files_and_tables_of_runs_that_are_over_are_listed_and_removed(cl
     assert closing.run(failpoint="output.staged:2").returncode == -9
     assert closing.run(failpoint="output.converted:3").returncode == -9
     second, first = closing.open().runs()
-    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 3)
+    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 4)
     # Resuming uses them again.
     assert clean(closing) == []
     for run in (first, second):
@@ -58,10 +58,10 @@ def test_staged_files_and_tables_of_runs_that_are_over_are_listed_and_removed(cl
     listed = clean(closing, "--dry-run")
     kinds = [(each["kind"], each["run_id"]) for each in listed if each["kind"].startswith("stag")]
     assert sorted(kinds) == sorted(
-        [("staged files", first.id), *[("staged files", second.id)] * 2, ("staging table", second.id)]
+        [*[("staged files", each.id) for each in (first, second)] * 2, ("staging table", second.id)]
     )
     assert all(each["bytes"] > 0 for each in listed)
-    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 3)
+    assert (len(staging_tables(closing)), len(unpublished(closing))) == (1, 4)
     assert clean(closing) == listed
     assert (staging_tables(closing), unpublished(closing)) == ([], [])
     assert clean(closing) == []

@@ -547,7 +547,7 @@ def test_a_later_period_with_more_and_wider_columns_is_read_by_the_next_project(
     assert found == {**old, 4: ("new", None), 5: ("new", None), 6: (None, Decimal("1.25"))}
     assert ledger.open().verify(first.id, spark=ledger.spark)[1] == ()
     refused = run("2026-02", "size", "account", "[id, size]")
-    assert [(each["code"], each["operation_seq"]) for each in refused.problems] == [("OUTPUT_WRITE", 2)]
+    assert [(each.code, each.operation and each.operation.seq) for each in refused.problems] == [("OUTPUT_WRITE", 2)]
     assert ledger.open().store.list_versions("dataset", "grown")[-1].version == 3
 
 
