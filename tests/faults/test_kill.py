@@ -220,7 +220,8 @@ def test_a_suspended_run_does_not_publish_over_its_successor(closing: Closing, f
     short = {"DOBO_LEASE_SECONDS": "2"}
     with closing.waiting(failpoint, at=OLD, **short) as late:
         _suspend(late, closing.root / ".dobo" / "store.db")
-        assert closing.run(**short).returncode == 0
+        done = closing.run(**short)
+        assert done.returncode == 0, done.stdout
         after = closing.clocks()
         closing.go()
         late.send_signal(signal.SIGCONT)
@@ -239,7 +240,8 @@ def test_the_successor_of_a_run_that_was_suspended_while_it_published(closing: C
     short = {"DOBO_LEASE_SECONDS": "2"}
     with closing.waiting(failpoint, at=OLD, **short) as late:
         _suspend(late, closing.root / ".dobo" / "store.db")
-        assert closing.run(**short).returncode == 0
+        done = closing.run(**short)
+        assert done.returncode == 0, done.stdout
         after = closing.clocks()
         assert _find_old(closing).status == "completed"
         closing.go()
@@ -262,6 +264,8 @@ def _suspend(process: subprocess.Popen[str], store: Path) -> None:
     """Stop a process at a moment at which its heartbeat does not hold the lock of the store."""
     while True:
         process.send_signal(signal.SIGSTOP)
+        # The signal is sent at once, but each thread stops a little later.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED)
         try:
             with contextlib.closing(sqlite3.connect(store, timeout=0.1, isolation_level=None)) as connection:
                 connection.execute("BEGIN IMMEDIATE")
