@@ -332,14 +332,15 @@ TEN_CHECKS = """\
 
 
 def prices(scale: float) -> dict[str, Any]:
-    """What checks cost: the pipeline with ten of them and without, in turns."""
+    """What checks and figures cost: the pipeline with ten checks, as it is, and without figures, in turns."""
     data = make_data(scale)
     spark = open_spark()
     text = (HOME / "pipeline.yaml").read_text()
     start = text.index("    - seq: 60\n")
     checked = text[:start] + TEN_CHECKS + text[start:]
     runs: dict[str, Callable[[], object]] = {}
-    for name, project in (("plain", text), ("ten checks", checked)):
+    bare = text.replace("{name: tpch}", "{name: tpch, figures: off}")
+    for name, project in (("plain", text), ("ten checks", checked), ("no figures", bare)):
         workspace = make_workspace(WORK / "prices" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
         runs[name] = partial(contestants.run_dobo, spark, workspace)
