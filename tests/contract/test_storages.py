@@ -39,6 +39,7 @@ from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
 from dobonomodo.storage.folder import GRACE_SECONDS
+from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
 from tests.contract import storages
@@ -1684,3 +1685,41 @@ class TestChanges:
         storage.put(rows("a"), SIMPLE)
         for location in storage.extract(storage.use(SIMPLE)):
             assert load_pin(json.loads(json.dumps(location.document()))) == location
+
+
+class TestKeptInputs:
+    def test_what_was_read_stays_when_the_original_is_gone(self, storage: Storage) -> None:
+        storage.plant(SIMPLE, rows("a", "b"), "lines")
+        use, kept = storage.use(SIMPLE, "lines"), KeptInputs.of(storage.root)
+        inputs = storage.inputs("first")
+        pinned = inputs.extract([use], inputs.pin([use]))
+        hashes = json.loads(json.dumps(inputs.keep([use], pinned, kept)))
+        if storage.kind == "database":
+            storage.execute("DELETE FROM {}", "lines")
+        else:
+            shutil.rmtree(storage.folder / "lines")
+        later = storage.inputs("later")
+        restored = later.restore([use], pinned, hashes, kept)
+        assert (len(restored.used), restored.changes) == (1, ())
+        again = later.extract([use], restored.pinned)
+        assert later.keep([use], again, None) == {key: tuple(map(tuple, pins)) for key, pins in hashes.items()}
+
+    def test_originals_that_are_as_they_were_are_read(self, folder: Storage) -> None:
+        folder.plant(SIMPLE, rows("a"), "lines")
+        use, inputs, kept = folder.use(SIMPLE, "lines"), folder.inputs(), KeptInputs.of(folder.root)
+        pinned = inputs.pin([use])
+        restored = inputs.restore([use], pinned, inputs.keep([use], pinned, kept), kept)
+        assert (restored.pinned, restored.used, restored.changes) == (pinned, (), ())
+
+    @pytest.mark.parametrize("lost", ["never kept", "changed since"])
+    def test_without_a_true_copy_the_change_is_told(self, folder: Storage, lost: str) -> None:
+        path = folder.plant(SIMPLE, rows("a"), "lines")
+        use, inputs, kept = folder.use(SIMPLE, "lines"), folder.inputs(), KeptInputs.of(folder.root)
+        pinned = inputs.pin([use])
+        hashes = inputs.keep([use], pinned, None if lost == "never kept" else kept)
+        for file in kept.files():
+            file.path.write_bytes(b"something else")
+        path.unlink()
+        restored = inputs.restore([use], pinned, hashes, kept)
+        assert restored.used == ()
+        assert [change for change in restored.changes if str(path) in change] == [f"`{path}` is gone"]

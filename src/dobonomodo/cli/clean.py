@@ -13,7 +13,7 @@ def clean(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be removed.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Remove what killed runs left: staged rows, run folders, staging tables. Runs that can be resumed keep their inputs."""
+    """Remove what killed runs left, and copies of inputs that no run needs. Runs that can be resumed keep their inputs."""
     cleaned = open_workspace().clean(dry_run=dry_run)
     if as_json:
         data = {"dry_run": dry_run, **cleaned.to_dict()}

@@ -163,7 +163,7 @@ def verify(
     """Check that the outputs of a run are still what it recorded."""
     with _ending_cleanly():
         session = _session(master, remote, spark_conf, wait_for_executors)
-        view, problems = open_workspace().verify(run_id, replay=replay, session=session)
+        view, problems = open_workspace().verify(run_id, replay=replay, session=session, report=say)
     if as_json:
         show_json("verify", view.describe(), problems=problems, ok=not problems)
     else:

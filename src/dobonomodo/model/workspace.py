@@ -95,6 +95,10 @@ class Workspace(Entity):
     figures: Literal["on", "off"] = Field(
         default="on", description="Whether runs compute totals, changes of totals and matches of joins."
     )
+    keep_inputs: Literal["no", "current", "always"] = Field(
+        default="current",
+        description="Whether copies of input files stay: for no run, for runs whose results count, or for every run.",
+    )
     locale: LocaleName = Field(default="en", description="How numbers are written for people: 1,234.50 or 1.234,50.")
     approvals: ApprovalSettings = Field(
         default_factory=ApprovalSettings, description="The approvals of other people that the workspace asks for."

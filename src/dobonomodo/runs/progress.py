@@ -10,7 +10,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.runs.figures import Figures
-from dobonomodo.storage import StagedRows, Stored, load_stored
+from dobonomodo.storage import InputHashes, StagedRows, Stored, load_stored
 
 if TYPE_CHECKING:
     from dobonomodo.plan import Plan
@@ -89,6 +89,8 @@ class Progress:
     """The checks that were evaluated."""
     figures: Figures | None = None
     """None if they are switched off."""
+    inputs: InputHashes | None = None
+    """The SHA-256 of the files that were read; known once something is published, None in runs of earlier versions."""
 
     @classmethod
     def begin(cls, plan: Plan, *, warnings: Iterable[Document] = (), figures: bool = False) -> Progress:
@@ -160,6 +162,11 @@ class Progress:
             "problems": [dict(each) for each in self.problems],
             "checks": [each.document() for each in self.checks],
             "figures": self.figures.document() if self.figures is not None else None,
+            "inputs": (
+                {key: [list(files) for files in pins] for key, pins in self.inputs.items()}
+                if self.inputs is not None
+                else None
+            ),
         }
 
     @classmethod
@@ -178,4 +185,5 @@ class Progress:
             problems=tuple(document.get("problems", ())),
             checks=tuple(CheckResult.load(each) for each in document.get("checks", ())),
             figures=Figures.load(figures) if figures is not None else None,
+            inputs=document.get("inputs"),
         )

@@ -17,7 +17,7 @@ from dobonomodo.runs.comparison import Other, describe_figures
 from dobonomodo.runs.control import Overridden, Signed
 from dobonomodo.runs.figures import Figures
 from dobonomodo.runs.progress import Progress, PublishedOutput
-from dobonomodo.storage import Stored
+from dobonomodo.storage import InputHashes, Stored
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
@@ -89,6 +89,8 @@ class RunView:
     """Whether it was killed while its outputs were being published: the next run completes that."""
     figures: Figures | None = None
     """None if they were switched off, or in a run of an earlier version."""
+    inputs: InputHashes | None = None
+    """The SHA-256 of the files that it read, once it published something; None in a run of an earlier version."""
 
     def _repr_html_(self) -> str:
         """What a notebook shows; no Spark job is started for it."""
@@ -195,6 +197,7 @@ def view_run(run: Run) -> RunView:
         override=_view_override(run),
         is_publishing=progress.intent is not None,
         figures=progress.figures,
+        inputs=progress.inputs,
     )
 
 

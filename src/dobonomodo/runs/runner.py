@@ -30,7 +30,7 @@ from dobonomodo.runs.snapshot import RunSpec
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
 
 if TYPE_CHECKING:
-    from dobonomodo.storage import Pinned, StagedRows, Stored
+    from dobonomodo.storage import InputHashes, Pinned, StagedRows, Stored
     from dobonomodo.store import Lease, Override, Run, Store
 
 DataFrame = Any
@@ -134,6 +134,14 @@ class Data(Protocol):
 
     def prepare(self) -> None:
         """Make the pinned inputs ready for the engine again, where they are not."""
+        ...
+
+    def start_hashing(self) -> None:
+        """Begin to hash the pinned inputs, beside the engine, and to keep copies of them if they are to stay."""
+        ...
+
+    def hash_inputs(self) -> InputHashes:
+        """The hashes of the pinned inputs, once all are known."""
         ...
 
     def stage(self, output: Computed) -> StagedRows:
@@ -402,6 +410,7 @@ class _Attempt:
         if self._missing() or self._unchecked():
             self._data.prepare()
             reach("input.pinned")
+            self._data.start_hashing()
             self._compute(engine)
         reach("checks.evaluated")
         self._judge()
@@ -515,13 +524,15 @@ class _Attempt:
         """All together: claimed, intended, published, recorded. Nothing before the intent, everything after it."""
         if not outputs:
             return
+        # The hashes first: files that are as they were pinned after that are the files that were hashed.
+        inputs = self._data.hash_inputs()
         if changes := self._data.find_changes(listing=False):
             raise RunFailed(InputChanged(changes=changes))
         self._check_alive()
         self._listener.working("publishing")
         self._data.claim(outputs)
         reach("publish.claimed")
-        self._advance(replace(self._progress, intent=tuple(output.seq for output in outputs)))
+        self._advance(replace(self._progress, intent=tuple(output.seq for output in outputs), inputs=inputs))
         reach("publish.intended")
         self._carry_out()
 

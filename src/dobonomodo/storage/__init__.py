@@ -10,17 +10,21 @@ from dobonomodo.storage.catalogue import (
     load_stored,
     options_by_type,
 )
-from dobonomodo.storage.inputs import Inputs, Pinned
+from dobonomodo.storage.inputs import InputHashes, Inputs, Pinned, RestoredInputs
+from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.outputs import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.parquet import read_parquet
 from dobonomodo.storage.storage import Pin, Storage, Stored
 
 __all__ = [
     "STORAGES",
+    "InputHashes",
     "Inputs",
+    "KeptInputs",
     "Outputs",
     "Pin",
     "Pinned",
+    "RestoredInputs",
     "StagedRows",
     "Storage",
     "Storages",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +25,7 @@ from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.package import POSTGRESQL
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.kept import InputFile, hash_file
 from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, count_rows, read_stored
 from dobonomodo.storage.postgresql import Database, name_table
 from dobonomodo.storage.secret import find_secret
@@ -222,6 +223,20 @@ class DatabaseStorage:
             raise loading_failed(use, f"table `{own.table}` has changed since the run took its snapshot")
         return replace(own, fingerprint=fingerprint), Findings()
 
+    def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
+        """What was extracted of the table: its fingerprint is the hash of that file."""
+        del pin
+        return (InputFile(scratch.file(0), is_ours=True),)
+
+    def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
+        """Put the extracted rows where an earlier attempt would have left them."""
+        own, target = _table_pin(pin), Path(scratch.file(0))
+        (source,) = files
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        _write_mark(target, target.with_suffix(".sha256"))
+        return own
+
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows that were extracted."""
         del pin
@@ -274,10 +289,8 @@ class DatabaseStorage:
 
 def _write_mark(target: Path, mark: Path) -> None:
     """Record the fingerprint of a file, which says that it is complete."""
-    with target.open("rb") as file:
-        fingerprint = hashlib.file_digest(file, "sha256").hexdigest()
     unfinished = mark.with_name(mark.name + ".part")
-    unfinished.write_text(fingerprint)
+    unfinished.write_text(hash_file(target))
     unfinished.replace(mark)
 
 

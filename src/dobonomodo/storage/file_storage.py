@@ -37,6 +37,7 @@ from dobonomodo.storage.files import (
 )
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, keep_files
+from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.manifest import find_columns, version_of
 from dobonomodo.storage.pointer import find_folder
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
@@ -234,6 +235,16 @@ class FileStorage(ABC):
         files = zip(own.files, self.parquet_files(own, scratch), strict=True)
         found = (self.extract_file(stored, Path(file.path), path) for file, path in files)
         return pin, sum(found, Findings())
+
+    def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
+        """The files themselves."""
+        del scratch
+        return tuple(InputFile(file.path) for file in file_pin(pin).files)
+
+    def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
+        """Copies in place of the files; what there is beside them does not matter."""
+        del scratch
+        return replace(file_pin(pin), files=tuple(PinnedFile.of(Path(path)) for path in files), listed=None)
 
     @abstractmethod
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:

@@ -19,6 +19,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.storage.catalogue import Storages
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.kept import InputFile, KeptInputs, hash_file
 from dobonomodo.storage.rows import StoredRows
 from dobonomodo.storage.storage import Belongs, Pin, Scratch
 
@@ -29,6 +30,21 @@ if TYPE_CHECKING:
 
 Pinned = Mapping[str, tuple[Pin, ...]]
 """The pins of every reading, by ``DatasetUse.key``."""
+
+
+InputHashes = Mapping[str, Sequence[Sequence[str | None]]]
+"""The SHA-256 of every file of every location of every reading, by ``DatasetUse.key``; None for a file that could not be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredInputs:
+    """The inputs of a run of the past."""
+
+    pinned: Pinned
+    used: tuple[str, ...]
+    """The locations of which copies are read."""
+    changes: tuple[str, ...]
+    """What is not there any more, neither as it was nor as a copy."""
 
 
 class Inputs:
@@ -80,6 +96,64 @@ class Inputs:
         refuse(findings, use)
         return tuple(extracted)
 
+    def keep(self, uses: Iterable[DatasetUse], pinned: Pinned, kept: KeptInputs | None) -> InputHashes:
+        """The SHA-256 of every file of every location; with ``kept``, their content stays."""
+        return {
+            use.key: tuple(
+                tuple(_hash(file, kept) for file in self._files(use, number, pin))
+                for number, pin in enumerate(pinned[use.key])
+            )
+            for use in uses
+        }
+
+    def _files(self, use: DatasetUse, number: int, pin: Pin) -> tuple[InputFile, ...]:
+        return self._storages.of_record(pin).input_files(pin, self._scratch(use, number))
+
+    def restore(
+        self, uses: Iterable[DatasetUse], pinned: Pinned, hashes: InputHashes, kept: KeptInputs
+    ) -> RestoredInputs:
+        """The pins of a run of the past: of kept copies where the originals have changed."""
+        found: dict[str, tuple[Pin, ...]] = {}
+        used: list[str] = []
+        changes: list[str] = []
+        for use in uses:
+            known, pins = hashes.get(use.key, ()), []
+            for number, pin in enumerate(pinned[use.key]):
+                lost = tuple(self._storages.of_record(pin).find_changes(pin, listing=True))
+                copies = (
+                    self._find_copies(use, number, pin, known, kept)
+                    if lost or self._is_gone(use, number, pin)
+                    else None
+                )
+                if copies is None:
+                    pins.append(pin)
+                    changes += lost
+                else:
+                    storage = self._storages.of_record(pin)
+                    pins.append(storage.from_kept(pin, copies, self._scratch(use, number)))
+                    used.append(pin.name)
+            found[use.key] = tuple(pins)
+        return RestoredInputs(found, tuple(dict.fromkeys(used)), tuple(dict.fromkeys(changes)))
+
+    def _is_gone(self, use: DatasetUse, number: int, pin: Pin) -> bool:
+        """Whether a location has to be extracted again, which may not give the same rows."""
+        return not all(Path(file.path).exists() for file in self._files(use, number, pin))
+
+    def _find_copies(
+        self, use: DatasetUse, number: int, pin: Pin, hashes: Sequence[Sequence[str | None]], kept: KeptInputs
+    ) -> list[str] | None:
+        """The copies of all files of a location; None if one is not there."""
+        files = self._files(use, number, pin)
+        if number >= len(hashes) or len(hashes[number]) != len(files):
+            return None
+        copies = []
+        for file, sha256 in zip(files, hashes[number], strict=True):
+            path = kept.find(sha256, name=Path(file.path).name) if sha256 is not None else None
+            if path is None:
+                return None
+            copies.append(str(path))
+        return copies
+
     def _periods(self, use: DatasetUse) -> tuple[str, ...]:
         named = (each.period for each in use.locations if each.period is not None)
         return tuple(dict.fromkeys([self._facts.period, *named]))
@@ -105,6 +179,13 @@ class Inputs:
             self._storages.of_record(pin, use=use).count(pin, self._scratch(use, number))
             for number, pin in enumerate(pins)
         )
+
+
+def _hash(file: InputFile, kept: KeptInputs | None) -> str | None:
+    try:
+        return kept.keep(file) if kept is not None else hash_file(file.path)
+    except OSError:
+        return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location, Stored
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.target import OutputPlace, Target
 
 if TYPE_CHECKING:
@@ -166,6 +167,14 @@ class Storage(Protocol):
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
         """Check all values, and make the rows readable for Spark, unless an earlier attempt did. The pin gets a fingerprint."""
+        ...
+
+    def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
+        """The files that hold the pinned rows, once they are extracted: what is hashed and kept of an input."""
+        ...
+
+    def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
+        """The pin for reading copies of its files, in the same order, in place of what it was made of."""
         ...
 
     def count(self, pin: Pin, scratch: Scratch) -> int:

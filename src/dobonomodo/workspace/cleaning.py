@@ -6,7 +6,7 @@ What may go follows from the records and leases of the store (``runs/leftovers.p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,8 +17,11 @@ from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
 from dobonomodo.runs import RunSpec, restore_snapshot
 from dobonomodo.runs.holder import is_dead
 from dobonomodo.runs.leftovers import are_all_recorded, find_alive, is_over
+from dobonomodo.runs.retention import find_locked_runs, find_needed_hashes, list_hashes
 from dobonomodo.runs.state import RunStatus
+from dobonomodo.storage import KeptInputs
 from dobonomodo.storage.leftover import Leftover, find_last_change
+from dobonomodo.store import Event, Kind
 from dobonomodo.workspace.running import OWNER, RUNS, RunData
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ SWEPT = "swept"
 """The file in a run's folder that says up to which attempt nothing is left at its destinations."""
 AT_MOST = 1_000
 """So many runs of a status, or of a project and period, are looked at: the latest."""
+
+ALL = 1_000_000
+"""No workspace has so many runs."""
 
 OpenData = Callable[[str, RunSpec], RunData]
 """Gives the rows that a run reads and writes, by its id."""
@@ -52,8 +58,8 @@ class Cleaned:
         return {"bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
 
 
-def clean_workspace(root: Path, stores: Stores, *, data: OpenData, dry_run: bool) -> Cleaned:
-    """Remove what killed runs left anywhere; with ``dry_run``, only find it."""
+def clean_workspace(root: Path, stores: Stores, *, data: OpenData, keep_inputs: str, dry_run: bool) -> Cleaned:
+    """Remove what killed runs left anywhere, and copies of inputs that nobody needs; with ``dry_run``, only find it."""
     unfinished = find_unfinished_stores(stores.path) if stores.path is not None else []
     if not dry_run:
         for each in unfinished:
@@ -62,7 +68,31 @@ def clean_workspace(root: Path, stores: Stores, *, data: OpenData, dry_run: bool
     if store is None:
         return Cleaned(tuple(unfinished))
     cleaned = Cleaning(root, store, data=data).clean(everywhere=True, dry_run=dry_run)
-    return replace(cleaned, leftovers=(*unfinished, *cleaned.leftovers))
+    copies = find_needless_copies(root, store, keep_inputs=keep_inputs)
+    if not dry_run:
+        for each in copies:
+            each.remove()
+    return replace(cleaned, leftovers=(*unfinished, *cleaned.leftovers, *copies))
+
+
+def find_needless_copies(root: Path, store: Store, *, keep_inputs: str) -> list[Leftover]:
+    """Copies of inputs that no run needs. What no record names may be of a run that is at work, unless it is a day old."""
+    # Before the records are read, so that what a run keeps and records meanwhile is not among them.
+    copies = list(KeptInputs.of(root).files())
+    alive = find_alive(store.list_leases(), is_dead=is_dead)
+    runs = store.list_runs(limit=ALL)
+    history = store.list_history()
+    subjects = {entry.subject for entry in history if entry.subject.kind == Kind.RUN and entry.event == Event.SIGN}
+    signed = {each.subject.id for each in store.list_signoffs(*subjects)}
+    locked = find_locked_runs(history)
+    working = {run.id for run in runs if not is_over(run, others=_of_same(run, runs), alive=alive)}
+    needed = find_needed_hashes(runs, policy=keep_inputs, protected=signed | locked | working)
+    named = {sha256 for run in runs for sha256 in list_hashes(run.progress)}
+    return [
+        Leftover.of_path(each.place, kind="kept input")
+        for each in copies
+        if each.sha256 not in needed and (each.sha256 in named or each.since < time.time() - DAY)
+    ]
 
 
 class Cleaning:
@@ -192,6 +222,10 @@ class Cleaning:
                 self._problems.append(failed.problem)
                 done = False
         return done
+
+
+def _of_same(run: Run, runs: Iterable[Run]) -> list[Run]:
+    return [each for each in runs if (each.project, each.period) == (run.project, run.period)]
 
 
 def find_unfinished_stores(path: Path) -> list[Leftover]:

@@ -13,6 +13,7 @@ from dobonomodo.problems.control import PeriodInUse
 from dobonomodo.runs.control import Signed
 from dobonomodo.runs.holder import is_dead
 from dobonomodo.runs.progress import Progress
+from dobonomodo.runs.retention import KEPT
 from dobonomodo.runs.snapshot import load_datasources
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import Storages, load_stored
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.periods import Periods
     from dobonomodo.workspace.signing import Signing
     from dobonomodo.workspace.stores import Stores
-
-KEPT = "kept"
-"""The key, in the entry of a reopened period, of where its locked results are."""
 
 _EVENTS = {"open": PeriodEvent.OPEN, "closed": PeriodEvent.CLOSE, "locked": PeriodEvent.LOCK}
 

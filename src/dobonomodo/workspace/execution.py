@@ -105,6 +105,7 @@ class Execution:
             registry=(lambda: self._stores.sandbox) if draft else (lambda: self._stores.main),
             store_id=self._stores.main.id,
             sandbox=sandbox,
+            keep_inputs=self._files.settings.keep_inputs != "no",
         )
 
     def reopen_data(self, run: Run) -> RunData:

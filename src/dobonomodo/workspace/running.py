@@ -22,11 +22,23 @@ from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.runner import Computed
 from dobonomodo.runs.snapshot import RunSpec
-from dobonomodo.storage import Inputs, Outputs, Pinned, StagedRows, Storages, Stored, WrittenOutput
+from dobonomodo.storage import (
+    InputHashes,
+    Inputs,
+    KeptInputs,
+    Outputs,
+    Pinned,
+    RestoredInputs,
+    StagedRows,
+    Storages,
+    Stored,
+    WrittenOutput,
+)
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.first_rows import first_rows
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
+from dobonomodo.workspace.background import InThread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +73,10 @@ class RunData:
         registry: Callable[[], Store],
         store_id: str,
         sandbox: Path | DataSource | None,
+        keep_inputs: bool = False,
     ) -> None:
+        self._kept, self._keep = KeptInputs.of(root), keep_inputs
+        self._hashing: InThread[InputHashes] | None = None
         self._planned, self._registry = planned, registry
         self._folder = root / RUNS / run
         self._inputs = Inputs(
@@ -121,6 +136,26 @@ class RunData:
         """Extract again what is not there any more."""
         self._mark()
         self._pinned = self._inputs.extract(self._planned.plan.uses, self._pinned)
+
+    def start_hashing(self) -> None:
+        """Hash the inputs in a thread, and keep copies of them if they are to stay."""
+        uses, pinned = self._planned.plan.uses, self._pinned
+        kept = self._kept if self._keep else None
+        self._hashing = InThread(lambda: self._inputs.keep(uses, pinned, kept))
+
+    def hash_inputs(self) -> InputHashes:
+        """The hashes, once all are known."""
+        if self._hashing is None:
+            self.start_hashing()
+        if self._hashing is None:
+            raise AssertionError("it has begun")
+        return self._hashing.result()
+
+    def restore(self, hashes: InputHashes) -> RestoredInputs:
+        """Read what the run read, from kept copies where the originals have changed; says what is not there any more."""
+        restored = self._inputs.restore(self._planned.plan.uses, self._pinned, hashes, self._kept)
+        self._pinned = restored.pinned
+        return restored
 
     def find_commit(self, seq: int) -> tuple[int, str] | None:
         """Rows and digest of what an output published, if it did."""

@@ -13,7 +13,7 @@ from dobonomodo.runs.resume import came_after
 from dobonomodo.storage import load_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -35,14 +35,18 @@ def verify_outputs(
     return _compare(view, found)
 
 
-def verify_replay(view: RunView, *, data: RunData, engine: SparkEngine) -> tuple[Problem, ...]:
-    """The outputs that are computed differently now, from the same inputs."""
+def verify_replay(
+    view: RunView, *, data: RunData, engine: SparkEngine, report: Callable[[str], None]
+) -> tuple[Problem, ...]:
+    """The outputs that are computed differently now, from the same inputs: kept copies, where the originals have changed."""
     from dobonomodo.engine.engine import discard
 
     spec = restore_snapshot(view.snapshot)
-    changes = data.find_changes(listing=True)
-    if changes:
-        raise Rejected([InputChanged(changes=changes)])
+    restored = data.restore(view.inputs or {})
+    if restored.changes:
+        raise Rejected([InputChanged(changes=restored.changes)])
+    for name in restored.used:
+        report(f"{name}: the copy that was kept is read, since the original has changed or is gone")
     data.prepare()
     reader = data.reader(engine.spark)
     outputs = engine.outputs(spec.plan, spec.facts, reader=reader, as_of=spec.as_of)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
@@ -218,8 +218,12 @@ class Workspace(Decisions):
         replay: bool = False,
         spark: SparkSession | None = None,
         session: SessionOptions | None = None,
+        report: Callable[[str], None] = lambda _: None,
     ) -> tuple[RunView, tuple[Problem, ...]]:
-        """Whether the outputs of a run are still what it recorded; with ``replay``, whether computing again gives the same."""
+        """Whether the outputs of a run are still what it recorded; with ``replay``, whether computing again gives the same.
+
+        Where inputs have changed since, the copies that were kept of them are read; ``report`` is told which.
+        """
         from dobonomodo.workspace.verifying import verify_outputs, verify_replay
 
         check_session(spark)
@@ -227,7 +231,8 @@ class Workspace(Decisions):
         view = self._describe(record)
         engine = self._choose_spark(spark, session).engine()
         if replay:
-            return view, verify_replay(view, data=self._execution.reopen_data(record), engine=engine)
+            data = self._execution.reopen_data(record)
+            return view, verify_replay(view, data=data, engine=engine, report=report)
         return view, verify_outputs(view, record, files=self._files, store=self.store, engine=engine)
 
     def runs(
@@ -252,10 +257,14 @@ class Workspace(Decisions):
         return self._reports.compare(self._find_record(run_id))
 
     def clean(self, *, dry_run: bool = False) -> Cleaned:
-        """Remove what killed runs left; with ``dry_run``, only find it. Runs that are alive or can be resumed keep what they need."""
+        """Remove what killed runs left, and copies of inputs that no run needs; with ``dry_run``, only find it.
+
+        Runs that are alive or can be resumed keep what they need.
+        """
         from dobonomodo.workspace.cleaning import clean_workspace
 
-        return clean_workspace(self.root, self._stores, data=self._execution.open_data, dry_run=dry_run)
+        keep, data = self.settings.keep_inputs, self._execution.open_data
+        return clean_workspace(self.root, self._stores, data=data, keep_inputs=keep, dry_run=dry_run)
 
     def write_report(self, run_id: str, to: str | Path | None = None) -> Path:
         """The report of a run as one HTML file, in the folder of reports if not told otherwise; gives its path."""

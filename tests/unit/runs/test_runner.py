@@ -24,7 +24,7 @@ from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
-from dobonomodo.storage import Pinned, StagedRows
+from dobonomodo.storage import InputHashes, Pinned, StagedRows
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Held, Lease, Run, Store
@@ -49,6 +49,7 @@ class Diary:
 
     published: dict[int, tuple[int, str]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    hashing: list[str] = field(default_factory=list)
     changes: tuple[str, ...] = ()
     fails_at: str | None = None
     fence: int = 0
@@ -75,6 +76,13 @@ class Diary:
 
     def prepare(self) -> None:
         self._note("prepare")
+
+    def start_hashing(self) -> None:
+        self.hashing.append(f"begun after {self.log[-1]}")
+
+    def hash_inputs(self) -> InputHashes:
+        self.hashing.append(f"wanted after {self.log[-1]}")
+        return {"input/lines/v1/lines/0/": (("ab12",),)}
 
     def stage(self, output: Computed) -> StagedRows:
         self._note(f"stage {output.step.spec.seq}")
@@ -214,6 +222,21 @@ def test_from_start_to_end(store: Store, planned: RunSpec) -> None:
     assert run.last_completed_operation == 3
     assert (run.operations[0].rows_in, run.operations[1].selected) == (3, 3)
     assert not isinstance(take(store), Held)
+
+
+def test_inputs_are_hashed_beside_the_engine_and_recorded_before_anything_is_published(
+    store: Store, planned: RunSpec
+) -> None:
+    data = Diary()
+    run = start(store, planned, data)
+    assert data.hashing == ["begun after prepare", "wanted after convert 3"]
+    assert run.inputs == {"input/lines/v1/lines/0/": [["ab12"]]}
+
+
+def test_a_run_that_publishes_nothing_records_no_hashes(store: Store, planned: RunSpec) -> None:
+    data = Diary(fails_at="stage 3")
+    assert start(store, planned, data).inputs is None
+    assert data.hashing == ["begun after prepare"]
 
 
 def test_outputs_are_published_as_they_are_done_on_request(store: Store, planned: RunSpec) -> None:

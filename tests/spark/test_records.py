@@ -1,0 +1,61 @@
+"""What can be proved of runs of the past: inputs that stay, what changed between two runs, and why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from dobonomodo.problems import Rejected
+from dobonomodo.storage import KeptInputs
+from tests.spark.test_runs import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def ledger(tmp_path: Path, spark: SparkSession) -> Ledger:
+    made = Ledger(tmp_path, spark)
+    made.activate()
+    return made
+
+
+def replay(ledger: Ledger, run: Any) -> tuple[list[str], list[str]]:
+    """The codes of what is wrong, and the inputs of which copies were read."""
+    said: list[str] = []
+    _, problems = ledger.open().verify(run.id, replay=True, spark=ledger.spark, report=said.append)
+    return [problem.code for problem in problems], [line.partition(": ")[0] for line in said]
+
+
+def test_a_run_is_computed_again_from_inputs_that_stayed(ledger: Ledger) -> None:
+    run = ledger.run()
+    pinned = [file["path"] for pins in run.snapshot["inputs"].values() for pin in pins for file in pin["files"]]
+    hashes = [sha256 for pins in run.inputs.values() for files in pins for sha256 in files]
+    assert len(hashes) == len(pinned) == 2
+    assert replay(ledger, run) == ([], [])
+    ledger.write_lines("2026-01", [(1, "A", "11.00")])
+    (ledger.root / "lake/accounts.parquet").unlink()
+    codes, copies = replay(ledger, run)
+    assert codes == []
+    assert sorted(copies) == ["lake:accounts.parquet", "lake:lines/2026-01.parquet"]
+    for file in KeptInputs.of(ledger.root).files():
+        file.path.unlink()
+    with pytest.raises(Rejected) as refused:
+        replay(ledger, run)
+    assert refused.value.problems[0].code == "INPUT_CHANGED"
+
+
+def test_copies_that_no_run_needs_are_removed(ledger: Ledger) -> None:
+    first = ledger.run()
+    ledger.write_lines("2026-01", [(1, "A", "11.00")])
+    second = ledger.run()
+    assert {len({sha for pins in run.inputs.values() for pin in pins for sha in pin}) for run in (first, second)} == {2}
+    names = {file.path.name for file in KeptInputs.of(ledger.root).files()}
+    assert len(names) == 3  # the accounts are the same
+    cleaned = ledger.open().clean()
+    assert [each.kind for each in cleaned.leftovers] == ["kept input"]
+    assert len(list(KeptInputs.of(ledger.root).files())) == 2
+    ledger.folder.change("dobo.yaml", "workspace: {name: test}", "workspace: {name: test, keep_inputs: no}")
+    assert len(ledger.open().clean(dry_run=True).leftovers) == 2
