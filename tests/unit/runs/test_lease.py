@@ -116,6 +116,21 @@ def test_who_waits_gets_the_lease_when_it_is_given_back(store: Store) -> None:
     assert 20 <= time.now <= 22
 
 
+def test_the_time_counts_from_the_last_renewal(store: Store) -> None:
+    time = Time()
+    held = take(store)
+
+    def renew() -> None:
+        nonlocal held
+        if time.now < 100:
+            held = store.renew_lease(held)
+
+    time.meanwhile = renew
+    with hold(store, time, wait=True) as heart:
+        assert heart.lease.fence == 2
+    assert 159 <= time.now <= 161
+
+
 def test_a_dead_process_is_not_waited_for(store: Store) -> None:
     take(store)
     time = Time()
