@@ -58,6 +58,8 @@ class StorageOptions(Entity):
     """The options of one kind of storage."""
 
     refuses_secrets: ClassVar[bool] = True
+    of_location: "ClassVar[type[StorageOptions] | None]" = None
+    """Those that a location may set differently; None if there are none."""
 
 
 def datasource_model(options_by_type: Mapping[str, type[StorageOptions]]) -> type[Entity]:

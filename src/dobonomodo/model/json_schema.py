@@ -37,6 +37,8 @@ def make_schema(
     if entity is DataSource and options_by_type:
         entity = datasource_model(options_by_type)
     inner, definitions = _schema_of(entity)
+    if "PathStrategy" in definitions:
+        definitions |= _open_locations(definitions["PathStrategy"], options_by_type or {})
     if "OperationSpec" in definitions:
         arguments = {name: _to_draft_07(schema) for name, schema in (arguments_by_type or {}).items()}
         for schema in arguments.values():
@@ -114,6 +116,17 @@ def _open_operation(schema: Schema, arguments_by_type: Mapping[str, Schema]) -> 
         return opened
     properties["type"] = {**properties["type"], "enum": list(arguments_by_type)}
     return {**opened, "allOf": conditions}
+
+
+def _open_locations(strategy: Schema, options_by_type: Mapping[str, type[StorageOptions]]) -> dict[str, Schema]:
+    """The options of locations, of whichever kind the datasource is."""
+    models = [each.of_location for each in options_by_type.values() if each.of_location is not None]
+    if not models:
+        return {"PathStrategy": strategy}
+    schemas = {model.__name__: _schema_of(model)[0] for model in models}
+    told = {"description": strategy["properties"]["options"]["description"]}
+    options = {"anyOf": [{"$ref": f"#/definitions/{name}"} for name in schemas], **told}
+    return {"PathStrategy": {**strategy, "properties": {**strategy["properties"], "options": options}}, **schemas}
 
 
 def _wrap(kind: str, inner: Schema, definitions: dict[str, Schema]) -> Schema:

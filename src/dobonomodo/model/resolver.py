@@ -7,6 +7,7 @@ from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.plain import PlainDict
 from dobonomodo.model.template import check_relative_path, check_table_name, check_template
 from dobonomodo.model.value import Filled, Flag, Id, Text
 from dobonomodo.problems import Problem
@@ -22,6 +23,10 @@ class PathStrategy(Entity):
     path: Filled = Field(
         description="The file or folder below the datasource's path_prefix; may use {{table_name}}, {{dataset_id}}, "
         "{{dataset_version}}, {{identifier}}, {{YYYY}}, {{MM}}, {{QQ}}, {{DD}}."
+    )
+    options: PlainDict | None = Field(
+        default=None,
+        description="How the files here are written, where that differs from the options of the datasource.",
     )
 
     @classmethod

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, check_unique
 from dobonomodo.model.shape import CheckedApart
-from dobonomodo.model.value import Expected, FileName, Flag, Text, is_name
+from dobonomodo.model.value import Expected, FileName, Filled, Flag, Text, is_name
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidColumnName, InvalidValue, LimitExceeded, ReservedColumn
 from dobonomodo.problems.problem import nearest
@@ -93,6 +93,9 @@ class Column(Entity):
         description="string, integer, decimal, decimal(precision,scale), boolean, date or timestamp."
     )
     nullable: Flag = Field(default=True, description="Whether values may be NULL.")
+    source: Filled | None = Field(
+        default=None, description="What the column is called where it is stored, such as the header of a file."
+    )
     description: Text | None = Field(default=None, description="What the column means.")
 
     @classmethod
@@ -156,6 +159,13 @@ def check_columns(places: Places) -> Iterable[Problem]:
         return
     names = ((element.text("name"), element.at("name") or element) for element in elements)
     yield from check_unique(names, kind="column", ignore_case=True)
+    if any(element.text("source") is not None for element in elements):
+        stored = ((element.text("source") or element.text("name"), element) for element in elements)
+        yield from check_unique(
+            ((name, element.at("source") or element.at("name") or element) for name, element in stored),
+            kind="source",
+            ignore_case=True,
+        )
 
 
 def check_column_name(places: Places, key: str) -> Iterable[Problem]:

@@ -16,7 +16,7 @@ from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.check import Check
 from dobonomodo.plan.contract import find_contracts
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types
+from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, stored_names
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan
@@ -204,6 +204,7 @@ class Context:
             columns=columns,
             natural_key=dataset.natural_key_columns if isinstance(table, Table) else (),
             nullable=frozenset(column.name for column in table.columns if column.nullable),
+            sources=stored_names(table.columns),
             alias=alias,
             operation=self.operation.ref if self.operation else None,
             registered=known.registered if isinstance(table, Table) else None,

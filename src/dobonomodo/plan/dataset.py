@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Literal, Protocol
 
@@ -88,6 +88,11 @@ class Datasets(Protocol):
         ...
 
 
+def freeze_options(options: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """Options as a value that can be compared and hashed."""
+    return tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in options.items())
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """A place that rows are read from, and the period whose rows are there, if it is by period."""
@@ -98,6 +103,8 @@ class Location:
     table: str | None = None
     schema: str | None = None
     period: str | None = None
+    options: tuple[tuple[str, object], ...] = ()
+    """Options of the datasource that are different here."""
 
     def __str__(self) -> str:
         where = self.path if self.path is not None else ".".join(filter(None, (self.schema, self.table)))
@@ -134,6 +141,8 @@ class DatasetUse:
     """Where the project names it."""
     optional: frozenset[str] = frozenset()
     """Columns, in lower case, that stored rows may lack and that are then NULL, if they may be (C-86)."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called where they are stored, if not by their names."""
 
     @property
     def key(self) -> str:
@@ -154,10 +163,32 @@ class DatasetUse:
         """The number of the operation that reads it."""
         return self.operation.seq if self.operation is not None else None
 
+    def as_stored(self) -> DatasetUse:
+        """The same with the names that columns have where they are stored."""
+        if not self.sources:
+            return self
+        return replace(
+            self,
+            columns=Columns({self.sources.get(name, name): kind for name, kind in self.columns.items()}),
+            natural_key=tuple(self.sources.get(name, name) for name in self.natural_key),
+            nullable=frozenset(self.sources.get(name, name) for name in self.nullable),
+            sources={},
+        )
+
+    def name_of(self, stored: str) -> str:
+        """The column that has a name where it is stored; the name itself for any other."""
+        folded = stored.casefold()
+        return next((name for name, source in self.sources.items() if source.casefold() == folded), stored)
+
 
 def reading_key(role: str, dataset_id: str, version: int, table: str, seq: int | None, alias: str | None) -> str:
     """The key of a reading, from what a plan or a record says of it."""
     return f"{role}/{dataset_id}/v{version}/{table}/{seq or 0}/{alias or ''}"
+
+
+def stored_names(columns: Sequence[Column]) -> dict[str, str]:
+    """What columns are called where they are stored, those that are not called by their names."""
+    return {column.name: column.source for column in columns if column.source is not None}
 
 
 def column_types(columns: Sequence[Column]) -> dict[str, Type]:

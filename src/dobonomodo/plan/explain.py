@@ -79,6 +79,8 @@ def _describe_use(use: DatasetUse, day: date | None) -> PlainDict:
         "locations": [str(location) for location in use.locations],
         "registered_by": list(use.registered_by) if use.is_awaited else [],
         "columns": {name: str(kind) for name, kind in use.columns.items()},
+        **({"sources": dict(use.sources)} if use.sources else {}),
+        **({"options": dict(use.locations[0].options)} if use.locations and use.locations[0].options else {}),
     }
 
 
@@ -170,7 +172,15 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
         where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
     if day is not None:
         where = f"{where}, as of {day}"
+    if use.locations and use.locations[0].options:
+        said = ", ".join(f"{key} {_show_option(value)}" for key, value in use.locations[0].options)
+        where = f"{where}, with {said}"
     return (use.role, f"{use.dataset_id} v{use.version}", shown, f"operation {use.seq}" if use.seq else "", where)
+
+
+def _show_option(value: object) -> str:
+    listed = value if isinstance(value, tuple) else (value,)
+    return " ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in listed)
 
 
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:

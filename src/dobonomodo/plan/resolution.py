@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from dobonomodo.model.dataset import Dataset
@@ -13,7 +13,7 @@ from dobonomodo.model.period import Period, Schedule
 from dobonomodo.model.project import Project
 from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule
 from dobonomodo.model.template import check_relative_path, render_template
-from dobonomodo.plan.dataset import DatasetUse, Location
+from dobonomodo.plan.dataset import DatasetUse, Location, freeze_options
 from dobonomodo.plan.rule import check_rule, decide
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.definition import UnsafePath
@@ -126,9 +126,7 @@ class Resolution:
         shared = len({str(location) for location in rendered}) < len(rendered)
         wider = rule.data_level == ANY_LEVEL or (parts[0].level != period.level and not self._is_part(parts[0], period))
         if shared or wider:
-            rendered = [
-                Location(each.datasource_id, each.kind, each.path, each.table, each.schema) for each in rendered
-            ]
+            rendered = [replace(each, period=None) for each in rendered]
         return tuple(dict.fromkeys(rendered)), problems
 
     def _is_part(self, part: Period, period: Period) -> bool:
@@ -151,7 +149,8 @@ class Resolution:
         kind = source.type if source is not None else "unknown"
         if isinstance(strategy, PathStrategy):
             path = render_template(strategy.path, values)
-            return Location(strategy.datasource_id, kind, path=path, period=period.identifier)
+            options = freeze_options(strategy.options or {})
+            return Location(strategy.datasource_id, kind, path=path, period=period.identifier, options=options)
         table = render_template(strategy.table, values)
         schema = render_template(strategy.schema_name, values) if strategy.schema_name else None
         return Location(strategy.datasource_id, kind, table=table, schema=schema, period=period.identifier)

@@ -12,7 +12,7 @@ from dobonomodo.model import Dataset, Definitions, Project, load_definitions
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
-from dobonomodo.plan.dataset import DatasetUse, Location, reading_key
+from dobonomodo.plan.dataset import DatasetUse, Location, freeze_options, reading_key
 from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
@@ -95,8 +95,17 @@ def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> d
         "alias": use.alias,
         "as_of": use.valid_on(facts, as_of).isoformat() if bitemporal else None,
         "resolver": use.resolver_id,
-        "locations": [{name: getattr(location, name) for name in Location.__slots__} for location in use.locations],
+        "locations": [_describe_location(location) for location in use.locations],
     }
+
+
+def _describe_location(location: Location) -> dict[str, object]:
+    own = {name: getattr(location, name) for name in Location.__slots__ if name != "options"}
+    return {**own, "options": dict(location.options)} if location.options else own
+
+
+def _load_location(document: Document) -> Location:
+    return Location(**{**document, "options": freeze_options(document.get("options", {}))})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,4 +223,4 @@ class _Located:
         reading = self._reading_by_key.get(use.key)
         if reading is None:
             return Resolved(None)
-        return Resolved(reading["resolver"], tuple(Location(**each) for each in reading["locations"]))
+        return Resolved(reading["resolver"], tuple(map(_load_location, reading["locations"])))

@@ -3,6 +3,7 @@
 from dobonomodo.storage.catalogue import (
     STORAGES,
     Storages,
+    check_locations,
     destination_kinds,
     find_storage,
     load_datasource,
@@ -30,6 +31,7 @@ __all__ = [
     "Storages",
     "Stored",
     "WrittenOutput",
+    "check_locations",
     "destination_kinds",
     "find_storage",
     "load_datasource",

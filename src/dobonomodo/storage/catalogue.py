@@ -3,7 +3,7 @@ record belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,9 +12,10 @@ from dobonomodo.model.datasource import DataSource, StorageOptions, datasource_m
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import Destination, DestinationKind, Together
-from dobonomodo.problems import InternalError
+from dobonomodo.problems import InternalError, Problem
+from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.faults import loading_failed
@@ -57,6 +58,26 @@ def load_datasource(places: Places, *, seed: str = "") -> Loaded[DataSource]:
     return Loaded(source, loaded.problems)
 
 
+def check_locations(resolver: Places, datasources: Mapping[str, DataSource]) -> Iterator[Problem]:
+    """The options that the rules of a resolver set for their locations, by the kinds of their datasources."""
+    rules = resolver.at("rules")
+    for rule in rules.elements() if rules is not None and rules.is_list else ():
+        places = rule.at("strategy", "options")
+        source = datasources.get(rule.text("strategy", "datasource_id") or "")
+        if places is not None and places.is_mapping and source is not None:
+            yield from check_location_options(places, source.type)
+
+
+def check_location_options(places: Places, kind: str) -> Iterator[Problem]:
+    """The options of one location of a kind."""
+    model = find_storage(kind).options.of_location
+    if model is not None:
+        yield from model.load(places).problems
+    elif places.keys:
+        advice = f"a location of type `{kind}` has no options"
+        yield InvalidValue(key="options", expected="no options", found="options", advice=advice, span=places.span())
+
+
 @cache
 def _datasource_model(storages: tuple[type[Storage], ...]) -> type[Entity]:
     return datasource_model({each.kind: each.options for each in storages})
@@ -93,6 +114,18 @@ class Storages:
         if source.status != "active":
             raise loading_failed(use, f"datasource `{name}` is disabled")
         return self.open(source)
+
+    def of_location(self, location: Location, *, use: DatasetUse) -> Storage:
+        """The storage of a location that a reading names, with the options that the location sets."""
+        found, name = self.of_source(location.datasource_id, use=use), location.datasource_id
+        if not location.options:
+            return found
+        options = dict(location.options)
+        problems = list(check_location_options(Places.of_data(options), found.kind))
+        if problems:
+            raise loading_failed(use, f"the options of `{location}`: {problems[0].message()}")
+        source = self.datasources[name]
+        return self.open(source.model_copy(update={"options": {**source.options, **options}}))
 
     def of_record(self, record: Pin | Stored, *, use: DatasetUse | None = None) -> Storage:
         """The storage that can read what a record is about. Files need no datasource: they have addresses of their own."""

@@ -6,6 +6,7 @@ column, where each is a NULL.
 
 from __future__ import annotations
 
+import codecs
 import csv
 from array import array
 from codecs import BOM_UTF8
@@ -15,25 +16,26 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
-
-from pydantic import Field
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, ClassVar
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT, DecimalType
 from dobonomodo.model.datasource import StorageOptions
+from dobonomodo.model.document import Places
 from dobonomodo.model.plain import Document
-from dobonomodo.model.value import Expected, Flag
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.problems import RunFailed
+from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
-from dobonomodo.storage.diagnosis import WrongFile, diagnose_content, diagnose_separator
+from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, diagnose_separator, diagnose_text
+from dobonomodo.storage.dialect import CsvLocation, Dialect, PlainFile, make_plain
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.file_storage import FileStorage, FolderOptions
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.manifest import columns_of_file
+from dobonomodo.storage.notation import suggest_notation
 from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
 from dobonomodo.storage.storage import Row
 from dobonomodo.storage.values import parse_values
@@ -54,27 +56,23 @@ _LONGEST_LINE = 1 << 20
 
 
 def extract_csv(
-    source: Path,
-    target: Path,
-    use: DatasetUse,
-    *,
-    delimiter: str,
-    has_header: bool,
-    columns: Sequence[str] | None = None,
+    source: Path, target: Path, use: DatasetUse, dialect: Dialect, *, columns: Sequence[str] | None = None
 ) -> Findings:
     """Turn a CSV file into a Parquet file with the same rows in the same order, unless a value of it is wrong.
 
-    Raises for a file that is not CSV. ``columns`` are those that a run recorded for it, which a file without a header needs.
+    Raises for a file that is not CSV of the dialect. ``columns`` are those that a run recorded for it, which a file without
+    a header needs.
     """
+    copy = target.with_name(target.name + ".text")
+    stored = use.as_stored()
     try:
-        if (wrong := diagnose_content(source, delimiter=delimiter)) is not None:
-            raise _misread(source, use, wrong)
-        names = list(columns or use.columns)
-        if has_header:
-            names = _read_header(source, use, delimiter=delimiter)
-        elif differences := _find_differences(names, use):
+        plain = _open_plain(source, copy, stored, dialect)
+        names = list(columns or stored.columns)
+        if dialect.has_header:
+            names = _read_header(plain.path, source, stored, delimiter=dialect.delimiter)
+        elif differences := _find_differences(names, stored):
             raise loading_failed(use, f"`{source}` does not match the declaration", differences=differences)
-        file = _CsvFile(source, use, {name: stored_type(name, use) for name in names}, delimiter, has_header)
+        file = _CsvFile(source, plain, stored, {name: stored_type(name, stored) for name in names}, dialect, use)
         unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
             extracted, block = None, BLOCK
@@ -88,6 +86,21 @@ def extract_csv(
         return findings
     except OSError as fault:
         raise loading_failed(use, f"`{source}`: {fault.strerror or fault}", retry_helps=is_passing(fault)) from fault
+    finally:
+        copy.unlink(missing_ok=True)
+
+
+def _open_plain(source: Path, copy: Path, use: DatasetUse, dialect: Dialect) -> PlainFile:
+    """The file as plain text; raises for one that is something else."""
+    wrong = diagnose_kind(source, utf16=dialect.encoding == "utf-16")
+    plain = wrong or make_plain(source, copy, dialect)
+    if isinstance(plain, WrongFile):
+        raise _misread(source, use, plain)
+    wrong = diagnose_text(plain.path, delimiter=dialect.delimiter)
+    if wrong is not None:
+        line = plain.line_of(wrong.line) if wrong.line is not None else None
+        raise _misread(source, use, replace(wrong, line=line))
+    return plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,40 +118,48 @@ class _Extracted:
 @dataclass(frozen=True, slots=True, eq=False)
 class _CsvFile:
     source: Path
+    plain: PlainFile
     use: DatasetUse
+    """With the names that columns have in the file."""
     types: Mapping[str, Type]
-    delimiter: str
-    has_header: bool
+    dialect: Dialect
+    declared: DatasetUse
 
     def extract(self, target: Path, *, block: int) -> _Extracted | None:
         """Write the rows up to the first wrong one, and find all wrong ones; None if a record is larger than a block."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()])
+        schema = pa.schema([(self.declared.name_of(name), arrow_type(kind)) for name, kind in self.types.items()])
         cells: list[tuple[int, WrongCell]] = []
         counts: Counter[str] = Counter()
         others = _OtherWidths()
         try:
             with pq.ParquetWriter(target, schema) as writer:
-                for first, batch in _read_texts(self.source, len(schema), self.delimiter, others, block=block):
-                    skipped = 1 if self.has_header and first == 1 else 0
+                for first, batch in _read_texts(self.plain.path, len(schema), self.dialect, others, block=block):
+                    skipped = 1 if self.dialect.has_header and first == 1 else 0
                     first, batch = first + skipped, batch.slice(skipped)
-                    checked = check_batch(batch.columns, self.types, use=self.use, place=str(self.source))
+                    checked = check_batch(
+                        batch.columns,
+                        self.types,
+                        use=self.use,
+                        place=str(self.source),
+                        notation=self.dialect.notation,
+                    )
                     cells += [(first + at, cell) for at, cell in checked.first][: CELLS_AT_MOST - len(cells)]
                     counts.update(checked.counts)
                     if not counts:
                         writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=schema))
                     reach("input.extracting")
         except pa.ArrowInvalid as fault:
-            if _is_too_large(fault, self.source, block=block):
+            if _is_too_large(fault, self.plain.path, block=block):
                 return None
             raise loading_failed(self.use, f"`{self.source}`: {next(iter(str(fault).splitlines()), '')}") from fault
         return _Extracted(tuple(cells), counts, others.records, tuple(others.widths))
 
     def place(self, found: _Extracted) -> Findings:
         """What is wrong, with its lines; a separator that explains it all raises."""
-        if found.records and not self.has_header and found.records[0] == 1:
+        if found.records and not self.dialect.has_header and found.records[0] == 1:
             self._suspect_separator()
         width = len(self.types)
         numbers = _number_rows([row for row, _ in found.cells], found.records)
@@ -152,11 +173,23 @@ class _CsvFile:
         counts = {name: found.counts[name] for name in self.types if name in found.counts}
         if found.records:
             counts[RECORD] = len(found.records)
-        return Findings(tuple(replace(cell, line=lines.get(number)) for number, cell in cells), counts)
+        placed = tuple(replace(cell, line=lines.get(number)) for number, cell in cells)
+        return Findings(placed, counts, self._suggest(placed))
+
+    def _suggest(self, cells: Sequence[WrongCell]) -> tuple[str, ...]:
+        """What to set, where all wrong values of a column are written in another way."""
+        values: dict[str, list[str]] = {}
+        for cell in cells:
+            if cell.column is not None and cell.value is not None:
+                values.setdefault(cell.column, []).append(cell.value)
+        notation = self.dialect.notation
+        found = (suggest_notation(texts, self.types[name], notation) for name, texts in values.items())
+        return tuple(dict.fromkeys(each for each in found if each is not None))
 
     def _suspect_separator(self) -> None:
         names = list(self.types)
-        if wrong := diagnose_separator(_first_line(self.source), names, delimiter=self.delimiter, named=False):
+        line = _first_line(self.plain.path)
+        if wrong := diagnose_separator(line, names, delimiter=self.dialect.delimiter, named=False):
             raise _misread(self.source, self.use, wrong)
 
     def _find_lines(self, records: set[int]) -> dict[int, int]:
@@ -164,13 +197,13 @@ class _CsvFile:
         lines: dict[int, int] = {}
         limit = csv.field_size_limit(LARGEST_BLOCK)
         try:
-            with self.source.open(encoding="utf-8-sig", newline="") as file:
-                reader = csv.reader(file, delimiter=self.delimiter)
+            with self.plain.path.open(encoding="utf-8-sig", newline="") as file:
+                reader = csv.reader(file, delimiter=self.dialect.delimiter)
                 number, before = 0, 0
                 while len(lines) < len(records) and (fields := next(reader, None)) is not None:
                     number += bool(fields) or len(self.types) == 1
                     if number in records:
-                        lines.setdefault(number, before + 1)
+                        lines.setdefault(number, self.plain.line_of(before + 1))
                     before = reader.line_num
         finally:
             csv.field_size_limit(limit)
@@ -178,7 +211,7 @@ class _CsvFile:
 
 
 def _read_texts(
-    source: Path, width: int, delimiter: str, others: _OtherWidths, *, block: int
+    source: Path, width: int, dialect: Dialect, others: _OtherWidths, *, block: int
 ) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
     """The records of the right width as text, in batches, each with the row of its first record, counted from 1."""
     import pyarrow as pa
@@ -196,7 +229,7 @@ def _read_texts(
             # Records are numbered only where one thread reads them.
             read_options=pc.ReadOptions(block_size=block, column_names=names, use_threads=False),
             parse_options=pc.ParseOptions(
-                delimiter=delimiter,
+                delimiter=dialect.delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=width > 1,
                 invalid_row_handler=others.take,
@@ -204,7 +237,7 @@ def _read_texts(
             convert_options=pc.ConvertOptions(
                 column_types=dict.fromkeys(names, pa.string()),
                 check_utf8=False,
-                null_values=[""],
+                null_values=["", *dialect.null_values],
                 strings_can_be_null=True,
                 quoted_strings_can_be_null=False,
             ),
@@ -246,27 +279,32 @@ def _number_rows(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
     return numbers
 
 
-def sample_csv(source: Path, columns: Mapping[str, Type], rows: int, *, delimiter: str, has_header: bool) -> list[Row]:
+def sample_csv(source: Path, columns: Mapping[str, Type], rows: int, dialect: Dialect) -> list[Row]:
     """The first rows of a file that a run wrote, in the types that it recorded; what is no value of its type stays text."""
     import pyarrow as pa
 
-    block = BLOCK
-    while True:
-        try:
-            return list(islice(_read_rows(source, columns, delimiter, has_header=has_header, block=block), rows))
-        except pa.ArrowInvalid as fault:
-            if not _is_too_large(fault, source, block=block):
-                raise
-            block *= 16
+    with TemporaryDirectory() as folder:
+        plain = make_plain(source, Path(folder) / "text", dialect)
+        path = source if isinstance(plain, WrongFile) else plain.path
+        block = BLOCK
+        while True:
+            try:
+                return list(islice(_read_rows(path, columns, dialect, block=block), rows))
+            except pa.ArrowInvalid as fault:
+                if not _is_too_large(fault, path, block=block):
+                    raise
+                block *= 16
 
 
-def _read_rows(
-    source: Path, columns: Mapping[str, Type], delimiter: str, *, has_header: bool, block: int
-) -> Iterator[Row]:
-    names = _read_names(source, delimiter=delimiter) if has_header else list(columns)
-    for first, batch in _read_texts(source, len(names), delimiter, _OtherWidths(), block=block):
+def _read_rows(source: Path, columns: Mapping[str, Type], dialect: Dialect, *, block: int) -> Iterator[Row]:
+    has_header = dialect.has_header
+    names = _read_names(source, delimiter=dialect.delimiter) if has_header else list(columns)
+    for first, batch in _read_texts(source, len(names), dialect, _OtherWidths(), block=block):
         texts = batch.slice(1 if has_header and first == 1 else 0).columns
-        parsed = [parse_values(text, columns.get(name, TEXT)) for name, text in zip(names, texts, strict=True)]
+        parsed = [
+            parse_values(text, columns.get(name, TEXT), dialect.notation)
+            for name, text in zip(names, texts, strict=True)
+        ]
         values = [text if each.wrong else each.values for text, each in zip(texts, parsed, strict=True)]
         for row in zip(*values, strict=True):
             yield {name: value.as_py() for name, value in zip(names, row, strict=True)}
@@ -277,12 +315,12 @@ def _read_names(source: Path, *, delimiter: str) -> list[str]:
         return next(csv.reader(file, delimiter=delimiter, strict=True), [])
 
 
-def _read_header(source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
-    names = _read_names(source, delimiter=delimiter)
+def _read_header(plain: Path, source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
+    names = _read_names(plain, delimiter=delimiter)
     if not names:
         raise loading_failed(use, f"`{source}` is empty; its first line should have the column names")
     if differences := _find_differences(names, use):
-        wrong = diagnose_separator(_first_line(source), list(use.columns), delimiter=delimiter, named=True)
+        wrong = diagnose_separator(_first_line(plain), list(use.columns), delimiter=delimiter, named=True)
         if wrong is not None:
             raise _misread(source, use, wrong)
         raise loading_failed(use, f"the header of `{source}` does not match the declaration", differences=differences)
@@ -310,63 +348,77 @@ def _misread(source: Path, use: DatasetUse, wrong: WrongFile) -> RunFailed:
 class CsvFormat:
     """CSV files as a destination."""
 
-    delimiter: str = ","
-    has_header: bool = True
+    dialect: Dialect
     kind: ClassVar[str] = "csv"
     in_place: ClassVar[bool] = False
 
     @property
     def options(self) -> Mapping[str, object]:
         """What a reader has to know."""
-        return {"delimiter": self.delimiter, "has_header": self.has_header}
+        return self.dialect.document()
 
     def convert(self, files: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], to: str) -> None:
         """Make CSV files of Parquet files, one for one."""
-        write_csv(files, folder, columns=columns, delimiter=self.delimiter, has_header=self.has_header, to=to)
+        for path in files:
+            write_csv(path, folder / f"{path.stem}.csv", self.dialect, columns=columns, to=to)
 
 
-def write_csv(
-    parquet: Sequence[Path], folder: Path, *, columns: Mapping[str, Type], delimiter: str, has_header: bool, to: str
-) -> None:
-    """Write Parquet files as CSV, one for one. Text is in quotes, numbers and dates are not, NULL is nothing at all."""
+def write_csv(parquet: Path, target: Path, dialect: Dialect, *, columns: Mapping[str, Type], to: str) -> None:
+    """Write a Parquet file as CSV. Text is in quotes, numbers and dates are not, NULL is nothing at all."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    header = delimiter.join('"' + name.replace('"', '""') + '"' for name in columns) + "\n"
+    header = dialect.delimiter.join('"' + name.replace('"', '""') + '"' for name in columns) + "\n"
+    encode = codecs.getincrementalencoder(dialect.encoding)("strict").encode
     try:
-        for path in parquet:
-            with pq.ParquetFile(path) as file, (folder / f"{path.stem}.csv").open("wb") as target:
-                if has_header:
-                    target.write(header.encode())
-                for batch in file.iter_batches():
-                    target.write(_render(batch, columns, delimiter))
-                    reach("output.converting")
+        with pq.ParquetFile(parquet) as file, target.open("wb") as written:
+            written.write(encode("\n" * dialect.skip_lines + (header if dialect.has_header else "")))
+            for batch in file.iter_batches():
+                written.write(encode(_render(batch, columns, dialect)))
+                reach("output.converting")
     except OSError as fault:
         raise writing_failed(to, fault.strerror or str(fault), retry_helps=is_passing(fault)) from fault
     except pa.ArrowException as fault:
         raise writing_failed(to, next(iter(str(fault).splitlines()), "")) from fault
+    except UnicodeEncodeError as fault:
+        char = fault.object[fault.start]
+        detail = (
+            f"the character `{char}` (U+{ord(char):04X}) does not exist in {dialect.encoding}; set `encoding: utf-8`"
+        )
+        raise writing_failed(to, detail) from fault
 
 
-def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], delimiter: str) -> bytes:
+def _render(batch: pyarrow.RecordBatch, columns: Mapping[str, Type], dialect: Dialect) -> str:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    fields = [_render_column(batch.column(name), kind) for name, kind in columns.items()]
-    lines: list[str] = pc.binary_join_element_wise(*fields, pa.scalar(delimiter, pa.large_string())).to_pylist()
-    return "".join(f"{line}\n" for line in lines).encode()
+    fields = [_render_column(batch.column(name), kind, dialect) for name, kind in columns.items()]
+    delimiter = pa.scalar(dialect.delimiter, pa.large_string())
+    lines: list[str] = pc.binary_join_element_wise(*fields, delimiter).to_pylist()
+    return "".join(f"{line}\n" for line in lines)
 
 
-def _render_column(column: pyarrow.Array, kind: Type) -> pyarrow.Array:
+def _render_column(column: pyarrow.Array, kind: Type, dialect: Dialect) -> pyarrow.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     text = column.cast(arrow_type(kind)).cast(pa.large_string())
-    if kind == TEXT:
+    if isinstance(kind, DecimalType):
+        text = _render_plainly(text)
+    text = dialect.notation.write(text, kind)
+    if kind == TEXT or _needs_quotes(kind, dialect):
         quote, nothing = pa.scalar('"', pa.large_string()), pa.scalar("", pa.large_string())
         text = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, nothing)
-    elif isinstance(kind, DecimalType):
-        text = _render_plainly(text)
     return text.fill_null("")
+
+
+def _needs_quotes(kind: Type, dialect: Dialect) -> bool:
+    """Whether values of a type could be taken for something else: for two values, for NULL or for a comment."""
+    return (
+        dialect.delimiter.isalnum()
+        or dialect.delimiter in dialect.notation.characters(kind)
+        or any(text[:1].isalnum() or text[:1] in "+-" for text in dialect.null_values)
+    )
 
 
 def _render_plainly(text: pyarrow.Array) -> pyarrow.Array:
@@ -378,15 +430,16 @@ def _render_plainly(text: pyarrow.Array) -> pyarrow.Array:
     return pa.array(plain, pa.large_string()).take(encoded.indices)
 
 
-class CsvOptions(FolderOptions):
+class CsvOptions(CsvLocation, FolderOptions):
     """A folder of CSV files."""
 
-    delimiter: Annotated[
-        str,
-        Field(min_length=1, max_length=1, pattern=r"""^[\t -!#-~]$"""),
-        Expected("one ASCII character as text, except a quote"),
-    ] = Field(default=",", description="The character between two values.")
-    has_header: Flag = Field(default=True, description="Whether the first line of a file has the column names.")
+    of_location: ClassVar[type[StorageOptions] | None] = CsvLocation
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """The rules of both."""
+        yield from FolderOptions.check(places)
+        yield from CsvLocation.check(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -399,26 +452,23 @@ class CsvStorage(FileStorage):
     @classmethod
     def load_format(cls, document: Document) -> Format:
         """What is said, and the defaults."""
-        return CsvFormat(document.get("delimiter", ","), document.get("has_header", True))
+        return CsvFormat(Dialect.load(document))
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Turn a file into Parquet, unless that was done."""
         if target.exists():
             return Findings()
         target.parent.mkdir(parents=True, exist_ok=True)
-        form = self._form
-        columns = columns_of_file(source)
-        return extract_csv(source, target, use, delimiter=form.delimiter, has_header=form.has_header, columns=columns)
+        return extract_csv(source, target, use, self._dialect, columns=columns_of_file(source))
 
     def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
         """The first rows of a file that a run wrote."""
         known = {name.casefold(): kind for name, kind in columns.items()}
         own = {name: known.get(name.casefold(), TEXT) for name in columns_of_file(path) or columns}
-        form = self._form
-        return sample_csv(path, own, rows, delimiter=form.delimiter, has_header=form.has_header)
+        return sample_csv(path, own, rows, self._dialect)
 
     @property
-    def _form(self) -> CsvFormat:
+    def _dialect(self) -> Dialect:
         if not isinstance(self.format, CsvFormat):
             raise AssertionError("a storage of CSV files")
-        return self.format
+        return self.format.dialect

@@ -19,8 +19,10 @@ from dobonomodo.problems.run import Diagnosis
 
 _BLOCK = 4 << 20
 _SEPARATORS = (",", ";", "\t", "|")
-_TO_CSV = "save it in Excel as `CSV UTF-8`"
+_TO_CSV = "read it by a datasource of `type: excel`, or save it in Excel as `CSV UTF-8`"
 _TO_UTF8 = "save the file as UTF-8, in Excel as `CSV UTF-8`"
+_TO_UTF16 = f"set `encoding: utf-16`, or {_TO_UTF8}"
+_TO_CP1252 = f"set `encoding: cp1252`, or {_TO_UTF8}"
 _EXCERPT = 20
 
 
@@ -41,7 +43,7 @@ class WrongFile:
 
 def diagnose_content(path: Path, *, delimiter: str) -> WrongFile | None:
     """What the bytes of a file tell; None if it is UTF-8 in which every quote is closed."""
-    return _diagnose_kind(path) or _diagnose_bytes(path, delimiter=delimiter)
+    return diagnose_kind(path) or diagnose_text(path, delimiter=delimiter)
 
 
 def diagnose_separator(first_line: str, declared: Sequence[str], *, delimiter: str, named: bool) -> WrongFile | None:
@@ -63,7 +65,8 @@ def diagnose_separator(first_line: str, declared: Sequence[str], *, delimiter: s
 # --- other kinds of files
 
 
-def _diagnose_kind(path: Path) -> WrongFile | None:
+def diagnose_kind(path: Path, *, utf16: bool = False) -> WrongFile | None:
+    """A file that is no text; UTF-16 is reported unless it is declared."""
     with path.open("rb") as file:
         start = file.read(1024)
         file.seek(0, 2)
@@ -79,11 +82,15 @@ def _diagnose_kind(path: Path) -> WrongFile | None:
         return WrongFile("gzip", "is compressed with gzip", "decompress it with `gunzip`")
     if start.startswith(b"PAR1") and end == b"PAR1":
         return WrongFile("parquet", "is a Parquet file, not CSV", "read it by a datasource of `type: parquet`")
-    # Latin text in UTF-16 has a zero in every second byte.
-    zeros = max(start[0::2].count(0), start[1::2].count(0))
-    if start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or zeros > max(1, len(start) // 4):
-        return WrongFile("encoding", "the file is UTF-16, not UTF-8", _TO_UTF8, line=1)
+    if not utf16 and looks_like_utf16(start):
+        return WrongFile("encoding", "the file is UTF-16, not UTF-8", _TO_UTF16, line=1)
     return None
+
+
+def looks_like_utf16(start: bytes) -> bool:
+    """Whether a file begins with a mark of UTF-16; Latin text without one has a zero in every second byte."""
+    zeros = max(start[0::2].count(0), start[1::2].count(0))
+    return start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or zeros > max(1, len(start) // 4)
 
 
 def _is_workbook(path: Path) -> bool:
@@ -97,18 +104,19 @@ def _is_workbook(path: Path) -> bool:
 # --- encoding and quotes
 
 
-def _diagnose_bytes(path: Path, *, delimiter: str) -> WrongFile | None:
+def diagnose_text(path: Path, *, delimiter: str) -> WrongFile | None:
+    """What is not UTF-8, and quotes that break the rules."""
     with path.open("rb") as file:
         start = len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0
         file.seek(start)
-        encoding, quotes = _Encoding(start), _Quotes(start, delimiter)
+        encoding, quotes = _Encoding(start), Quotes(start, delimiter)
         for block in _blocks(iter(lambda: file.read(_BLOCK), b"")):
             if (at := encoding.feed(block)) is not None:
-                return _explain_encoding(path, at)
+                return explain_encoding(path, at)
             if (fault := quotes.feed(block)) is not None:
-                return WrongFile(fault, *_QUOTES[fault], line=_line_at(path, quotes.opened))
+                return WrongFile(fault, *_QUOTES[fault], line=line_at(path, quotes.opened))
     if quotes.is_open:
-        return WrongFile("quotes", "a quoted value has no closing quote", _CLOSE, line=_line_at(path, quotes.opened))
+        return WrongFile("quotes", "a quoted value has no closing quote", _CLOSE, line=line_at(path, quotes.opened))
     return None
 
 
@@ -138,7 +146,7 @@ class _Encoding:
         return None
 
 
-class _Quotes:
+class Quotes:
     """Follows quotes through the blocks of a file; a value may be longer than a block."""
 
     def __init__(self, offset: int, delimiter: str) -> None:
@@ -192,8 +200,9 @@ _QUOTES: dict[Diagnosis, tuple[str, str]] = {
 }
 
 
-def _explain_encoding(path: Path, offset: int) -> WrongFile:
-    line = _line_at(path, offset)
+def explain_encoding(path: Path, offset: int) -> WrongFile:
+    """What a byte tells that is not UTF-8."""
+    line = line_at(path, offset)
     with path.open("rb") as file:
         file.seek(max(0, offset - _EXCERPT))
         around = file.read(2 * _EXCERPT)
@@ -206,11 +215,11 @@ def _explain_encoding(path: Path, offset: int) -> WrongFile:
     except UnicodeDecodeError:
         shown = ""
     if shown.isprintable() and shown:
-        return WrongFile("encoding", f"the bytes are cp1252, not UTF-8: `{shown}`", _TO_UTF8, line=line)
+        return WrongFile("encoding", f"the bytes are cp1252, not UTF-8: `{shown}`", _TO_CP1252, line=line)
     return WrongFile("encoding", "the bytes are not UTF-8", _TO_UTF8, line=line)
 
 
-def _line_at(path: Path, offset: int) -> int:
+def line_at(path: Path, offset: int) -> int:
     """The number of the line of a byte; lines end with LF, CR or both."""
     line, last = 1, b""
     with path.open("rb") as file:

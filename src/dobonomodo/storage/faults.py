@@ -53,7 +53,8 @@ def loading_failed(
 def refuse(findings: Findings, use: DatasetUse) -> None:
     """Raise if anything is wrong in the files or tables of a reading."""
     if findings:
-        raise loading_failed(use, findings.summarize(), findings=findings)
+        remedy = "; ".join(findings.remedies) or None
+        raise loading_failed(use, findings.summarize(), findings=findings, remedy=remedy)
 
 
 def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) -> RunFailed:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from dobonomodo.formula import Type
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
+from dobonomodo.storage.notation import PLAIN, Notation
 from dobonomodo.storage.values import Parsed, convert_values, explain_wrong, show_value
 
 if TYPE_CHECKING:
@@ -30,9 +31,13 @@ class Findings:
     """The first ones, in order."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """By column."""
+    remedies: tuple[str, ...] = ()
+    """What to set, where the values tell how they are written."""
 
     def __add__(self, other: Findings) -> Findings:
-        return Findings((*self.cells, *other.cells)[:CELLS_AT_MOST], Counter(self.counts) + Counter(other.counts))
+        remedies = tuple(dict.fromkeys((*self.remedies, *other.remedies)))
+        cells = (*self.cells, *other.cells)[:CELLS_AT_MOST]
+        return Findings(cells, Counter(self.counts) + Counter(other.counts), remedies)
 
     def __bool__(self) -> bool:
         return bool(self.counts)
@@ -60,19 +65,24 @@ class CheckedBatch:
 
 
 def check_batch(
-    batch: Iterable[pyarrow.Array], types: Mapping[str, Type | None], *, use: DatasetUse, place: str
+    batch: Iterable[pyarrow.Array],
+    types: Mapping[str, Type | None],
+    *,
+    use: DatasetUse,
+    place: str,
+    notation: Notation = PLAIN,
 ) -> CheckedBatch:
     """Convert the columns of a batch, whose texts or values must be exactly of their types; without a type they stay."""
     columns: list[pyarrow.Array] = []
     first: list[tuple[int, WrongCell]] = []
     counts: dict[str, int] = {}
     for (name, kind), column in zip(types.items(), batch, strict=True):
-        parsed = convert_values(column, kind) if kind is not None else Parsed(column, ())
+        parsed = convert_values(column, kind, notation) if kind is not None else Parsed(column, ())
         columns.append(parsed.values)
         missing = _find_nulls(column) if column.null_count and is_required(name, use) else []
         wrong = chain(
             ((at, WrongCell(place=place, column=name, rule=MISSING)) for at in missing),
-            ((at, _describe(column, at, name, kind, place=place)) for at in parsed.wrong[:CELLS_AT_MOST] if kind),
+            ((at, _describe(column, at, name, kind, notation, place)) for at in parsed.wrong[:CELLS_AT_MOST] if kind),
         )
         first += wrong
         if number := len(parsed.wrong) + (column.null_count if missing else 0):
@@ -93,7 +103,7 @@ def _find_nulls(column: pyarrow.Array) -> list[int]:
     return found
 
 
-def _describe(column: pyarrow.Array, position: int, name: str, kind: Type, *, place: str) -> WrongCell:
+def _describe(column: pyarrow.Array, position: int, name: str, kind: Type, notation: Notation, place: str) -> WrongCell:
     text = show_value(column, position)
     shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
-    return WrongCell(place=place, column=name, value=shown, rule=explain_wrong(text, kind))
+    return WrongCell(place=place, column=name, value=shown, rule=explain_wrong(text, kind, notation))

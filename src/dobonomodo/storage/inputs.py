@@ -63,7 +63,7 @@ class Inputs:
     def _pin(self, use: DatasetUse) -> tuple[Pin, ...]:
         if use.locations:
             # A reading follows one rule of a resolver, which names one datasource.
-            storage = self._storages.of_source(use.locations[0].datasource_id, use=use)
+            storage = self._storages.of_location(use.locations[0], use=use)
             return storage.pin(use, use.locations)
         if use.registered is not None:
             return self._storages.of_record(use.registered, use=use).pin_registered(use, use.registered)

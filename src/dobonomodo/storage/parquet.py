@@ -72,7 +72,7 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
     columns = tuple(
         (field.name, "timestamp" if field.name in old_times else spark_type(field.type)) for field in schema
     )
-    differences = find_differences(columns, use)
+    differences = find_differences(columns, use.as_stored())
     if differences:
         raise loading_failed(use, f"`{path}` does not match the declaration", differences=differences)
     return ParquetFile(path, columns, metadata.num_rows)
@@ -89,6 +89,7 @@ def check_parquet(path: Path, use: DatasetUse) -> Findings:
     inspect_parquet(path, use)
     try:
         with pq.ParquetFile(path) as file:
+            use = use.as_stored()
             suspects = _find_suspects(file, use)
             if not suspects:
                 return Findings()
@@ -188,13 +189,14 @@ def _read_group(
 
     ``position`` is SQL for the position of a row; without it rows come without, since Spark would compute it all the same.
     """
-    known = {name.casefold() for name in use.columns}
+    known = {name.casefold() for name in use.as_stored().columns}
     read = [(name, kind) for name, kind in columns if name.casefold() in known or name.casefold() in SYSTEM]
     schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in read)
     reader = spark.read.schema(schema).options(**_STRICT)
     frame = reader.parquet(*(_escape(path) for path in paths))
     present = {name.casefold(): name for name, _ in columns}
-    found = {name: quote_name(present[name.casefold()]) for name in use.columns if name.casefold() in present}
+    stored_as = {name: use.sources.get(name, name).casefold() for name in use.columns}
+    found = {name: quote_name(present[stored]) for name, stored in stored_as.items() if stored in present}
     declared = [
         f"CAST({found.get(name, 'NULL')} AS {kind.sql}) AS {quote_name(name)}" for name, kind in use.columns.items()
     ]
@@ -300,6 +302,10 @@ class ParquetStorage(FileStorage):
         """The files themselves."""
         del scratch
         return [Path(file.path) for file in pin.files]
+
+    def in_parquet(self, use: DatasetUse) -> DatasetUse:
+        """The names that columns have in the files of others."""
+        return use
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Check a file; Spark reads it where it is."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, MAX_DIGITS, TEXT, DecimalType
+from dobonomodo.storage.notation import PLAIN, Notation
 from dobonomodo.storage.schema import arrow_type
 
 if TYPE_CHECKING:
@@ -49,13 +50,13 @@ class Parsed:
     """The positions of all texts that are not of the type, in order."""
 
 
-def parse_values(texts: pyarrow.Array, kind: Type) -> Parsed:
+def parse_values(texts: pyarrow.Array, kind: Type, notation: Notation = PLAIN) -> Parsed:
     """The values that texts say; a NULL stays NULL, white space around a number or date does not count."""
     import pyarrow.compute as pc
 
     if kind == TEXT:
         return Parsed(texts, ())
-    trimmed = pc.utf8_trim_whitespace(texts)
+    trimmed = notation.read(pc.utf8_trim_whitespace(texts), kind)
     if kind == INTEGER:
         values = _parse_integers(trimmed)
     elif isinstance(kind, DecimalType):
@@ -69,12 +70,12 @@ def parse_values(texts: pyarrow.Array, kind: Type) -> Parsed:
     return _compare(texts, values)
 
 
-def convert_values(column: pyarrow.Array, kind: Type) -> Parsed:
+def convert_values(column: pyarrow.Array, kind: Type, notation: Notation = PLAIN) -> Parsed:
     """The same for a column that may have another type than text already."""
     import pyarrow as pa
 
     if pa.types.is_string(column.type):
-        return parse_values(column, kind)
+        return parse_values(column, kind, notation)
     if pa.types.is_decimal(column.type) and isinstance(kind, DecimalType):
         return _compare(column, _within(column, kind))
     values = column.cast(arrow_type(kind))
@@ -88,9 +89,16 @@ def show_value(column: pyarrow.Array, position: int) -> str:
     return str(column.slice(position, 1).cast(pa.string())[0].as_py())
 
 
-def explain_wrong(text: str, kind: Type) -> str:
+def explain_wrong(text: str, kind: Type, notation: Notation = PLAIN) -> str:
     """Why a text is not of a type, in words that follow the text."""
-    text = text.strip()
+    import pyarrow as pa
+
+    (plain,) = notation.read(pa.array([text.strip()], pa.string()), kind).to_pylist()
+    if plain is None:
+        how = notation.describe(kind)
+        what = f"a number ({kind})" if isinstance(kind, DecimalType) else _FORMS[kind.name].partition(",")[0]
+        return f"is not {what.partition(' such as')[0]}" + (f" {how}" if how else "")
+    text = plain
     if isinstance(kind, DecimalType):
         return _explain_digits(Decimal(text), kind) if re.search(_DECIMAL, text) else f"is not a number ({kind})"
     if kind == INTEGER and re.search(_INTEGER, text):

@@ -10,6 +10,7 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, ResolverNotFound
+from dobonomodo.storage import check_locations
 
 if TYPE_CHECKING:
     from dobonomodo.workspace.files import Files
@@ -25,6 +26,7 @@ def find_problems(files: Files, planning: Planning) -> Problems:
     own = files.definitions
     for places in (*(each.places for each in own.resolvers.values()), *own.broken.get("resolver", {}).values()):
         found.extend(check_resolver(places))
+        found.extend(check_locations(places, own.datasources))
     datasets = planning.draft_datasets()
     for project in own.projects.values():
         found.extend(datasets.chain.planned(project).problems)

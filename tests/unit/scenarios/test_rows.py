@@ -22,6 +22,7 @@ from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import InlineRows, Reading, RowsOfFile, type_rows
 from dobonomodo.scenarios.scenario import ExpectedOutput
 from dobonomodo.storage.csv import extract_csv
+from dobonomodo.storage.dialect import Dialect
 from dobonomodo.storage.faults import refuse
 from dobonomodo.workspace import Workspace
 from tests.world import CLOCK, JANUARY, use_of
@@ -61,7 +62,7 @@ def refusal(call: Any, *args: Any) -> DataLoad:
 def from_csv(path: Path, use: DatasetUse) -> list[dict[str, Any]]:
     """The rows that a run reads from a CSV file."""
     target = path.with_suffix(".parquet")
-    refuse(extract_csv(path, target, use, delimiter=",", has_header=True), use)
+    refuse(extract_csv(path, target, use, Dialect()), use)
     found: list[dict[str, Any]] = pq.read_table(target).to_pylist()
     return found
 

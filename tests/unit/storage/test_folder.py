@@ -13,6 +13,7 @@ import pytest
 
 from dobonomodo.formula.types import TEXT
 from dobonomodo.storage.csv import CsvFormat
+from dobonomodo.storage.dialect import Dialect
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget
 from dobonomodo.storage.manifest import HIDDEN
@@ -25,7 +26,7 @@ FENCE = Fence("store", "project", PERIOD, 1)
 
 def target(folder: Path, run: str, *, period: str = PERIOD) -> FolderTarget:
     root = folder.parent
-    return FolderTarget(folder, root, root, AsItIs(), period, run, 10, {"id": TEXT}, FENCE, 1)
+    return FolderTarget(folder, root, root, AsItIs(Dialect()), period, run, 10, {"id": TEXT}, FENCE, 1)
 
 
 class AsItIs(CsvFormat):

@@ -15,6 +15,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.storage import Storages, csv, load_stored
 from dobonomodo.storage.csv import write_csv
+from dobonomodo.storage.dialect import Dialect
 from dobonomodo.storage.schema import arrow_type
 
 COLUMNS: dict[str, Type] = {
@@ -40,9 +41,8 @@ def written(root: Path, *, delimiter: str = ",", has_header: bool = True) -> dic
     schema = pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS.items()])
     pq.write_table(pa.Table.from_pylist(ROWS, schema), root / "part.parquet")
     (root / "data").mkdir()
-    write_csv(
-        [root / "part.parquet"], root / "data", columns=COLUMNS, delimiter=delimiter, has_header=has_header, to="out"
-    )
+    dialect = Dialect(delimiter=delimiter, has_header=has_header)
+    write_csv(root / "part.parquet", root / "data" / "part.csv", dialect, columns=COLUMNS, to="out")
     files = {"kind": "csv", "folder": "out", "data": "data", "files": []}
     return {**files, "delimiter": delimiter, "has_header": has_header}
 
