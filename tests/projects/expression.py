@@ -40,6 +40,15 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Parameter:
+    """A parameter of the project, with the value that the run has for it."""
+
+    name: str
+    value: Any
+    kind: str
+
+
+@dataclass(frozen=True)
 class Named:
     """A reference to a named selector; ``tree`` is what the project says under that name."""
 
@@ -66,7 +75,7 @@ class Total:
     kind: str
 
 
-Node = Literal | Column | Named | Apply | Total
+Node = Literal | Column | Parameter | Named | Apply | Total
 
 INFIX = ("+", "-", "*", "/", "=", "<>", "<", "<=", ">", ">=", "AND", "OR")
 
@@ -112,6 +121,8 @@ def write(node: Node) -> str:
             return write_value(node.value)
         case Column():
             return node.written
+        case Parameter():
+            return f"param.{node.name}"
         case Named():
             return "{{" + node.name + "}}"
         case Total():
@@ -156,7 +167,7 @@ def write_value(value: Any) -> str:
 def evaluate(node: Node, read: Read) -> Any:
     """The value of an expression for one row."""
     match node:
-        case Literal():
+        case Literal() | Parameter():
             value = node.value
         case Column():
             value = read(node.qualifier, node.name)

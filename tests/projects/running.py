@@ -11,13 +11,14 @@ from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, Places, Project
+from dobonomodo.model.parameter import settle_parameters
 from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows
 from dobonomodo.storage import destination_kinds
-from tests.projects.strategies import Case
+from tests.projects.strategies import Case, show
 from tests.world import OUT, Anywhere, KnownDatasets, define
 
 if TYPE_CHECKING:
@@ -92,7 +93,10 @@ def run_case(
     planned = plan_case(case)
     assert planned.plan is not None, planned.problems
     period = case.period
-    facts = RunFacts(case.clock, period.identifier, period.start_date, date(2026, 1, 31))
+    project = planned.plan.project
+    settled = settle_parameters(project.id, project.parameters or {}, {n: show(v) for n, v in case.given.items()})
+    assert settled.problems == ()
+    facts = RunFacts(case.clock, period.identifier, period.start_date, date(2026, 1, 31), settled.values)
     ran = Ran()
     reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
     try:

@@ -30,6 +30,7 @@ from tests.projects.expression import (
     Literal,
     Named,
     Node,
+    Parameter,
     Total,
     walk,
 )
@@ -86,6 +87,15 @@ DECLARED = {
     DATE: ("date",),
 }
 NEW = ("n1", "n2", "Matched")
+PARAMETERS: dict[str, tuple[Any, ...]] = {
+    INTEGER: (0, 1, 12),
+    DECIMAL: tuple(Decimal(each) for each in ("0", "0.05", "2.5", "10.00", "-1.25")),
+    TEXT: TEXTS,
+    BOOLEAN: (True, False),
+    DATE: DAYS,
+    TIMESTAMP: (CLOCK, EARLIER),
+}
+"""Values of parameters, by kind."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,8 @@ class Case:
     datasets: list[dict[str, Any]]
     period: Period
     clock: datetime = CLOCK
+    given: dict[str, Any] = field(default_factory=dict)
+    """The parameters that the run is given; the others have defaults."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +148,8 @@ class Drawing:
 
     number: Callable[[int, int], int]
     """A number between two others, both included."""
+    parameters: tuple[Parameter, ...] = ()
+    """Those of the project; numbers are small."""
 
     def pick(self, options: Sequence[Any]) -> Any:
         return options[self.number(0, len(options) - 1)]
@@ -174,6 +188,9 @@ class Drawing:
     def literal(self, kind: str) -> Bounded:
         if self.chance(8):
             return Literal(None, NULL), 0
+        parameters = [each for each in self.parameters if each.kind == kind]
+        if parameters and self.chance(40):
+            return self.pick(parameters), 12
         match kind:
             case "integer":
                 return Literal(self.number(0, 12), INTEGER), 12
@@ -480,6 +497,13 @@ class _Datasets:
         return found
 
 
+def show(value: Any) -> str:
+    """The value of a parameter as a user writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return value.isoformat() if isinstance(value, date) else str(value)
+
+
 def _typed(value: Any, columns: Sequence[dict[str, str]], name: str) -> Any:
     declared = next(each["type"] for each in columns if each["name"] == name)
     return Decimal(value) if declared.startswith(DECIMAL) and value is not None else value
@@ -501,6 +525,7 @@ class _Projects:
             for each in _joined(self.latest(lookup["target"]["id"]))
         ]
         self.selectors: dict[str, Formula] = {}
+        self.given: dict[str, Any] = {}
         self.seq = 0
         self.operations: list[dict[str, Any]] = []
 
@@ -515,6 +540,7 @@ class _Projects:
 
     def draw(self) -> dict[str, Any]:
         drawing = self.drawing
+        declared = self.draw_parameters()
         for name in ("chosen", "Other_one")[: drawing.number(0, 2)]:
             # Bare names, so that a selector can also be used for the rows of another dataset.
             tree = drawing.condition(replace(self.scope(lookups=False), table=""), 1)
@@ -530,8 +556,23 @@ class _Projects:
             "id": "generated",
             "input_dataset_id": "orders-1",
             "selectors": dict(self.selectors),
+            **({"parameters": declared} if declared else {}),
             "operations": self.operations,
         }
+
+    def draw_parameters(self) -> dict[str, Any]:
+        """Some parameters, with or without a default; a run is given those without, and perhaps others."""
+        drawing, declared = self.drawing, {}
+        for name, kind in drawing.some([(f"p{at}", kind) for at, kind in enumerate(PARAMETERS)], 0, 4):
+            own, other = drawing.pick(PARAMETERS[kind]), drawing.pick(PARAMETERS[kind])
+            is_given, has_default = drawing.chance(40), drawing.chance(70)
+            declared[name] = {"type": "decimal(5,2)" if kind == DECIMAL else kind}
+            if has_default:
+                declared[name]["default"] = show(other)
+            if is_given or not has_default:
+                self.given[name] = own
+            drawing.parameters += (Parameter(name, self.given.get(name, other), kind),)
+        return declared
 
     # --- what expressions see
 
@@ -853,9 +894,10 @@ def draw_case(seed: int) -> Case:
     """The project of a number, with its datasets."""
     drawing = Drawing(random.Random(seed).randint)
     datasets = _Datasets(drawing).draw()
-    project = _Projects(drawing, datasets).draw()
+    projects = _Projects(drawing, datasets)
+    project = projects.draw()
     as_of = drawing.pick([None, None, date(2026, 1, 2)])
-    return Case(project, datasets, replace(RUN, as_of=as_of))
+    return Case(project, datasets, replace(RUN, as_of=as_of), given=projects.given)
 
 
 seeds = st.integers(0, 2**64 - 1)

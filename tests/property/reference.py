@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import assert_never
 
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, walk
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, ParameterRef, Typed, walk
 from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal, type_product, type_sum
 from dobonomodo.plan.facts import RunFacts
 
@@ -261,6 +261,8 @@ class _Evaluator:
                 return self._literal(node)
             case ColumnRef():
                 return as_value(self.row[node.name if node.qualifier is None else f"{node.qualifier}.{node.name}"])
+            case ParameterRef():
+                return self._literal(Literal(self.run.parameters[node.name], node.type))
             case Cast():
                 return self._cast(self.value(node.operand), node.type)
             case Operation():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Settings, open_workspace
+from dobonomodo.cli.console import Settings, open_workspace, usage_error
 
 if TYPE_CHECKING:
     from dobonomodo.workspace import Workspace
@@ -57,6 +57,21 @@ signables = _completing(
 pasts = _completing(
     lambda workspace: (*(row["id"] for row in workspace.listing("project")), *dict.fromkeys(_periods_of(workspace)))
 )
+
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="The value of a parameter; several times for several."),
+]
+
+
+def read_set(given: list[str] | None) -> dict[str, object]:
+    """Values of parameters from the command line; the last one counts where a name is given twice."""
+    pairs = [text.partition("=") for text in given or ()]
+    for text, (name, sign, _) in zip(given or (), pairs, strict=True):
+        if not sign or not name.strip():
+            usage_error(f"`{text}` is not NAME=VALUE, such as --set uplift=0.05")
+    return {name.strip(): value for name, _, value in pairs}
+
 
 ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocompletion=projects)]
 PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from dobonomodo.cli.arguments import ProjectId, periods
+from dobonomodo.cli.arguments import ProjectId, Set, periods, read_set
 from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_problems, terminal_width, usage_error
 
 
@@ -25,6 +25,7 @@ def plan(
         str | None, typer.Option("--started-at", metavar="TIME", help="The clock of the run.")
     ] = None,
     draft: Annotated[bool, typer.Option("--draft", help="Plan the files, even if a version is active.")] = False,
+    parameters: Set = None,
     sql: Annotated[bool, typer.Option("--sql", help="Show the Spark SQL of each operation.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -32,7 +33,14 @@ def plan(
     from dobonomodo.plan.explain import describe_plan, render_plan
 
     named = day(as_of)
-    planned = open_workspace().plan(project, period=period, as_of=named, started_at=moment(started_at), draft=draft)
+    planned = open_workspace().plan(
+        project,
+        period=period,
+        as_of=named,
+        started_at=moment(started_at),
+        draft=draft,
+        parameters=read_set(parameters),
+    )
     if as_json:
         described = describe_plan(planned.plan, planned.facts, as_of=named, together=planned.together, sql=sql)
         data = {**described, "version": planned.version, "status": planned.status}

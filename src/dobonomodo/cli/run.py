@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from dobonomodo.cli.arguments import ProjectId, RunId, periods
+from dobonomodo.cli.arguments import ProjectId, RunId, Set, periods, read_set
 from dobonomodo.cli.console import (
     Exit,
     Json,
@@ -65,6 +65,7 @@ def run(
     ] = False,
     reason: Reason = None,
     draft: Annotated[bool, typer.Option("--draft", help="Run the files and write to the sandbox.")] = False,
+    parameters: Set = None,
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
@@ -79,7 +80,15 @@ def run(
         usage_error("--reason belongs to --override-closed")
     if dry_run:
         for each in period:
-            plan(project, period=each, as_of=as_of, started_at=started_at, draft=draft, as_json=as_json)
+            plan(
+                project,
+                period=each,
+                as_of=as_of,
+                started_at=started_at,
+                draft=draft,
+                parameters=parameters,
+                as_json=as_json,
+            )
         return
     workspace = open_workspace()
     periods = sorted(
@@ -106,6 +115,7 @@ def run(
                     figures=False if no_figures else None,
                     listener=progress,
                     session=_session(master, remote, spark_conf, wait_for_executors),
+                    parameters=read_set(parameters),
                 )
             finally:
                 _release(progress)

@@ -34,6 +34,7 @@ from dobonomodo.formula.typed import (
     Operation,
     Order,
     Over,
+    ParameterRef,
     Typed,
     decimal_of,
     flat_name,
@@ -74,6 +75,7 @@ from dobonomodo.problems.formula import (
     WindowReason,
     WrongArity,
 )
+from dobonomodo.problems.parameter import UnknownParameter
 
 MAX_SQL = 100_000
 """Characters of Spark SQL that one expression may become; ten times as many exhaust the memory of the driver."""
@@ -95,6 +97,8 @@ class Checked:
     problems: tuple[Problem, ...] = ()
     selectors: frozenset[str] = frozenset()
     """The selectors it refers to, directly or through others."""
+    parameters: frozenset[str] = frozenset()
+    """The parameters it reads, in selectors too."""
 
     @property
     def type(self) -> Type:
@@ -112,7 +116,9 @@ def check_formula(
     checker = _Checker(scope, passage, depth=parsed.tree.depth)
     node = checker.check_whole(parsed.tree, wanted=wanted, what=what)
     problems = in_order([*parsed.problems, *checker.problems])
-    return Checked(None if _failed(problems) else node, problems, frozenset(checker.used))
+    return Checked(
+        None if _failed(problems) else node, problems, frozenset(checker.used), frozenset(checker.read_parameters)
+    )
 
 
 def _failed(problems: Iterable[Problem]) -> bool:
@@ -126,6 +132,7 @@ class _Checker:
         self.problems: list[Problem] = []
         self.selectors: list[str] = []
         self.used: set[str] = set()
+        self.read_parameters: set[str] = set()
         self.depth = depth
         self.visited = 0
         self.aggregate: str | None = None
@@ -227,7 +234,18 @@ class _Checker:
             case _:
                 assert_never(node)
 
+    def _parameter(self, node: tree.Column) -> Typed:
+        known = self.scope.parameters
+        stored = known.spelling(node.name) if known is not None else None
+        if known is None or stored is None:
+            self._report(UnknownParameter, node, name=node.name, known=tuple(known or ()), allowed=known is not None)
+            return HOLE
+        self.read_parameters.add(stored)
+        return ParameterRef(stored, known[stored])
+
     def _column(self, node: tree.Column) -> Typed:
+        if self.scope.names_parameter(node.qualifier):
+            return self._parameter(node)
         found = self.scope.resolve(node.name, node.qualifier)
         if found is None:
             self.problems.append(self._unknown_column(node))
@@ -572,8 +590,9 @@ class _Checker:
     def _key(self, node: tree.Expression) -> Typed:
         """A key of a window; a written value, such as a column in quotes, is none."""
         key = self.check(node)
-        if isinstance(key, Literal) and key.type != UNKNOWN:
-            column = self.scope.resolve(key.value) if isinstance(key.value, str) else None
+        if isinstance(key, Literal | ParameterRef) and key.type != UNKNOWN:
+            quoted = key.value if isinstance(key, Literal) else None
+            column = self.scope.resolve(quoted) if isinstance(quoted, str) else None
             instead = f"write the column without quotes: `{column.name}`" if column is not None else None
             self._report(
                 InvalidWindow, node, reason=WindowReason.CONSTANT_KEY, name=print_formula(node), instead=instead
@@ -656,9 +675,8 @@ class _Checker:
         is_literal = isinstance(operand, Literal) and operand.value is not None
         if parameter.constant and not is_literal and operand.type != UNKNOWN:
             expected = f"{parameter.wanted} as a literal"
-            self._mismatch(
-                written, what=f"`{name}`", expected=expected, found="a value that can differ from row to row"
-            )
+            varies = "run to run" if isinstance(operand, ParameterRef) else "row to row"
+            self._mismatch(written, what=f"`{name}`", expected=expected, found=f"a value that can differ from {varies}")
             return False
         if not isinstance(operand, Literal) or operand.value is None:
             return True

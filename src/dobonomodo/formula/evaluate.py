@@ -40,7 +40,18 @@ from dobonomodo.formula.meaning import (
 )
 from dobonomodo.formula.moment import MICROS_OF_DAY, Day, Moment
 from dobonomodo.formula.print import print_checked
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, flat_name, walk
+from dobonomodo.formula.typed import (
+    Apply,
+    Cast,
+    ColumnRef,
+    Literal,
+    Operation,
+    Over,
+    ParameterRef,
+    Typed,
+    flat_name,
+    walk,
+)
 from dobonomodo.formula.types import TEXT, TIMESTAMP, DecimalType, Type, as_decimal
 from dobonomodo.problems import Problem, RunFailed
 
@@ -194,6 +205,8 @@ class _Evaluation:
                 return _give(_in_type(node.value, node.type))
             case ColumnRef():
                 return _give(_in_type(self.row[flat_name(node)], node.type))
+            case ParameterRef():
+                return _give(_in_type(self.run.parameters[node.name], node.type))
             case Cast():
                 return _cast(node)
             case Operation():

@@ -10,7 +10,8 @@ from typing import assert_never
 
 from dobonomodo.formula import tree
 from dobonomodo.formula.moment import Day, Moment
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed
+from dobonomodo.formula.scope import PARAM
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, ParameterRef, Typed
 
 _LEVEL = {"OR": 1, "AND": 2, "NOT": 3, "COMPARE": 4, "&": 5, "+": 6, "-": 6, "*": 7, "/": 7, "NEGATE": 8, "PRIMARY": 9}
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*")
@@ -121,7 +122,7 @@ def _without_casts(node: Typed) -> Typed:
 
 
 def _show(shown: Shown) -> tree.Expression:
-    if isinstance(shown, Literal | ColumnRef | Cast | Operation | Apply | Over):
+    if isinstance(shown, Literal | ColumnRef | ParameterRef | Cast | Operation | Apply | Over):
         return _as_written(shown)
     return _show_value(shown)
 
@@ -152,6 +153,8 @@ def _show_over(node: Typed, operands: Sequence[Shown]) -> tree.Expression:
             return _show_value(found.value)
         case ColumnRef():
             return tree.Column(found.name, found.qualifier)
+        case ParameterRef():
+            return tree.Column(found.name, PARAM)
         case Apply():
             return tree.Call(found.function.name, tuple(map(_show, operands)))
         case Operation():

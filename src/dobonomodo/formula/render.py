@@ -10,7 +10,7 @@ from dobonomodo.formula.compare import compare, compare_list, compare_range
 from dobonomodo.formula.functions.dates import days
 from dobonomodo.formula.functions.signature import NO_RUN, Argument, RunValues
 from dobonomodo.formula.sql import cast, literal, negate, quote_name
-from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, Typed, flat_name
+from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation, Over, ParameterRef, Typed, flat_name
 
 
 def render_column(column: ColumnRef) -> str:
@@ -29,7 +29,7 @@ def rendered_size(node: Typed) -> int:
 
     Some functions and comparisons say their argument more than once, so nesting them multiplies.
     """
-    if isinstance(node, Literal | ColumnRef):
+    if isinstance(node, Literal | ColumnRef | ParameterRef):
         return 20
     size_by_mark = {chr(_FIRST_MARK + at): rendered_size(each) for at, each in enumerate(node.operands)}
     sql = _render_node(node, list(size_by_mark), NO_RUN)
@@ -39,7 +39,7 @@ def rendered_size(node: Typed) -> int:
 def rendered_depth(node: Typed) -> int:
     """How deep the SQL of an expression will be nested, found without building it: each bracket and CASE is a level."""
     depths = [rendered_depth(each) for each in node.operands]
-    if isinstance(node, Literal | ColumnRef):
+    if isinstance(node, Literal | ColumnRef | ParameterRef):
         return 1
     depth_by_mark = {chr(_FIRST_MARK + at): depth for at, depth in enumerate(depths)}
     level = deepest = 0
@@ -54,10 +54,14 @@ _FIRST_MARK = 0xF0000
 _PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")
 
 
-def _render_node(node: Literal | Cast | Operation | Apply | Over, sqls: list[str], run: RunValues) -> str:
+def _render_node(
+    node: Literal | ParameterRef | Cast | Operation | Apply | Over, sqls: list[str], run: RunValues
+) -> str:
     match node:
         case Literal():
             return literal(node.value, node.type)
+        case ParameterRef():
+            return literal(run.parameters[node.name], node.type)
         case Cast():
             return cast(sqls[0], node.type)
         case Apply():

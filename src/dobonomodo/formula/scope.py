@@ -1,4 +1,4 @@
-"""What an expression can see: the columns of the rows, joined tables, selectors, and the keys of a group."""
+"""What an expression can see: the columns of the rows, joined tables, selectors, parameters, and the keys of a group."""
 
 from __future__ import annotations
 
@@ -34,6 +34,8 @@ class Columns(Mapping[str, Type]):
 
 
 NO_COLUMNS = Columns({})
+PARAM = "param"
+"""The qualifier of parameters: `param.uplift`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Scope:
     """The logical name of the rows' own table; `orders.amount` and `amount` are then the same."""
     joined: Mapping[str, Columns] = field(default_factory=dict)
     selectors: Mapping[str, Passage] = field(default_factory=dict)
+    parameters: Columns | None = None
+    """The parameters of the project; None where formulas cannot use any."""
     upcoming: frozenset[str] = frozenset()
     """Columns that the same update creates, and that its expressions therefore cannot see yet."""
     group_by: tuple[ColumnRef, ...] | None = None
@@ -61,6 +65,12 @@ class Scope:
             columns = self.joined[alias] if alias is not None else NO_COLUMNS
         stored = columns.spelling(name)
         return None if stored is None else ColumnRef(stored, alias, columns[stored])
+
+    def names_parameter(self, qualifier: str | None) -> bool:
+        """Whether what follows a qualifier is a parameter; a table or alias of that name comes first."""
+        if qualifier is None or qualifier.casefold() != PARAM:
+            return False
+        return not self.is_main(qualifier) and self.alias(qualifier) is None
 
     def is_main(self, qualifier: str) -> bool:
         """Whether a qualifier names the rows' own table."""

@@ -42,6 +42,18 @@ class ColumnRef:
 
 
 @dataclass(frozen=True, slots=True)
+class ParameterRef:
+    """A parameter of the project. Its value is one of the run, so that a plan and its types do not depend on it."""
+
+    name: str
+    type: Type
+
+    @property
+    def operands(self) -> tuple[Typed, ...]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
 class Cast:
     """A conversion that loses nothing, or fails."""
 
@@ -109,7 +121,7 @@ class Over:
         )
 
 
-Typed = Literal | ColumnRef | Cast | Operation | Apply | Over
+Typed = Literal | ColumnRef | ParameterRef | Cast | Operation | Apply | Over
 
 
 def walk(node: Typed) -> Iterator[Typed]:

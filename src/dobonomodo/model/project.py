@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError
 from dobonomodo.model.document import Entry, Node, Places
 from dobonomodo.model.entity import Entity, Loaded, Prepared
 from dobonomodo.model.operation import OperationSpec, operation_ref, prepare_operations
+from dobonomodo.model.parameter import Parameter, check_parameters
 from dobonomodo.model.shape import keys_of
 from dobonomodo.model.value import Count, Filled, Id, Text, is_identifier
 from dobonomodo.problems import Problem
@@ -39,6 +40,9 @@ class Project(Entity):
     )
     selectors: dict[str, Filled] = Field(
         default_factory=dict, description="Named conditions, used in selectors and expressions as `{{name}}`."
+    )
+    parameters: dict[str, Parameter] | None = Field(
+        default=None, description="Values that each run is given, used in formulas as `param.name`."
     )
     resolver_overrides: dict[str, Id] = Field(
         default_factory=dict, description="Resolvers that replace those of the datasets, by dataset id."
@@ -82,6 +86,14 @@ class Project(Entity):
             if named is not None and isinstance(named.node.value, dict):
                 texts = {name: entry for name, entry in named.node.value.items() if isinstance(entry.value.value, str)}
                 entries[key] = replace(whole[key], value=replace(named.node, value=texts))
+        declared = places.at("parameters")
+        if declared is not None and isinstance(declared.node.value, dict):
+            sound_ones = {
+                name: entry
+                for name, entry in declared.node.value.items()
+                if (each := declared.at(name)) is not None and Parameter.load(each).value is not None
+            }
+            entries["parameters"] = replace(whole["parameters"], value=replace(declared.node, value=sound_ones))
         entries["operations"] = Entry(whole["operations"].key, replace(prepared.node, value=tuple(kept)))
         usable = places.with_entries(entries)
         try:
@@ -106,7 +118,9 @@ class Project(Entity):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """Names of selectors that can be written between braces."""
+        """Names of selectors that can be written between braces, and parameters that can be used."""
+        if (parameters := places.at("parameters")) is not None:
+            yield from check_parameters(parameters)
         selectors = places.at("selectors")
         for name in selectors.keys if selectors is not None else ():
             if selectors is not None and not is_identifier(name):

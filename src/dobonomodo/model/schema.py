@@ -103,12 +103,7 @@ class Column(Entity):
         """A name that can be used, and a type that there is."""
         if places.at("name") is not None:
             yield from check_column_name(places, "name")
-        declared = places.get("type")
-        if declared is not None:
-            try:
-                DataType.parse(declared)
-            except ValueError:
-                yield _wrong_type(places, declared)
+        yield from check_type(places)
 
 
 class Table(Entity):
@@ -131,6 +126,16 @@ class Table(Entity):
         """Columns that can be told apart, at least one and not too many."""
         yield from check_columns(places)
         yield from check_as_of(places, places.get("temporal_mode"))
+
+
+def check_type(places: Places) -> Iterable[Problem]:
+    """A type that there is, under the key `type`."""
+    declared = places.get("type")
+    if declared is not None:
+        try:
+            DataType.parse(declared)
+        except ValueError:
+            yield _wrong_type(places, declared)
 
 
 def check_as_of(places: Places, temporal_mode: object) -> Iterable[Problem]:

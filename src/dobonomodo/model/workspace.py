@@ -73,6 +73,9 @@ class Environment(Entity):
     spark: SparkSettings | None = Field(
         default=None, description="Spark settings of this environment; each overrides that of the workspace."
     )
+    parameters: dict[str, dict[str, Setting]] = Field(
+        default_factory=dict, description="Values of parameters in this environment, by project and name."
+    )
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
@@ -103,6 +106,9 @@ class Workspace(Entity):
     approvals: ApprovalSettings = Field(
         default_factory=ApprovalSettings, description="The approvals of other people that the workspace asks for."
     )
+    parameters: dict[str, dict[str, Setting]] = Field(
+        default_factory=dict, description="Values of parameters, by project and name."
+    )
     environments: dict[str, Environment] = Field(
         default_factory=dict, description="Settings that differ between installations, by name; selected with --env."
     )
@@ -124,6 +130,11 @@ class Workspace(Entity):
         changes = {key: value for key, value in changed.items() if value is not None}
         if environment.spark is not None:
             changes["spark"] = _merge_spark(self.spark, environment.spark)
+        if environment.parameters:
+            named = {**self.parameters, **environment.parameters}
+            changes["parameters"] = {
+                each: {**self.parameters.get(each, {}), **environment.parameters.get(each, {})} for each in named
+            }
         return Loaded(self.model_copy(update=changes))
 
 

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from dobonomodo.formula import HOLE, Columns, Scope, Type, Typed, check_formula
+from dobonomodo.formula import HOLE, Checked, Columns, Scope, Type, Typed, check_formula
+from dobonomodo.formula.scope import PARAM
 from dobonomodo.formula.types import BOOLEAN
 from dobonomodo.model.dataset import Dataset, TableTarget
 from dobonomodo.model.datasource import DataSource
@@ -16,15 +17,15 @@ from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.check import Check
 from dobonomodo.plan.contract import find_contracts
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, stored_names
+from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, stored_names, type_of
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
-from dobonomodo.problems import Passage, Problem
+from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.formula import UnknownColumn
-from dobonomodo.problems.operation import AppendColumnMismatch, ResolverNotFound
+from dobonomodo.problems.operation import AppendColumnMismatch, JoinAliasConflict, ResolverNotFound
 
 
 class Context:
@@ -49,6 +50,8 @@ class Context:
         self.resolver_problems: list[Problem] = []
         self.selectors = {name: project.places.passage("selectors", name) for name in project.selectors}
         self.used_selectors: set[str] = set()
+        self.parameters = Columns({name: type_of(each.type) for name, each in (project.parameters or {}).items()})
+        self.used_parameters: set[str] = set()
         self.unchecked: list[OperationSpec] = []
         """Operations of which parts could not be checked."""
         self.destinations: dict[object, int] = {}
@@ -110,18 +113,38 @@ class Context:
             table=rows.table,
             joined={**rows.joined, **(joined or {})},
             selectors=self.selectors,
+            parameters=self.parameters,
             upcoming=upcoming,
+        )
+
+    def scope_of(self, scan: Scan) -> Scope:
+        """What an expression over the rows of another dataset can see."""
+        return Scope(
+            columns=scan.schema.columns,
+            table=scan.use.table,
+            selectors=self.selectors,
+            parameters=self.parameters,
         )
 
     def check(
         self, passage: Passage, scope: Scope, *, wanted: Type | None = None, what: str = "this expression"
     ) -> Typed:
         """An expression, checked; a hole where it has problems."""
-        checked = check_formula(passage, scope, wanted=wanted, what=what)
-        self.used_selectors |= checked.selectors
+        checked = self.note(check_formula(passage, scope, wanted=wanted, what=what))
         for problem in checked.problems:
             self.report(problem)
         return checked.tree if checked.tree is not None else HOLE
+
+    def note(self, checked: Checked) -> Checked:
+        """Remember which selectors and parameters an expression uses."""
+        self.used_selectors |= checked.selectors
+        self.used_parameters |= checked.parameters
+        return checked
+
+    def check_qualifier(self, name: str, *, taken_by: str, span: Span | None) -> None:
+        """A table or alias with the qualifier of parameters could mean either (C-95)."""
+        if self.parameters and name.casefold() == PARAM:
+            self.report(JoinAliasConflict(alias=name, taken_by=taken_by, span=span))
 
     def selector(self, scope: Scope) -> Typed | None:
         """The selector of the operation at hand, None when it has none."""

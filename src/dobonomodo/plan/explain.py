@@ -8,6 +8,7 @@ from typing import assert_never
 from dobonomodo.formula import Typed, render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
+from dobonomodo.model.parameter import Parameter, show_value
 from dobonomodo.model.plain import PlainDict
 from dobonomodo.plan.conservation import Conservation, find_conservation
 from dobonomodo.plan.dataset import DatasetUse
@@ -49,6 +50,7 @@ def describe_plan(
         "project": plan.project.id,
         "name": plan.project.name,
         "period": run.period if run else None,
+        "parameters": _describe_parameters(plan, run),
         "reads": [_describe_use(use, _day(use, run, as_of)) for use in plan.uses],
         "operations": [_describe_step(step, run if sql else None) for step in plan.steps],
         "writes": [_describe_write(step, step.lowered.write) for step in plan.steps if step.lowered.write],
@@ -57,6 +59,19 @@ def describe_plan(
             {"column": each.column, "changes": [{"seq": seq, "how": how} for seq, how in each.changes]}
             for each in find_conservation(plan)
         ],
+    }
+
+
+def _describe_parameters(plan: Plan, run: RunFacts | None) -> PlainDict:
+    values = run.parameters if run is not None else {}
+    return {
+        name: {
+            "type": str(each.type),
+            "value": show_value(values[name]) if name in values else None,
+            "default": each.default,
+            "description": each.description,
+        }
+        for name, each in (plan.project.parameters or {}).items()
     }
 
 
@@ -138,7 +153,14 @@ def render_plan(
     """The plan as text; ``which`` says what version of the project it is, ``together`` what publishing together means."""
     project = plan.project
     head = ", ".join(filter(None, (f"{project.name} ({project.id})", which, f"period {run.period}" if run else None)))
-    lines = [head, "", "reads"]
+    lines = [head, ""]
+    if plan.project.parameters:
+        lines += [
+            "parameters",
+            *_table([_parameter_row(name, each, run) for name, each in plan.project.parameters.items()]),
+        ]
+        lines += [""]
+    lines += ["reads"]
     lines += _table([_read_row(use, _day(use, run, as_of)) for use in plan.uses])
     lines += ["", "does"]
     for step in plan.steps:
@@ -156,6 +178,12 @@ def render_plan(
         lines += ["", "totals of the input that operations can change"]
         lines += _table([_total_row(each) for each in totals])
     return "\n".join(lines)
+
+
+def _parameter_row(name: str, parameter: Parameter, run: RunFacts | None) -> tuple[str, ...]:
+    default = f"default {parameter.default}" if parameter.default is not None else "no default"
+    value = show_value(run.parameters[name]) if run is not None and name in run.parameters else ""
+    return (name, str(parameter.type), value, default, parameter.description or "")
 
 
 def _total_row(total: Conservation) -> tuple[str, ...]:

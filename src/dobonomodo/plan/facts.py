@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+
+from dobonomodo.formula.typed import Value
 
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """The clock and the period of a run."""
+    """The clock, the period and the parameters of a run."""
 
     started_at: datetime
     period: str
     period_start: date
     period_end: date
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    """The values of the project's parameters, each in its type."""
 
     def __post_init__(self) -> None:
         """The clock is in UTC, so that everything made from it is the same instant (C-89)."""

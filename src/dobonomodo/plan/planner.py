@@ -34,6 +34,7 @@ from dobonomodo.problems import Problem, in_order
 from dobonomodo.problems.definition import InvalidOperation, OperationReason, UnknownReference
 from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
 from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
+from dobonomodo.problems.parameter import UnusedParameter
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -198,6 +199,10 @@ def _load_input(project: Project, ctx: Context) -> Rows:
             )
         return _unknown_input(dataset_id)
     scan = ctx.scan(known, "input", at=project.places.at("input_dataset_id"))
+    ctx.check_qualifier(scan.use.table, taken_by="the main table", span=project.places.span("input_dataset_id"))
+    for lookup in known.dataset.lookups:
+        span = project.places.span("input_dataset_id")
+        ctx.check_qualifier(lookup.alias, taken_by="a lookup of the dataset", span=span)
     named = (*scan.use.columns, *TEMPORAL[scan.use.temporal_mode])
     origins = {name: Origin(frozenset({f"{dataset_id}.{name}"})) for name in named}
     key = tuple(scan.use.columns.spelling(name) or name for name in scan.use.natural_key)
@@ -288,6 +293,9 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
         if name not in ctx.used_selectors | mentioned:
             yield UnusedSelector(name=name, span=project.places.key_span("selectors", name))
             yield from parse(ctx.selectors[name]).problems
+    for name in project.parameters or {}:
+        if name not in ctx.used_parameters and not ctx.unchecked:
+            yield UnusedParameter(name=name, span=project.places.key_span("parameters", name))
     read = {use.dataset_id for use in ctx.uses}
     for dataset_id in project.resolver_overrides:
         if dataset_id not in read and not ctx.blocked:

@@ -21,6 +21,7 @@ from dobonomodo.problems.formula import (
 from dobonomodo.problems.internal import InternalFault
 from dobonomodo.problems.operation import OPERATION_PROBLEMS
 from dobonomodo.problems.package import PackageMissing
+from dobonomodo.problems.parameter import PARAMETER_PROBLEMS
 from dobonomodo.problems.problem import Problem
 from dobonomodo.problems.run import RUN_PROBLEMS
 from dobonomodo.problems.session import SESSION_PROBLEMS
@@ -40,6 +41,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     SelectorUndefined,
     SelectorCycle,
     NullComparison,
+    *PARAMETER_PROBLEMS,
     *DEFINITION_PROBLEMS,
     *OPERATION_PROBLEMS,
     *RUN_PROBLEMS,

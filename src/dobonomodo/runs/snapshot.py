@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.model import Dataset, Definitions, Project, load_definitions
 from dobonomodo.model.datasource import DataSource
+from dobonomodo.model.parameter import settle_parameters, show_value
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
 from dobonomodo.plan.dataset import DatasetUse, Location, freeze_options, reading_key
@@ -63,6 +64,7 @@ def take_snapshot(
         },
         "started_at": facts.started_at.isoformat(),
         "as_of": as_of.isoformat() if as_of is not None else None,
+        "parameters": {name: show_value(value) for name, value in facts.parameters.items()},
         "datasets": [
             {
                 "version": known.version,
@@ -136,11 +138,16 @@ def restore_snapshot(snapshot: Document) -> RunSpec:
     if planned.plan is None or planned.plan.project.fingerprint() != snapshot["project"]["fingerprint"]:
         raise InternalError("the snapshot of the run no longer gives the plan that it was taken of")
     period = snapshot["period"]
+    # Snapshots of older programs are of projects without parameters.
+    settled = settle_parameters(project.id, project.parameters or {}, snapshot.get("parameters", {}))
+    if settled.problems:
+        raise InternalError("the snapshot of the run no longer gives the parameters that it was taken with")
     facts = RunFacts(
         datetime.fromisoformat(snapshot["started_at"]),
         period["identifier"],
         date.fromisoformat(period["start_date"]),
         date.fromisoformat(period["end_date"]),
+        settled.values,
     )
     return RunSpec(
         planned.plan,

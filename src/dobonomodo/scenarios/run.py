@@ -14,6 +14,7 @@ from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import Type
 from dobonomodo.model import Dataset, DataSource, Definitions, Loaded, Places, Project
+from dobonomodo.model.parameter import ParameterValue, settle_parameters
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import OperationCounts
@@ -149,6 +150,7 @@ class _Stage:
                 _require_runnable(period, run)
             for at, period in enumerate(sorted(periods, key=lambda each: each.start_date)):
                 planned = self._plan(project, period, run)
+                parameters = self._parameters(project, run)
                 warnings = planned[1]
                 writer = _Capture(self.datasets, outputs, registered, period, self.stored)
                 facts = RunFacts(
@@ -156,6 +158,7 @@ class _Stage:
                     period.identifier,
                     period.start_date,
                     period.end_date,
+                    parameters,
                 )
                 as_of = run.as_of or self.scenario.as_of
                 reading = Reading(self.spark, facts, as_of, self.scratch / f"{number}-{at}")
@@ -194,6 +197,17 @@ class _Stage:
         yield from _compare_checks(expect, checks)
         if counts is not None:
             yield from _compare_counts(expect, counts)
+
+    def _parameters(self, project: Project, run: ScenarioRun) -> Mapping[str, ParameterValue]:
+        """As a run settles them: those of the scenario, else the defaults."""
+        places = run.places if run.parameters is not None else self.scenario.places
+        given = places.at("parameters")
+        values = {name: given.get(name) for name in given.keys} if given is not None else {}
+        spans = {name: given.span(name) for name in given.keys} if given is not None else {}
+        settled = settle_parameters(project.id, project.parameters or {}, values, spans=spans)
+        if settled.problems:
+            raise Rejected(settled.problems)
+        return settled.values
 
     def _project(self, run: ScenarioRun) -> Project:
         places = run.places.at("project")

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from dobonomodo.formula import parse_moment
 from dobonomodo.model import Entity, Places
 from dobonomodo.model.shape import CheckedApart
-from dobonomodo.model.value import Count, Day, Expected, Filled, Flag, Id, Text
+from dobonomodo.model.value import Count, Day, Expected, Filled, Flag, Id, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue, MissingKey
 
@@ -102,6 +102,10 @@ class ScenarioRun(Entity):
     started_at: Moment | None = Field(default=None, description="The clock of the run.")
     as_of: Day | None = Field(default=None, description="The day at which bitemporal rows are valid.")
     override_closed: Flag = Field(default=False, description="Run a closed period.")
+    parameters: dict[str, Setting] | None = Field(
+        default=None,
+        description="Values of the project's parameters by name; later runs keep them unless they give others.",
+    )
     expect: Expectation = Field(description="The expected result.")
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
 
 from dobonomodo.problems import Rejected
@@ -11,6 +12,9 @@ from dobonomodo.problems.control import ReasonMissing
 
 A_DAY = 'a date such as date(2026, 1, 31) or "2026-01-31"'
 A_TIME = 'a time with its zone such as datetime(2026, 2, 3, 8, tzinfo=UTC) or "2026-02-03T08:00:00Z"'
+
+A_MAPPING = 'values by the names of parameters, such as {"uplift": "0.05"}'
+A_VALUE = 'text such as "0.05", an int, a Decimal, a bool, a date or a datetime'
 
 
 def read_text(name: str, value: object, *, accepted: str) -> str:
@@ -75,6 +79,18 @@ def read_moment(name: str, value: object) -> datetime | None:
         return found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise _wrong_value(name, value, A_TIME) from None
+
+
+def read_parameters(value: object) -> Mapping[str, object]:
+    """Values of parameters by name. A float is none of them: it is not the number that was written."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
+        raise _wrong_type("parameters", value, A_MAPPING)
+    for name, each in value.items():
+        if not isinstance(each, str | int | Decimal | date):
+            raise _wrong_type(f'parameters["{name}"]', each, A_VALUE)
+    return dict(value)
 
 
 def check_session(value: object) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from dobonomodo.model import Places, Project
+from dobonomodo.model.parameter import settle_parameters
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, ResolverNotFound
 from dobonomodo.storage import check_locations
+from dobonomodo.problems.parameter import ParameterMissing
 
 if TYPE_CHECKING:
     from dobonomodo.workspace.files import Files
@@ -34,7 +37,37 @@ def find_problems(files: Files, planning: Planning) -> Problems:
         start = NEVER if uncertain_from is None else uncertain_from
         found.extend(planning.plan(project, datasets, uncertain_from=start).problems)
     found.extend(datasets.chain.problems)
+    found.extend(_check_settings(files))
     return Problems(in_order(_once(found)))
+
+
+def _check_settings(files: Files) -> Iterator[Problem]:
+    """Values of parameters in the file of the workspace, in every environment."""
+    places, own = files.settings.places, files.definitions
+    environments = places.at("environments")
+    parts = [places, *(environments.at(name) for name in environments.keys)] if environments is not None else [places]
+    for part in parts:
+        given = part.at("parameters") if part is not None else None
+        for project_id in given.keys if given is not None else ():
+            values = given.at(project_id) if given is not None else None
+            project = own.projects.get(project_id)
+            if values is None or project_id in own.broken.get("project", {}):
+                continue
+            if project is None:
+                known, span = tuple(own.projects), values.key_span()
+                yield UnknownReference(kind="project", id=project_id, known=known, span=span)
+            else:
+                yield from _check_values(project, values)
+
+
+def _check_values(project: Project, values: Places) -> Iterator[Problem]:
+    parameters = project.parameters or {}
+    for name in values.keys:
+        spans = {name: values.span(name)}
+        settled = settle_parameters(project.id, parameters, {name: values.get(name)}, spans=spans)
+        yield from (
+            each for each in settled.problems if not isinstance(each, ParameterMissing) and each.span is not None
+        )
 
 
 def require_sound(files: Files, planning: Planning) -> None:

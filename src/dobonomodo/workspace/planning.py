@@ -8,6 +8,7 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from dobonomodo.model import Definitions, Period, Project
+from dobonomodo.model.parameter import ParameterValue, settle_parameters
 from dobonomodo.plan import Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
 from dobonomodo.plan.destination import Together
@@ -16,7 +17,7 @@ from dobonomodo.plan.reading import check_awaited, check_days
 from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.operation import ProjectNotRunnable
 from dobonomodo.storage import Storages, destination_kinds
-from dobonomodo.workspace.arguments import read_day, read_moment, read_project
+from dobonomodo.workspace.arguments import read_day, read_moment, read_parameters, read_project
 from dobonomodo.workspace.checking import find_problems, require_readable
 from dobonomodo.workspace.datasets import KnownDatasets
 from dobonomodo.workspace.paths import check_links
@@ -90,10 +91,12 @@ class Planning:
         draft: bool,
         override_closed: bool,
         to_run: bool,
+        parameters: Mapping[str, object] | None,
     ) -> PlannedRun:
         """What a run of a project for a period would read, do and write; with ``to_run``, refused where it may not run."""
         read_project(project_id)
         clock, day = read_moment("started_at", started_at) or now(), read_day("as_of", as_of)
+        given = read_parameters(parameters)
         found = self._periods.find(period)
         if to_run:
             require_runnable(found, override_closed=override_closed)
@@ -103,6 +106,7 @@ class Planning:
             failed = any(problem.severity == "error" for problem in planned.problems)
             own = in_order([*self._files.problems, *planned.problems])
             raise Rejected(own if failed else find_problems(self._files, self))
+        settled = self._settle(planned.plan.project, given)
         is_draft = chosen.version is None
         if to_run and (awaited := self.find_awaited(planned.plan, period=found.identifier, draft=is_draft)):
             raise Rejected(in_order(awaited))
@@ -114,7 +118,7 @@ class Planning:
                     *check_days(planned.plan, found, self._periods.find_schedule(found), as_of=day),
                 ]
             ),
-            facts=RunFacts(clock, found.identifier, found.start_date, found.end_date),
+            facts=RunFacts(clock, found.identifier, found.start_date, found.end_date, settled),
             as_of=day,
             period=found,
             version=chosen.version,
@@ -123,6 +127,14 @@ class Planning:
             definitions=chosen.definitions,
             together=self._find_together(planned.plan, chosen),
         )
+
+    def _settle(self, project: Project, given: Mapping[str, object]) -> Mapping[str, ParameterValue]:
+        """The parameters of a run: those that are given, else those of the environment, else the defaults."""
+        otherwise = self._files.settings.parameters.get(project.id, {})
+        settled = settle_parameters(project.id, project.parameters or {}, given, otherwise=otherwise)
+        if settled.problems:
+            raise Rejected(settled.problems)
+        return settled.values
 
     def _find_together(self, plan: Plan, chosen: ProjectToPlan) -> Together | None:
         destinations = [step.lowered.write.destination for step in plan.steps if step.lowered.write is not None]

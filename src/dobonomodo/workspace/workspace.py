@@ -109,6 +109,7 @@ class Workspace(Decisions):
         draft: bool = False,
         override_closed: bool = False,
         to_run: bool = False,
+        parameters: Mapping[str, object] | None = None,
     ) -> PlannedRun:
         """What a run of a project for a period would read, do and write.
 
@@ -122,6 +123,7 @@ class Workspace(Decisions):
             draft=draft,
             override_closed=override_closed,
             to_run=to_run,
+            parameters=parameters,
         )
 
     def run(
@@ -139,12 +141,13 @@ class Workspace(Decisions):
         figures: bool | None = None,
         listener: Listener | None = None,
         session: SessionOptions | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> RunView:
         """Run a project for a period. Raises ``Rejected`` before anything is read; a run that fails says so itself.
 
         A Spark session that is passed in is left running and configured as it was found. Dates and times may be ISO text.
         ``figures`` says whether totals are computed; left out, as the workspace does.
-        ``override_closed`` needs a ``reason``, which is recorded.
+        ``override_closed`` needs a ``reason``, which is recorded. ``parameters`` are values of the project's parameters by name.
         """
         check_session(spark)
         why = require_reason(reason, act="running a closed period") if override_closed else None
@@ -156,6 +159,7 @@ class Workspace(Decisions):
             draft=draft,
             override_closed=override_closed,
             to_run=True,
+            parameters=parameters,
         )
         override = self._signing.allow_override(planned, reason=why) if why is not None else None
         chosen = self._choose_spark(spark, session)
@@ -175,12 +179,13 @@ class Workspace(Decisions):
         reason: str | None = None,
         listener: Listener | None = None,
         session: SessionOptions | None = None,
+        parameters: Mapping[str, object] | None = None,
     ) -> RunHandle:
         """As ``run``, in a thread: raises ``Rejected`` as ``run`` does, else returns when the run is recorded."""
         from dobonomodo.workspace.handle import start_run
 
         run = partial(self.run, project_id, period=period, as_of=as_of, started_at=started_at, spark=spark, draft=draft)
-        run = partial(run, override_closed=override_closed, reason=reason, session=session)
+        run = partial(run, override_closed=override_closed, reason=reason, session=session, parameters=parameters)
         return start_run(lambda heard: run(listener=heard), find=self.find_run, cancel=self.cancel, listener=listener)
 
     def resume(

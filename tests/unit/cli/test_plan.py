@@ -86,3 +86,22 @@ def test_the_text_says_which_version_it_is(dobo: Dobo, stored: Path) -> None:
     dobo("apply", "--yes")
     dobo("activate", "monthly-sales")
     assert "version 1" in dobo(*PLAN).out.splitlines()[0]
+
+
+def test_parameters(dobo: Dobo, sales: Path) -> None:
+    declared = "  parameters:\n    uplift: {type: 'decimal(5,4)', default: 0.03, description: Planned increase}\n    day: {type: date}\n"
+    used = "  selectors:\n    raised: amount > param.uplift AND TODAY() > param.day"
+    change(sales, "projects/monthly-sales.yaml", "  selectors:", declared + used)
+    change(sales, "projects/monthly-sales.yaml", '"orders.status = \\"active\\""', '"{{raised}}"')
+    result = dobo(*PLAN, "--set", "uplift=0.05", "--set", "day=2026-01-31")
+    assert (result.code, result.err) == (0, "")
+    assert "uplift  decimal(5,4)  0.05        default 0.03  Planned increase" in result.out
+    assert dobo(*PLAN, "--set", "uplift=0.05", "--set", "day=2026-01-31", "--json").document["data"]["parameters"][
+        "day"
+    ] == {"type": "date", "value": "2026-01-31", "default": None, "description": None}
+    missing = dobo(*PLAN)
+    assert (missing.code, "PARAMETER_MISSING" in missing.err, "--set day=" in missing.err) == (2, True, True)
+    assert dobo(*PLAN, "--set", "day=31.1.2026").code == 2
+    assert dobo(*PLAN, "--set", "dya=2026-01-31").code == 2
+    wrong = dobo(*PLAN, "--set", "day")
+    assert (wrong.code, "NAME=VALUE" in wrong.err) == (2, True)

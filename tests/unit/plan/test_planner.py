@@ -529,3 +529,57 @@ def test_a_type_that_does_not_exist_may_have_been_an_output() -> None:
         "outptu",
         ("update", "aggregate", "append", "delete", "output", "check"),
     )
+
+
+# --- parameters
+
+PARAMETERS = "parameters: {uplift: {type: 'decimal(5,4)', default: 0.03}, unit: {type: string}}"
+
+
+def test_parameters_have_their_declared_types_whatever_their_values() -> None:
+    plan = plan_of(update("net = amount * param.uplift", "unit = PARAM.Unit"), head=PARAMETERS)
+    assert types_after(plan, 1)["net"] == "decimal(21,6)"
+    assert types_after(plan, 1)["unit"] == "string"
+
+
+@pytest.mark.parametrize(
+    ("formula", "code", "place"),
+    [
+        ("amount * param.uplfit", "UNKNOWN_PARAMETER", "param.uplfit"),
+        ("param.unit * 2", "TYPE_MISMATCH", "param.unit"),
+        ("ROUND(amount, param.uplift)", "TYPE_MISMATCH", "param.uplift"),
+        ("SUM(amount) OVER (PARTITION BY param.unit)", "INVALID_WINDOW", "param.unit"),
+    ],
+)
+def test_wrong_uses_of_parameters(formula: str, code: str, place: str) -> None:
+    operations = update(f"net = {formula}", "a = param.uplift", "b = param.unit")
+    assert (code, place) in found(operations, head=PARAMETERS)
+
+
+def test_without_parameters_a_formula_says_how_to_define_one() -> None:
+    problem = problem_in(update("net = amount * param.uplift"))
+    assert (problem.code, problem.known) == ("UNKNOWN_PARAMETER", ())
+
+
+def test_a_parameter_that_nothing_uses() -> None:
+    assert found(update("net = param.uplift"), head=PARAMETERS) == [("W-15", "unit")]
+    used_in_selector = PARAMETERS + "\nselectors: {own: region = param.unit}"
+    assert found(update("net = param.uplift", selector="{{own}}"), head=used_in_selector) == []
+
+
+@pytest.mark.parametrize("name", ["param", "Param"])
+def test_an_alias_of_parameters_is_taken_where_the_project_has_parameters(name: str) -> None:
+    operations = update(
+        "net = param.uplift", "unit = param.unit", joins=join(name, "customers", f"{name}.id = customer_id")
+    )
+    assert ("JOIN_ALIAS_CONFLICT", name) in found(operations, head=PARAMETERS)
+    plain = update("tier = param.tier", joins=join("param", "customers", "param.id = customer_id"))
+    assert codes(plain) == []
+
+
+def test_a_table_with_the_name_of_parameters() -> None:
+    text = "dataset: {id: odd, main_table: {name: Param, columns: [{name: a, type: integer}]}}"
+    world = world_from().with_dataset(text)
+    operations = update("b = a")
+    assert "JOIN_ALIAS_CONFLICT" in codes(operations, head=PARAMETERS, world=world, input_id="odd")
+    assert codes(operations, world=world, input_id="odd") == []

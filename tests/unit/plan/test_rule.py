@@ -8,6 +8,7 @@ import pytest
 
 from dobonomodo.plan.rule import check_rule, decide
 from dobonomodo.problems import Passage
+from dobonomodo.problems.parameter import UnknownParameter
 
 FACTS = {
     "table.name": "orders",
@@ -129,3 +130,9 @@ def test_functions_that_are_operators_underneath(condition: str) -> None:
 
 def test_a_comparison_of_a_date_with_a_time() -> None:
     assert value('period.start_date < "2026-01-01T12:00:00Z"') is True
+
+
+def test_a_rule_has_no_parameters() -> None:
+    (problem,) = check_rule(Passage.alone("table.name = param.table")).problems
+    assert isinstance(problem, UnknownParameter)
+    assert not problem.allowed

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from dobonomodo.plan import Plan
 from dobonomodo.plan.destination import Together
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
@@ -29,11 +33,13 @@ PLAN = plan_of(
 )
 
 
-def snapshot(as_of: date | None, *, together: Together | None = None) -> dict[str, Any]:
-    known = [WORLD_BUILT.datasets.find(use.dataset_id) for use in PLAN.uses[:2]]
+def snapshot(
+    as_of: date | None, *, together: Together | None = None, plan: Plan = PLAN, facts: RunFacts = FIRST_QUARTER
+) -> dict[str, Any]:
+    known = [WORLD_BUILT.datasets.find(use.dataset_id) for use in plan.uses[:2]]
     taken = take_snapshot(
-        PLAN,
-        FIRST_QUARTER,
+        plan,
+        facts,
         as_of=as_of,
         version=1,
         status="active",
@@ -99,3 +105,18 @@ def test_a_snapshot_without_a_format_is_refused() -> None:
     with pytest.raises(Rejected) as refused:
         restore_snapshot(document)
     assert [problem.code for problem in refused.value.problems] == ["SNAPSHOT_TOO_NEW"]
+
+
+def test_parameters_are_recorded_and_restored_in_their_types() -> None:
+    head = "parameters: {uplift: {type: 'decimal(5,4)', default: 0.03}, day: {type: date}}"
+    plan = plan_of(update("a = param.uplift", "b = param.day"), head=head, world=WORLD_BUILT)
+    given = {"uplift": Decimal("0.05"), "day": NAMED}
+    taken = snapshot(None, plan=plan, facts=replace(FIRST_QUARTER, parameters=given))
+    assert taken["parameters"] == {"uplift": "0.05", "day": "2026-02-14"}
+    assert restore_snapshot(taken).facts.parameters == given
+
+
+def test_snapshots_of_older_programs_have_no_parameters() -> None:
+    taken = snapshot(None)
+    del taken["parameters"]
+    assert restore_snapshot(taken).facts.parameters == {}

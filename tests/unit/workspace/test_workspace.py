@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -776,3 +777,52 @@ def test_a_link_out_of_the_datasource_is_not_read(folder: Sales) -> None:
     secret.write_text("x")
     path.symlink_to(secret)
     assert "UNSAFE_PATH" in codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
+
+
+# --- parameters
+
+UPLIFT = (
+    "  parameters:\n    uplift: {type: 'decimal(5,4)', default: 0.03}\n  selectors:\n    raised: amount > param.uplift"
+)
+
+
+def with_parameter(folder: Sales) -> None:
+    folder.change(PROJECT, "  selectors:", UPLIFT)
+
+
+def test_parameters_come_from_the_caller_the_environment_or_the_default(folder: Sales) -> None:
+    with_parameter(folder)
+    environments = "environments: {prod: {parameters: {monthly-sales: {uplift: 0.04}}}, dev: {}}"
+    folder.write("dobo.yaml", f"workspace: {{default_resolver: lake, {environments}}}")
+
+    def uplift(environment: str | None = None, **given: object) -> object:
+        planned = folder.open(environment=environment).plan("monthly-sales", period="2026-01", parameters=given)
+        return planned.facts.parameters["uplift"]
+
+    assert [uplift(), uplift("dev"), uplift("prod"), uplift("prod", uplift="0.05")] == [
+        Decimal(each) for each in ("0.03", "0.03", "0.04", "0.05")
+    ]
+    workspace = folder.open()
+    (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", parameters={"uplfit": "0.05"})
+    assert (problem.code, problem.hint()) == ("UNKNOWN_PARAMETER", "did you mean `uplift`?")
+    (problem,) = refusal(workspace.plan, "monthly-sales", period="2026-01", parameters={"uplift": "0.00001"})
+    assert problem.code == "INVALID_PARAMETER"
+    with pytest.raises(TypeError, match=r"uplift.*float"):
+        workspace.plan("monthly-sales", period="2026-01", parameters={"uplift": 0.05})
+
+
+def test_parameters_of_environments_are_checked_in_the_file(folder: Sales) -> None:
+    with_parameter(folder)
+    parameters = "{monthly-sales: {uplift: 5%, uplfit: 1}, monthly-sale: {uplift: 1}}"
+    text = f"workspace:\n  default_resolver: lake\n  environments:\n    prod:\n      parameters: {parameters}\n"
+    folder.write("dobo.yaml", text)
+    found = [
+        (each.code, each.span.line if each.span else 0) for each in folder.open().problems() if each.severity == "error"
+    ]
+    assert found == [("INVALID_PARAMETER", 5), ("UNKNOWN_PARAMETER", 5), ("UNKNOWN_REFERENCE", 5)]
+
+
+def test_a_wrong_parameter_is_reported_with_the_rest_of_the_project(folder: Sales) -> None:
+    folder.change(PROJECT, "  selectors:", UPLIFT.replace("0.03", "3%"))
+    folder.change(PROJECT, "orders.amount = 0", "orders.amout = param.uplift")
+    assert sorted(codes(folder.open().problems())) == ["INVALID_PARAMETER", "UNKNOWN_COLUMN"]

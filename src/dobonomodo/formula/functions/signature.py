@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from types import MappingProxyType
 from typing import Protocol
 
 from dobonomodo.formula.meaning import Meaning, Neighbour, Total
@@ -23,7 +24,7 @@ from dobonomodo.formula.types import (
 
 
 class RunValues(Protocol):
-    """What functions render of a run: its clock, in UTC, and its period."""
+    """What formulas read of a run: its clock, in UTC, its period and its parameters."""
 
     @property
     def started_at(self) -> datetime: ...
@@ -33,6 +34,8 @@ class RunValues(Protocol):
     def period_start(self) -> date: ...
     @property
     def period_end(self) -> date: ...
+    @property
+    def parameters(self) -> Mapping[str, Value]: ...
 
 
 class _NoRun:
@@ -41,6 +44,7 @@ class _NoRun:
     started_at = datetime(2000, 1, 1, tzinfo=UTC)
     period = ""
     period_start = period_end = date(2000, 1, 1)
+    parameters: Mapping[str, Value] = MappingProxyType({})
 
 
 NO_RUN: RunValues = _NoRun()

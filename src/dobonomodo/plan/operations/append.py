@@ -92,7 +92,8 @@ class Append(Operation):
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).
         scan = replace(scan, carried=CARRIED)
-        scope = Scope(columns=scan.schema.columns, table=scan.use.table, selectors=ctx.selectors)
+        scope = ctx.scope_of(scan)
+        ctx.check_qualifier(scan.use.table, taken_by="the table of the source", span=source.span("dataset_id"))
         selector = self._selector(places, scope, ctx)
         kept = Keep(scan, all_of(ACTIVE, selector))
         if self.aggregation is None:
@@ -141,8 +142,7 @@ class Append(Operation):
         if self.source_selector is None or not self.source_selector.strip():
             return None
         passage = places.passage("source_selector")
-        checked = check_formula(passage, scope, wanted=BOOLEAN, what="source_selector")
-        ctx.used_selectors |= checked.selectors
+        checked = ctx.note(check_formula(passage, scope, wanted=BOOLEAN, what="source_selector"))
         for problem in checked.problems:
             ctx.report(recode(problem, AppendExpressionInvalid))
         return checked.tree if checked.tree is not None else HOLE
@@ -165,8 +165,7 @@ class Append(Operation):
         """One row a group, with the keys and the results as its columns."""
 
         def check(passage: Passage, inside: Scope) -> Typed:
-            checked = check_formula(passage, inside)
-            ctx.used_selectors |= checked.selectors
+            checked = ctx.note(check_formula(passage, inside))
             for problem in checked.problems:
                 ctx.report(recode(problem, AppendAggregationInvalid))
             return checked.tree if checked.tree is not None else HOLE

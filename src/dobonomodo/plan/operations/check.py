@@ -221,10 +221,9 @@ class CheckRows(Operation):
         scan = ctx.scan(known, "against", alias=AGAINST, as_of=self.against.as_of, at=places.at("dataset_id"))
         ctx.check_as_of(places, scan.use)
         columns = scan.schema.columns
-        scope = Scope(columns=columns, table=scan.use.table, selectors=ctx.selectors)
         chosen = None
         if self.against.selector is not None:
-            chosen = ctx.check(places.passage("selector"), scope, wanted=BOOLEAN, what="a selector")
+            chosen = ctx.check(places.passage("selector"), ctx.scope_of(scan), wanted=BOOLEAN, what="a selector")
         return Side(scan, all_of(ACTIVE, chosen), columns)
 
     def _check_names(self, rows: Rows, text: str, others: Mapping[str, Columns], ctx: Context) -> None:

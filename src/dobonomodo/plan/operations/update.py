@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from pydantic import Field
 
 from dobonomodo.formula import Columns, Typed, columns_of, convert
+from dobonomodo.formula.scope import PARAM
 from dobonomodo.formula.types import BOOLEAN, UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -221,6 +222,8 @@ class _Joins:
 
     def _taken(self, alias: str) -> str | None:
         folded = alias.casefold()
+        if self.ctx.parameters and folded == PARAM:
+            return "the parameters of the project"
         if folded == self.rows.table.casefold():
             return "the main table"
         if any(folded == each.casefold() for each in self.rows.joined):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from shlex import quote
 from typing import Any
 
 from dobonomodo.model.locale import ENGLISH, Locale
@@ -81,6 +82,16 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter with the value that the run was given."""
+
+    name: str
+    value: str
+    default: str | None
+    description: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class InputFile:
     """A file as it was when the run read it."""
 
@@ -131,6 +142,7 @@ def render_report(
         deleting=[step for step in steps if step.operation.deleted],
         steps=steps,
         loaded=next((each.rows_in for each in run.operations if each.rows_in is not None), None),
+        parameters=list(_parameters(run.snapshot)),
         inputs=list(_inputs(run.snapshot)),
         commands=_commands(run, resumable=resumable),
         project_text=json.dumps(run.snapshot["project"]["document"], indent=2, ensure_ascii=False),
@@ -208,6 +220,12 @@ def _bar(operation: OperationCounts, facts: Facts, most: int) -> Iterator[tuple[
             yield each, round(max(100 * number / most, 0.4), 2)
 
 
+def _parameters(snapshot: Mapping[str, Any]) -> Iterator[Parameter]:
+    declared = snapshot["project"]["document"].get("parameters") or {}
+    for name, value in snapshot.get("parameters", {}).items():
+        yield Parameter(name, value, declared[name].get("default"), declared[name].get("description"))
+
+
 # --- facts for engineers
 
 
@@ -241,9 +259,10 @@ def _commands(run: RunView, *, resumable: bool) -> str:
     clock = run.started_at.isoformat().replace("+00:00", "Z")
     draft = " --draft" if run.draft else ""
     as_of = f" --as-of {run.snapshot['as_of']}" if run.snapshot["as_of"] is not None else ""
+    given = "".join(f" --set {quote(f'{name}={value}')}" for name, value in run.snapshot.get("parameters", {}).items())
     commands = [
         f"dobo verify {run.id}             # the outputs are still these rows",
         f"dobo verify {run.id} --replay    # computing again gives the same rows",
-        f"dobo run {run.project} --period {run.period} --started-at {clock}{as_of}{draft}",
+        f"dobo run {run.project} --period {run.period} --started-at {clock}{as_of}{given}{draft}",
     ]
     return "\n".join([f"dobo resume {run.id}", *commands] if resumable else commands)
