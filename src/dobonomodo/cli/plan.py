@@ -16,7 +16,10 @@ from dobonomodo.cli.console import Json, open_workspace, show, show_json, show_p
 def plan(
     project: ProjectId,
     period: Annotated[
-        str, typer.Option("--period", "-p", metavar="P", help="The period, such as 2026-01.", autocompletion=periods)
+        str,
+        typer.Option(
+            "--period", "-p", metavar="P", help="The period, such as 2026-01, or `latest`.", autocompletion=periods
+        ),
     ],
     as_of: Annotated[
         str | None, typer.Option("--as-of", metavar="D", help="The day on which bitemporal rows must be valid.")
@@ -32,10 +35,13 @@ def plan(
     """Show what a run would read, do and write. Never reads data, never writes."""
     from dobonomodo.plan.explain import describe_plan, render_plan
 
-    named = day(as_of)
-    planned = open_workspace().plan(
+    named, workspace = day(as_of), open_workspace()
+    chosen = workspace.find_periods([period], started_at=moment(started_at))
+    if len(chosen) > 1:
+        usage_error(f"a plan is for one period; `dobo run --dry-run --period {period}` shows those of all")
+    planned = workspace.plan(
         project,
-        period=period,
+        period=chosen[0].identifier,
         as_of=named,
         started_at=moment(started_at),
         draft=draft,

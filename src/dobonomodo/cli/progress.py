@@ -221,6 +221,24 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
         say(f"next: dobo runs report {run.id}   or   dobo verify {run.id}")
 
 
+def show_periods(periods: Sequence[str], runs: Sequence[RunView], locale: Locale = ENGLISH) -> None:
+    """What became of each of several periods, in one table."""
+    from dobonomodo.cli.table import show_counts
+
+    run_by_period = {run.period: run for run in runs}
+    tables = list(dict.fromkeys(name for run in runs for name in run.outputs))
+    lines = [("period", "status", *(f"rows of {name}" for name in tables), "seconds", "run")]
+    for period in periods:
+        run = run_by_period.get(period)
+        if run is None:
+            lines.append((period, "not run", *("" for _ in tables), "", ""))
+            continue
+        rows = [locale.show(run.outputs[name].rows) if name in run.outputs else "" for name in tables]
+        lines.append((period, run.status, *rows, f"{run.seconds:.1f}", run.id))
+    say("")
+    show_counts(lines, right=set(range(2, len(tables) + 3)))
+
+
 def _complain(start: str, text: str) -> None:
     """A line, folded where the terminal is too narrow for it."""
     first, *more = fold_words(text, terminal_width(sys.stderr), indent=INDENT, start=len(start))

@@ -50,7 +50,11 @@ def run(
     period: Annotated[
         list[str],
         typer.Option(
-            "--period", "-p", metavar="P", help="A period; several times for several.", autocompletion=periods
+            "--period",
+            "-p",
+            metavar="P",
+            help="A period, a range such as 2026-01..2026-12, or `latest`; several times for several.",
+            autocompletion=periods,
         ),
     ],
     as_of: Annotated[
@@ -78,11 +82,13 @@ def run(
     """Run a project for one or more periods, one after the other in date order."""
     if reason is not None and not override_closed:
         usage_error("--reason belongs to --override-closed")
+    workspace = open_workspace()
+    chosen = workspace.find_periods(period, started_at=moment(started_at))
     if dry_run:
-        for each in period:
+        for each in chosen:
             plan(
                 project,
-                period=each,
+                period=each.identifier,
                 as_of=as_of,
                 started_at=started_at,
                 draft=draft,
@@ -90,40 +96,45 @@ def run(
                 as_json=as_json,
             )
         return
-    workspace = open_workspace()
-    periods = sorted(
-        {each: workspace.find_period(each) for each in period}.items(), key=lambda item: item[1].start_date
-    )
+    workspace.require_runnable(chosen, override_closed=override_closed)
     finished: list[RunView] = []
     if not draft and workspace.has_newer_files(project):
         say("the files changed after this version was activated; `--draft` runs them and writes to the sandbox")
-    with _ending_cleanly():
-        for identifier, _ in periods:
-            from dobonomodo.cli.progress import make_progress
+    try:
+        with _ending_cleanly():
+            for each in chosen:
+                from dobonomodo.cli.progress import make_progress
 
-            progress = make_progress()
-            try:
-                view = workspace.run(
-                    project,
-                    period=identifier,
-                    as_of=day(as_of),
-                    started_at=moment(started_at),
-                    draft=draft,
-                    override_closed=override_closed,
-                    reason=reason,
-                    wait=wait,
-                    figures=False if no_figures else None,
-                    listener=progress,
-                    session=_session(master, remote, spark_conf, wait_for_executors),
-                    parameters=read_set(parameters),
-                )
-            finally:
-                _release(progress)
-            finished.append(view)
-            if not as_json:
-                _show_end(view, workspace)
-            if view.status != "completed":
-                break
+                progress = make_progress()
+                try:
+                    view = workspace.run(
+                        project,
+                        period=each.identifier,
+                        as_of=day(as_of),
+                        started_at=moment(started_at),
+                        draft=draft,
+                        override_closed=override_closed,
+                        reason=reason,
+                        wait=wait,
+                        figures=False if no_figures else None,
+                        listener=progress,
+                        session=_session(master, remote, spark_conf, wait_for_executors),
+                        parameters=read_set(parameters),
+                    )
+                finally:
+                    _release(progress)
+                finished.append(view)
+                if not as_json:
+                    _show_end(view, workspace)
+                if view.status != "completed":
+                    break
+    finally:
+        if len(chosen) > 1 and not as_json and not Settings.quiet:
+            from dobonomodo.cli.progress import show_periods
+            from dobonomodo.model.locale import LOCALES
+
+            names = [each.identifier for each in chosen]
+            show_periods(names, finished, LOCALES[workspace.settings.locale])
     _leave(finished, workspace, as_json=as_json, thing="run")
 
 

@@ -1,6 +1,6 @@
 """Periods of a calendar: their status, their parents, and which finer periods make up a coarser one."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
@@ -53,7 +53,28 @@ class Schedule:
         if period is not None:
             return Loaded(period)
         known = tuple(each.identifier for each in self.finest_first())
-        return Loaded(None, (PeriodNotFound(identifier=identifier, calendar=self.calendar, known=known),))
+        problem = PeriodNotFound(
+            identifier=identifier, calendar=self.calendar, known=known, ranges=tuple(self._ranges())
+        )
+        return Loaded(None, (problem,))
+
+    def _ranges(self) -> Iterator[tuple[str, str, str]]:
+        """Of each level that has periods, the finest first: its name, its first period and its last."""
+        for level in reversed(tuple(self.parent_by_level)):
+            if found := self.at_level(level):
+                yield level, found[0].identifier, found[-1].identifier
+
+    def between(self, first: Period, last: Period) -> tuple[Period, ...]:
+        """The periods of the level of both, from the first to the last."""
+        return tuple(
+            each for each in self.at_level(first.level) if first.start_date <= each.start_date <= last.start_date
+        )
+
+    def latest(self, day: date) -> Period | None:
+        """The last period of the finest level that has ended before a day."""
+        finest = next((level for level in reversed(tuple(self.parent_by_level)) if self.at_level(level)), "")
+        ended = [each for each in self.at_level(finest) if each.end_date < day]
+        return ended[-1] if ended else None
 
     def finest_first(self) -> tuple[Period, ...]:
         """All periods, those of the finest level first, as most runs are for one of them."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar, assert_never
 
-from dobonomodo.problems.problem import Example, Problem, did_you_mean, edit_distance, listed, nearest
+from dobonomodo.problems.problem import Blame, Example, Problem, did_you_mean, edit_distance, listed, nearest
 
 if TYPE_CHECKING:
     from dobonomodo.problems.place import Span
@@ -591,16 +591,43 @@ class PeriodNotFound(Problem):
     identifier: str
     calendar: str
     known: tuple[str, ...] = ()
+    ranges: tuple[tuple[str, str, str], ...] = ()
+    """Of each level: its name, its first period and its last."""
 
     def message(self) -> str:
+        if not self.calendar:
+            return f"there is no period `{self.identifier}`"
         return f"calendar `{self.calendar}` has no period `{self.identifier}`"
 
     def hint(self) -> str | None:
-        if candidate := _meant_period(self.identifier, self.known):
-            return f"did you mean `{candidate}`?"
         if not self.known:
-            return "it has no periods"
-        return f"available: {listed(self.known)}; `dobo period list` shows all"
+            return "define a calendar with periods" if not self.calendar else "it has no periods"
+        meant = f"did you mean `{candidate}`? " if (candidate := _meant_period(self.identifier, self.known)) else ""
+        if not self.ranges:
+            return meant.strip() or f"available: {listed(self.known)}; `dobo period list` shows all"
+        there = ", ".join(f"{level} `{first}` to `{last}`" for level, first, last in self.ranges)
+        return f"{meant}available: {there}; `dobo period list` shows all"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidPeriodRange(Problem):
+    """A range of periods has no beginning or end, or they are of two levels, or in the wrong order."""
+
+    code: ClassVar[str] = "INVALID_PERIOD_RANGE"
+    blamed: ClassVar[Blame] = Blame.CALLER
+    example: ClassVar[Example] = Example(
+        "dobo run monthly --period 2026-03..2026-01", "dobo run monthly --period 2026-01..2026-03"
+    )
+
+    text: str
+    wrong: str
+    instead: str | None = None
+
+    def message(self) -> str:
+        return f"`{self.text}` is not a range of periods: {self.wrong}"
+
+    def hint(self) -> str | None:
+        return self.instead or "write the first and the last period of one level: `2026-01..2026-12`"
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -651,4 +678,5 @@ DEFINITION_PROBLEMS: tuple[type[Problem], ...] = (
     UnsafePath,
     InvalidPeriod,
     PeriodNotFound,
+    InvalidPeriodRange,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dobonomodo.workspace.arguments import check_session
+from dobonomodo.workspace.arguments import check_session, read_moment
 from dobonomodo.workspace.comparing import compare_projects
+from dobonomodo.workspace.periods import require_runnable
+from dobonomodo.workspace.stamp import now
 from dobonomodo.workspace.testing import run_scenarios
 
 if TYPE_CHECKING:
@@ -39,6 +42,15 @@ class Decisions:
     def find_period(self, identifier: str) -> Period:
         """A period of any calendar, the default calendar's first."""
         return self._periods.find(identifier)
+
+    def find_periods(self, texts: Sequence[str], *, started_at: datetime | str | None = None) -> tuple[Period, ...]:
+        """The periods of several texts by date: ``2026-01``, ``2026-01..2026-12``, or ``latest``, the last that has ended."""
+        today = (read_moment("started_at", started_at) or now()).date()
+        return self._periods.choose(texts, today=today)
+
+    def require_runnable(self, periods: Sequence[Period], *, override_closed: bool = False) -> None:
+        """Raise with every period that may not run, before the first of them does."""
+        require_runnable(*periods, override_closed=override_closed)
 
     def change_period(self, identifier: str, status: str, *, reason: str | None = None) -> Period:
         """Close an open period (``closed``) or lock a closed one (``locked``); ``open`` makes sure that it is."""

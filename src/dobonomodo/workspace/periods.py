@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.model import Calendar, Period, Schedule
 from dobonomodo.problems import Rejected
-from dobonomodo.problems.definition import PeriodNotFound
+from dobonomodo.problems.definition import InvalidPeriodRange, PeriodNotFound
 from dobonomodo.problems.operation import PeriodNotRunnable
 from dobonomodo.store import PeriodStatus
 from dobonomodo.workspace.arguments import read_period
@@ -15,6 +17,12 @@ if TYPE_CHECKING:
     from dobonomodo.store import Run
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.stores import Stores
+
+
+RANGE = ".."
+"""Between the first and the last of several periods."""
+LATEST = "latest"
+"""The last period that has ended."""
 
 
 class Periods:
@@ -49,6 +57,42 @@ class Periods:
         if not schedules:
             raise Rejected([PeriodNotFound(identifier=identifier, calendar="", known=())])
         raise Rejected(schedules[0].find(identifier).problems)
+
+    def choose(self, texts: Sequence[str], *, today: date) -> tuple[Period, ...]:
+        """The periods that texts name, each once, by date: an identifier, a range ``2026-01..2026-12``, or ``latest``."""
+        found = [period for text in texts for period in self._choose(read_period(text).strip(), today)]
+        unique = {each.identifier: each for each in found}
+        return tuple(sorted(unique.values(), key=lambda each: (each.start_date, each.end_date)))
+
+    def _choose(self, text: str, today: date) -> tuple[Period, ...]:
+        named = any(text in schedule.by_identifier for _, schedule in self.schedules())
+        if named or (RANGE not in text and text != LATEST):
+            return (self.find(text),)
+        if text == LATEST:
+            schedules = self.schedules()
+            found = schedules[0][1].latest(today) if schedules else None
+            if found is None:
+                problem = InvalidPeriodRange(
+                    text=text,
+                    wrong=f"no period has ended before {today}",
+                    instead="name a period; `dobo period list` shows all",
+                )
+                raise Rejected([problem])
+            return (found,)
+        start, _, end = text.partition(RANGE)
+        if not start.strip() or not end.strip():
+            raise Rejected([InvalidPeriodRange(text=text, wrong="it needs a first and a last period")])
+        first, last = self.find(start.strip()), self.find(end.strip())
+        schedule = self.find_schedule(first)
+        if schedule is None or last.identifier not in schedule.by_identifier:
+            raise Rejected([InvalidPeriodRange(text=text, wrong="the two are periods of different calendars")])
+        if first.level != last.level:
+            wrong = f"`{first.identifier}` is of level `{first.level}` and `{last.identifier}` of level `{last.level}`"
+            raise Rejected([InvalidPeriodRange(text=text, wrong=wrong)])
+        if last.start_date < first.start_date:
+            wrong, instead = "the first comes after the last", f"write `{last.identifier}..{first.identifier}`"
+            raise Rejected([InvalidPeriodRange(text=text, wrong=wrong, instead=instead)])
+        return schedule.between(first, last)
 
     def find_schedule(self, period: Period) -> Schedule | None:
         """The periods of the calendar that has this one."""
@@ -96,7 +140,12 @@ class Periods:
         }
 
 
-def require_runnable(period: Period, *, override_closed: bool) -> None:
+def require_runnable(*periods: Period, override_closed: bool) -> None:
     """A locked period never runs, a closed one only on request (C-69)."""
-    if period.status == "locked" or (period.status == "closed" and not override_closed):
-        raise Rejected([PeriodNotRunnable(period=period.identifier, status=period.status)])
+    problems = [
+        PeriodNotRunnable(period=period.identifier, status=period.status)
+        for period in periods
+        if period.status == "locked" or (period.status == "closed" and not override_closed)
+    ]
+    if problems:
+        raise Rejected(problems)

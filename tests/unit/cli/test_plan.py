@@ -105,3 +105,16 @@ def test_parameters(dobo: Dobo, sales: Path) -> None:
     assert dobo(*PLAN, "--set", "dya=2026-01-31").code == 2
     wrong = dobo(*PLAN, "--set", "day")
     assert (wrong.code, "NAME=VALUE" in wrong.err) == (2, True)
+
+
+def test_the_plans_of_several_periods(dobo: Dobo, sales: Path) -> None:
+    result = dobo("run", "monthly-sales", "--period", "2026-01..2026-03", "--dry-run")
+    assert result.code == 0
+    assert [name for name in ("2026-01", "2026-02", "2026-03", "2026-04") if f"period {name}" in result.out] == [
+        "2026-01",
+        "2026-02",
+        "2026-03",
+    ]
+    assert "period 2026-01" in dobo("plan", "monthly-sales", "-p", "latest", "--started-at", "2026-02-03T08:00:00Z").out
+    several = dobo("plan", "monthly-sales", "--period", "2026-01..2026-03")
+    assert (several.code, "--dry-run" in several.err) == (2, True)

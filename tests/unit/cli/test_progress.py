@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from dobonomodo.cli.progress import describe_counts, show_end
+from dobonomodo.cli.progress import describe_counts, show_end, show_periods
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs import RunView
+from tests.unit.runs.reporting import make_output, make_view
 
 
 @pytest.mark.parametrize(
@@ -76,3 +77,16 @@ def test_a_failed_run_says_why_first(capsys: pytest.CaptureFixture[str]) -> None
 def test_a_run_that_succeeded_ends_with_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
     show_end(run("completed"), resumable=False)
     assert capsys.readouterr().err.splitlines()[-1].startswith("next: dobo runs report 20260203-080000-abc")
+
+
+def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
+    january = make_view(period="2026-01", outputs={"out": make_output(rows=1234)})
+    february = make_view(period="2026-02", status="failed", outputs={}, id="20260203-080000-000002")
+    show_periods(["2026-01", "2026-02", "2026-03"], [january, february])
+    lines = [line.split() for line in capsys.readouterr().err.splitlines() if line]
+    assert lines == [
+        ["period", "status", "rows", "of", "out", "seconds", "run"],
+        ["2026-01", "completed", "1,234", "1.5", "20260203-080000-000001"],
+        ["2026-02", "failed", "1.5", "20260203-080000-000002"],
+        ["2026-03", "not", "run"],
+    ]

@@ -32,7 +32,24 @@ def test_a_period_that_is_not_there_is_answered_with_the_nearest() -> None:
     assert value is None
     assert isinstance(problem, PeriodNotFound)
     assert problem.calendar == "fiscal"
-    assert problem.hint() == "did you mean `2026-01`?"
+    assert problem.ranges == (
+        ("month", "2026-01", "2026-04"),
+        ("quarter", "2026-Q1", "2026-Q1"),
+        ("year", "2026", "2026"),
+    )
+    assert (problem.hint() or "").startswith("did you mean `2026-01`? available: month `2026-01` to `2026-04`, quarter")
+
+
+def test_a_range_has_the_periods_of_one_level() -> None:
+    assert SCHEDULE.between(JAN, LOOSE) == (JAN, FEB, LOOSE)
+    assert SCHEDULE.between(FEB, FEB) == (FEB,)
+
+
+@pytest.mark.parametrize(
+    ("day", "latest"), [("2026-01-31", None), ("2026-02-01", JAN), ("2026-02-28", JAN), ("2026-12-31", LOOSE)]
+)
+def test_the_latest_period_has_ended(day: str, latest: Period | None) -> None:
+    assert SCHEDULE.latest(date.fromisoformat(day)) is latest
 
 
 @pytest.mark.parametrize(("of", "before"), [(FEB, JAN), (LOOSE, FEB), (JAN, None), (Q1, None), (YEAR, None)])

@@ -230,3 +230,13 @@ def test_checks_are_in_the_report_with_what_they_found() -> None:
     assert "1 of 4 rows violate it" in html
     assert "id = &lt;3&gt;, rate = NULL" in html
     assert "Checks" not in without
+
+
+def test_parameters_are_shown_with_their_defaults_and_in_the_command() -> None:
+    declared = {"uplift": {"type": "decimal(5,4)", "default": "0.03", "description": "Planned <increase>"}}
+    project = {**SNAPSHOT["project"], "document": {"parameters": declared}}
+    view = make_view(snapshot={**SNAPSHOT, "project": project, "parameters": {"uplift": "0.05"}})
+    page = render_report(view, plan=None, resumable=False, made_at=CLOCK)
+    assert "<td>uplift</td><td>0.05</td><td>0.03</td><td>Planned &lt;increase&gt;</td>" in page
+    assert "--set uplift=0.05" in page
+    assert "Parameters" not in render_report(make_view(), plan=None, resumable=False, made_at=CLOCK)

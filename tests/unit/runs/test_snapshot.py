@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.formula.typed import Value
 from dobonomodo.plan import Plan
 from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
@@ -110,7 +111,7 @@ def test_a_snapshot_without_a_format_is_refused() -> None:
 def test_parameters_are_recorded_and_restored_in_their_types() -> None:
     head = "parameters: {uplift: {type: 'decimal(5,4)', default: 0.03}, day: {type: date}}"
     plan = plan_of(update("a = param.uplift", "b = param.day"), head=head, world=WORLD_BUILT)
-    given = {"uplift": Decimal("0.05"), "day": NAMED}
+    given: dict[str, Value] = {"uplift": Decimal("0.05"), "day": NAMED}
     taken = snapshot(None, plan=plan, facts=replace(FIRST_QUARTER, parameters=given))
     assert taken["parameters"] == {"uplift": "0.05", "day": "2026-02-14"}
     assert restore_snapshot(taken).facts.parameters == given

@@ -826,3 +826,53 @@ def test_a_wrong_parameter_is_reported_with_the_rest_of_the_project(folder: Sale
     folder.change(PROJECT, "  selectors:", UPLIFT.replace("0.03", "3%"))
     folder.change(PROJECT, "orders.amount = 0", "orders.amout = param.uplift")
     assert sorted(codes(folder.open().problems())) == ["INVALID_PARAMETER", "UNKNOWN_COLUMN"]
+
+
+# --- several periods
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (["2026-03", "2026-01"], ["2026-01", "2026-03"]),
+        (["2026-01..2026-03", "2026-02", "2026-02..2026-04"], ["2026-01", "2026-02", "2026-03", "2026-04"]),
+        (["2026-02 .. 2026-02"], ["2026-02"]),
+        (["2026-Q1..2026-Q2"], ["2026-Q1", "2026-Q2"]),
+        (["latest"], ["2026-03"]),
+    ],
+)
+def test_several_periods_come_by_date_each_once(folder: Sales, texts: list[str], names: list[str]) -> None:
+    chosen = folder.open().find_periods(texts, started_at="2026-04-30T08:00:00Z")
+    assert [each.identifier for each in chosen] == names
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        ("2026-03..2026-01", "INVALID_PERIOD_RANGE", "write `2026-01..2026-03`"),
+        ("2026-01..2026-Q2", "INVALID_PERIOD_RANGE", "of one level"),
+        ("2026-01..", "INVALID_PERIOD_RANGE", "of one level"),
+        ("..", "INVALID_PERIOD_RANGE", "of one level"),
+        ("2026-01..2026-2", "PERIOD_NOT_FOUND", "did you mean `2026-02`?"),
+        ("2031-01", "PERIOD_NOT_FOUND", "month `2026-01` to `2026-12`"),
+    ],
+)
+def test_wrong_ranges_are_answered_with_what_there_is(folder: Sales, text: str, code: str, hint: str) -> None:
+    (problem,) = refusal(folder.open().find_periods, [text])
+    assert problem.code == code
+    assert hint in (problem.hint() or "")
+
+
+def test_there_is_no_latest_period_before_the_first_has_ended(folder: Sales) -> None:
+    (problem,) = refusal(folder.open().find_periods, ["latest"], started_at="2020-01-01T00:00:00Z")
+    assert (problem.code, "2020-01-01" in problem.message()) == ("INVALID_PERIOD_RANGE", True)
+
+
+def test_all_closed_periods_are_named_before_the_first_runs(folder: Sales) -> None:
+    workspace = folder.apply()
+    workspace.change_period("2026-02", "closed")
+    workspace.change_period("2026-03", "closed")
+    chosen = workspace.find_periods(["2026-01..2026-03"])
+    problems = refusal(workspace.require_runnable, chosen)
+    assert [each.period for each in problems] == ["2026-02", "2026-03"]  # type: ignore[attr-defined]
+    workspace.require_runnable(chosen, override_closed=True)
