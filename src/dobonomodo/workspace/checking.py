@@ -12,8 +12,8 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, ResolverNotFound
-from dobonomodo.storage import check_locations
 from dobonomodo.problems.parameter import ParameterMissing
+from dobonomodo.storage import check_locations
 
 if TYPE_CHECKING:
     from dobonomodo.workspace.files import Files

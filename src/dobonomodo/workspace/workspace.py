@@ -151,16 +151,8 @@ class Workspace(Decisions):
         """
         check_session(spark)
         why = require_reason(reason, act="running a closed period") if override_closed else None
-        planned = self.plan(
-            project_id,
-            period=period,
-            as_of=as_of,
-            started_at=started_at,
-            draft=draft,
-            override_closed=override_closed,
-            to_run=True,
-            parameters=parameters,
-        )
+        plan = partial(self.plan, project_id, period=period, as_of=as_of, started_at=started_at, draft=draft)
+        planned = plan(override_closed=override_closed, to_run=True, parameters=parameters)
         override = self._signing.allow_override(planned, reason=why) if why is not None else None
         chosen = self._choose_spark(spark, session)
         view = self._execution.run(planned, chosen, override=override, wait=wait, listener=listener, figures=figures)

@@ -135,7 +135,7 @@ def test_problems_come_in_the_order_of_their_places() -> None:
     assert [problem.span.source.name for problem in problems if problem.span] == ["0.yaml"] * 3 + ["1.yaml", "2.yaml"]
 
 
-FOUND_LATER = {"PERIOD_NOT_FOUND", "INVALID_OPERATION"}
+FOUND_LATER = {"PERIOD_NOT_FOUND", "INVALID_PERIOD_RANGE", "INVALID_OPERATION"}
 """By a command, and by planning, which knows the operation types."""
 
 
