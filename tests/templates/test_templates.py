@@ -88,8 +88,8 @@ def test_sales(tmp_path: Path, spark: SparkSession) -> None:
     assert {row["order_id"] for row in _parquet(tmp_path / "results/removed_orders")} == removed
     assert {row["_labels"] for row in rows if row["region"] != "EMEA"} == {""}
 
-    registered = next(row for row in workspace.listing("dataset") if row["id"] == "processed-orders")
-    assert registered["version"] == 2
+    registered = next(row for row in workspace.listing("dataset") if row.id == "processed-orders")
+    assert registered.version == 2
 
 
 def test_fx(tmp_path: Path, spark: SparkSession) -> None:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from dobonomodo.cli.arguments import ProjectId
 from dobonomodo.cli.console import Json, open_workspace, say, show_json, show_problems
 from dobonomodo.cli.decisions import Reason
-
-if TYPE_CHECKING:
-    from dobonomodo.problems import Problem
-    from dobonomodo.scenarios import Result
-    from dobonomodo.store import Version
 
 
 def activate(
@@ -33,31 +27,25 @@ def activate(
     """Check everything, run the scenarios, pin the input dataset and make the newest version the active one. All or nothing."""
     workspace = open_workspace()
     if keep_pin:
-        _show(project, workspace.keep_pin(project), (), (), as_json=as_json)
-        return
-    active = workspace.activate(project, dataset_version=dataset_version, test=not no_test, reason=reason, report=say)
-    _show(project, active.recorded, active.tested, active.warnings, as_json=as_json)
-
-
-def _show(
-    project: str, version: Version, tested: Sequence[Result], warnings: Sequence[Problem], *, as_json: bool
-) -> None:
-    pin = version.activation.pin if version.activation else None
+        state = workspace.keep_pin(project)
+    else:
+        test = not no_test
+        state = workspace.activate(project, dataset_version=dataset_version, test=test, reason=reason, report=say)
     if as_json:
-        data = {"project": project, "version": version.version, "status": version.status, "pin": pin and pin._asdict()}
-        scenarios = [{"name": each.name, "file": each.file, "seconds": round(each.seconds, 3)} for each in tested]
-        show_json("activate", {**data, "scenarios": scenarios}, problems=warnings)
+        show_json("activate", state, problems=state.warnings)
         return
-    show_problems(list(warnings))
-    passed = f", {len(tested)} scenario{'' if len(tested) == 1 else 's'} passed" if tested else ""
+    show_problems(list(state.warnings))
+    number = len(state.tested)
+    passed = f", {number} scenario{'' if number == 1 else 's'} passed" if number else ""
+    pin = state.activation.pin if state.activation else None
     reads = f", reading {pin.dataset} v{pin.version}" if pin else ""
-    say(f"{project} v{version.version} is {version.status}{reads}{passed}")
+    say(f"{project} v{state.version} is {state.status}{reads}{passed}")
 
 
 def deactivate(project: ProjectId, as_json: Json = False) -> None:
     """Stop a project from running."""
-    version = open_workspace().deactivate(project)
+    state = open_workspace().deactivate(project)
     if as_json:
-        show_json("deactivate", {"project": project, "version": version.version, "status": version.status})
+        show_json("deactivate", state)
         return
-    say(f"{project} v{version.version} is {version.status}")
+    say(f"{project} v{state.version} is {state.status}")

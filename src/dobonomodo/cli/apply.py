@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,11 +18,13 @@ def apply(
     as_json: Json = False,
 ) -> None:
     """Record new versions of what changed; show the changes first."""
+    from dobonomodo.workspace.lifecycle import Applied
+
     workspace = open_workspace()
     changes = [change for change in workspace.changes() if change.action != "unchanged"]
     if not changes:
         if as_json:
-            show_json("apply", {"changes": [], "conflicts": {}})
+            show_json("apply", Applied(()))
         else:
             say("nothing has changed")
         return
@@ -34,16 +36,8 @@ def apply(
     if not yes and not typer.confirm("Record this?", default=True, err=True):
         stop(Exit.FAILURE)
     applied = workspace.apply()
-    conflicts = {
-        project: [
-            {"column": each.column, "change": each.change, "operations": [ref._asdict() for ref in each.operations]}
-            for each in found
-        ]
-        for project, found in applied.conflicts.items()
-    }
     if as_json:
-        recorded = [_describe(change) for change in applied.changes if change.action != "unchanged"]
-        show_json("apply", {"changes": recorded, "conflicts": conflicts})
+        show_json("apply", applied)
         return
     say(f"recorded {len(changes)} change{'' if len(changes) == 1 else 's'}")
     for project, found in applied.conflicts.items():
@@ -62,25 +56,5 @@ def _render(change: Change) -> str:
     if change.action == "created":
         return f"{head} v{change.version}"
     if change.action == "touched":
-        return f"{head} v{change.version}: {', '.join(_differing(change))} (in place)"
-    return (
-        f"{head} v{change.before.version if change.before else 0} -> v{change.version}: {', '.join(_differing(change))}"
-    )
-
-
-def _differing(change: Change) -> list[str]:
-    """The parts of a definition that changed; ``text`` where only its comments or its layout did."""
-    before: dict[str, Any] = dict(change.before.document) if change.before else {}
-    after = dict(change.definition.document)
-    changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
-    return changed or ["text"]
-
-
-def _describe(change: Change) -> dict[str, Any]:
-    return {
-        "action": str(change.action),
-        "kind": change.definition.kind,
-        "id": change.definition.id,
-        "version": change.version,
-        "changed": _differing(change),
-    }
+        return f"{head} v{change.version}: {', '.join(change.parts)} (in place)"
+    return f"{head} v{change.before.version if change.before else 0} -> v{change.version}: {', '.join(change.parts)}"

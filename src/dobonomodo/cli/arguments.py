@@ -30,7 +30,7 @@ def _completing(find: Callable[[Workspace], Iterable[str]]) -> Callable[[typer.C
     return complete
 
 
-projects = _completing(lambda workspace: (row["id"] for row in workspace.listing("project")))
+projects = _completing(lambda workspace: (row.id for row in workspace.listing("project")))
 periods = _completing(
     lambda workspace: dict.fromkeys(
         each.identifier for _, schedule in workspace.schedules() for each in schedule.periods
@@ -44,7 +44,7 @@ def _periods_of(workspace: Workspace) -> list[str]:
 
 
 def _versions_of(workspace: Workspace) -> list[str]:
-    return [f"{row['id']}@v{row['version']}" for row in workspace.listing("project") if row["version"]]
+    return [f"{row.id}@v{row.version}" for row in workspace.listing("project") if row.version]
 
 
 signables = _completing(
@@ -55,7 +55,7 @@ signables = _completing(
     )
 )
 pasts = _completing(
-    lambda workspace: (*(row["id"] for row in workspace.listing("project")), *dict.fromkeys(_periods_of(workspace)))
+    lambda workspace: (*(row.id for row in workspace.listing("project")), *dict.fromkeys(_periods_of(workspace)))
 )
 
 Set = Annotated[

@@ -16,8 +16,7 @@ def clean(
     """Remove what killed runs left, and copies of inputs that no run needs. Runs that can be resumed keep their inputs."""
     cleaned = open_workspace().clean(dry_run=dry_run)
     if as_json:
-        data = {"dry_run": dry_run, **cleaned.to_dict()}
-        show_json("clean", data, problems=cleaned.problems, ok=not cleaned.problems)
+        show_json("clean", cleaned, problems=cleaned.problems, ok=not cleaned.problems)
     else:
         lines = [(_render_size(each.bytes), each.kind, each.place) for each in cleaned.leftovers]
         widths = [max((len(line[at]) for line in lines), default=0) for at in range(2)]

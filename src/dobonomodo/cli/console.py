@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dobonomodo.workspace import Workspace
+    from dobonomodo.workspace.answer import Data
 
 
 class Exit(IntEnum):
@@ -154,15 +155,11 @@ def show_problems(problems: Sequence[Problem]) -> None:
         )
 
 
-def show_json(thing: str, data: Any, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:
+def show_json(thing: str, data: Data, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:
     """The one JSON document of a command."""
-    document = {
-        "schema": f"dobo/{thing}/1",
-        "ok": ok,
-        "data": data,
-        "problems": [problem.to_dict() for problem in problems],
-    }
-    show_document(document)
+    from dobonomodo.workspace.answer import make_document
+
+    show_document(make_document(thing, data, problems=problems, ok=ok))
 
 
 def show_document(document: Any) -> None:

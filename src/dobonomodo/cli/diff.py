@@ -22,7 +22,7 @@ def diff(
     """Show what differs between two versions of a project: operations, formulas, selectors, inputs."""
     found = open_workspace().diff_projects(one, other)
     if as_json:
-        show_json("diff", found.to_dict())
+        show_json("diff", found)
         return
     if not found:
         say(f"{one} and {other} are the same")

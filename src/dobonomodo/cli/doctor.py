@@ -41,6 +41,10 @@ class Finding:
     detail: str
     remedy: str | None = None
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return asdict(self)
+
 
 def doctor(as_json: Json = False) -> None:
     """Check Python, Java, Spark, disk, store, drivers and secrets; say what to do about each that is not well."""
@@ -51,7 +55,7 @@ def doctor(as_json: Json = False) -> None:
             _show(finding)
     failed = [finding for finding in findings if finding.status == "failed"]
     if as_json:
-        show_json("doctor", [asdict(finding) for finding in findings], ok=not failed)
+        show_json("doctor", findings, ok=not failed)
     elif failed:
         show(f"\n{len(failed)} of {len(findings)} checks failed")
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -31,7 +32,7 @@ def explain(
 
     if code is None:
         if as_json:
-            show_json("explain", [describe(kind) for kind in PROBLEMS])
+            show_json("explain", [Explained(kind) for kind in PROBLEMS])
             return
         width = max(len(kind.code) for kind in PROBLEMS)
         for kind in PROBLEMS:
@@ -46,7 +47,7 @@ def explain(
         say(f"no problem has the code `{code}`; {hint}")
         stop(Exit.NOTHING)
     if as_json:
-        show_json("explain", describe(found))
+        show_json("explain", Explained(found))
         return
     show(f"{found.code} ({found.severity})\n\n{cause(found)}\n")
     show(f"wrong:\n{indent(found.example.wrong)}\n\nright:\n{indent(found.example.right)}")
@@ -62,12 +63,18 @@ def indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
-def describe(kind: type[Problem]) -> dict[str, object]:
-    """A problem code as JSON."""
-    return {
-        "code": kind.code,
-        "severity": kind.severity,
-        "cause": cause(kind),
-        "wrong": kind.example.wrong,
-        "right": kind.example.right,
-    }
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A kind of problem, explained."""
+
+    kind: type[Problem]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "code": self.kind.code,
+            "severity": self.kind.severity,
+            "cause": cause(self.kind),
+            "wrong": self.kind.example.wrong,
+            "right": self.kind.example.right,
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,20 @@ from dobonomodo.cli.console import Exit, Json, show, show_json, show_problems, s
 if TYPE_CHECKING:
     from dobonomodo.formula import Scope
     from dobonomodo.plan.facts import RunFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A formula that has no problems."""
+
+    expression: str
+    type: str
+    sql: str
+    columns: list[str]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return asdict(self)
 
 
 def formula(
@@ -55,8 +70,7 @@ def formula(
     columns = [flat_name(each) for each in columns_of(checked.tree)]
     sql = render_formula(checked.tree, run)
     if as_json:
-        data = {"expression": print_formula(parsed), "type": str(checked.type), "sql": sql, "columns": columns}
-        show_json("formula", data, problems=checked.problems)
+        show_json("formula", Checked(print_formula(parsed), str(checked.type), sql, columns), problems=checked.problems)
         return
     show_problems(checked.problems)
     show(f"formula  {print_formula(parsed)}")

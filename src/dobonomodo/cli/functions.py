@@ -28,7 +28,7 @@ def functions(
 
     if name is None:
         if as_json:
-            show_json("functions", [_describe(each) for each in FUNCTIONS])
+            show_json("functions", FUNCTIONS)
             return
         _show_table(CHAPTERS)
         return
@@ -36,7 +36,7 @@ def functions(
     if found is None:
         _show_unknown(name, as_json=as_json)
     if as_json:
-        show_json("functions", [_describe(found)])
+        show_json("functions", [found])
         return
     show("\n".join(found.usages()))
     show(f"\n{found.summary}")
@@ -79,15 +79,3 @@ def _show_table(chapters: tuple[tuple[str, tuple[Function, ...]], ...]) -> None:
         console.print(table)
         console.print()
     console.print("dobo functions NAME shows how to call one, with examples.")
-
-
-def _describe(function: Function) -> dict[str, object]:
-    return {
-        "name": function.name,
-        "aliases": function.aliases,
-        "usage": function.usages(),
-        "aggregate": function.is_aggregate,
-        "window": function.window is not None,
-        "summary": function.summary,
-        "examples": function.examples,
-    }

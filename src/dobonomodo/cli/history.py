@@ -23,7 +23,7 @@ def history(
     """Who did what, when and why, oldest first."""
     entries = open_workspace().history(name, limit=limit)
     if as_json:
-        show_json("history", [entry.to_dict() for entry in entries])
+        show_json("history", entries)
     elif entries:
         show_lines(render_history(entries))
     if not entries:

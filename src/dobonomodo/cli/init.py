@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +31,19 @@ class Template(StrEnum):
 PROJECTS = {Template.SALES: "monthly-sales", Template.FX: "group-result", Template.MINIMAL: "totals"}
 
 
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A workspace that was made."""
+
+    folder: str
+    files: int
+    project: str
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return asdict(self)
+
+
 def init(
     directory: Annotated[
         Path, typer.Argument(metavar="DIR", help="The folder; created if it does not exist.")
@@ -43,7 +57,7 @@ def init(
         kept = [name for name in sorted(KEPT) if (directory / name).exists()]
         written = make_workspace(directory, template)
     if as_json:
-        show_json("init", {"folder": str(directory), "files": written, "project": PROJECTS[template]})
+        show_json("init", Made(str(directory), written, PROJECTS[template]))
         return
     say(f"made {written} files in {directory}")
     for name in kept:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.period import period_cells
 from dobonomodo.cli.runs import render_runs, show_run
 from dobonomodo.cli.table import show_lines
 
 if TYPE_CHECKING:
     from dobonomodo.workspace import Workspace
+    from dobonomodo.workspace.listing import Entry, Listed
 
 
 class Kind(StrEnum):
@@ -47,7 +49,7 @@ def ls(
         show_json("ls", listed.rows)
     elif output is Form.NAME:
         for row in listed.rows:
-            show(row["id"])
+            show(row.id)
     elif listed.rows:
         show_lines(listed.lines)
     if not listed.rows:
@@ -58,31 +60,32 @@ def ls(
 class _Listed(NamedTuple):
     """What there is: for programs, and with a head for people."""
 
-    rows: Sequence[Mapping[str, Any]]
+    rows: Sequence[Listed | Entry]
     lines: Sequence[Sequence[str]]
 
 
 def _list_definitions(workspace: Workspace, kind: Kind) -> _Listed:
     rows = workspace.listing(kind.removesuffix("s"))
-    cells = [(row["id"], _version(row), _status(row), row["name"]) for row in rows]
+    cells = [(row.id, _version(row), _status(row), row.name) for row in rows]
     return _Listed(rows, [("ID", "VERSION", "STATUS", "NAME"), *cells])
 
 
 def _list_periods(workspace: Workspace, kind: Kind) -> _Listed:
+    from dobonomodo.workspace.listing import Entry
+
     del kind
-    found = [(calendar.id, each) for calendar, schedule in workspace.schedules() for each in schedule.periods]
-    rows = [{"id": each.identifier, "calendar": calendar, **each.document()} for calendar, each in found]
-    cells = [
-        (each.identifier, calendar, each.level, str(each.start_date), str(each.end_date), each.status)
-        for calendar, each in found
-    ]
+    found = workspace.list_periods()
+    rows = [Entry(each.period.identifier, each) for each in found]
+    cells = [(each.period.identifier, each.calendar, *period_cells(each.period)) for each in found]
     return _Listed(rows, [("ID", "CALENDAR", "LEVEL", "START", "END", "STATUS"), *cells])
 
 
 def _list_runs(workspace: Workspace, kind: Kind) -> _Listed:
+    from dobonomodo.workspace.listing import Entry
+
     del kind
     found = workspace.runs(limit=10_000)
-    return _Listed([{"id": view.id, **view.describe()} for view in found], render_runs(found))
+    return _Listed([Entry(view.id, view) for view in found], render_runs(found))
 
 
 _LISTINGS = {Kind.PERIODS: _list_periods, Kind.RUNS: _list_runs}
@@ -118,7 +121,7 @@ def show_one(
     if as_json:
         show_json("show", found)
         return
-    show(yaml.safe_dump(_plain(found), sort_keys=False, allow_unicode=True, width=100).rstrip())
+    show(yaml.safe_dump(_plain(found.to_dict()), sort_keys=False, allow_unicode=True, width=100).rstrip())
 
 
 def _is_run(name: str) -> bool:
@@ -132,18 +135,17 @@ def _is_run(name: str) -> bool:
     return True
 
 
-def _status(row: dict[str, Any]) -> str:
+def _status(row: Listed) -> str:
     """With the version that it is about, where that is not the newest."""
-    live = row.get("live_version")
-    return row["status"] if live in (None, row["version"]) else f"{row['status']} (v{live})"
+    return row.status if row.live_version in (None, row.version) else f"{row.status} (v{row.live_version})"
 
 
-def _version(row: dict[str, Any]) -> str:
-    number = f"v{row['version']}" if row["version"] else "-"
-    return f"{number}*" if row["changed"] else number
+def _version(row: Listed) -> str:
+    number = f"v{row.version}" if row.version else "-"
+    return f"{number}*" if row.is_changed else number
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Only what YAML can say without tags."""
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}

@@ -26,23 +26,22 @@ def list_periods(
 ) -> None:
     """List the periods of every calendar."""
     rows = [
-        (calendar.id, each)
-        for calendar, schedule in open_workspace().schedules()
-        for each in schedule.periods
-        if level in (None, each.level) and status in (None, each.status)
+        each
+        for each in open_workspace().list_periods()
+        if level in (None, each.period.level) and status in (None, each.period.status)
     ]
     if as_json:
-        show_json("periods", [{"calendar": calendar, **each.document()} for calendar, each in rows])
+        show_json("periods", rows)
     else:
-        show_lines(
-            [
-                (calendar, each.identifier, each.level, str(each.start_date), str(each.end_date), each.status)
-                for calendar, each in rows
-            ]
-        )
+        show_lines([(each.calendar, each.period.identifier, *period_cells(each.period)) for each in rows])
     if not rows:
         say("no such period")
         stop(Exit.NOTHING)
+
+
+def period_cells(period: Period) -> tuple[str, ...]:
+    """The rest of the line of a period in a list."""
+    return period.level, str(period.start_date), str(period.end_date), period.status
 
 
 @period.command("show")
@@ -50,7 +49,7 @@ def show_period(identifier: PeriodId, as_json: Json = False) -> None:
     """All about one period: status, who decided that and why, results, sign-offs, history."""
     view = open_workspace().show_period(identifier)
     if as_json:
-        show_json("period", view.to_dict())
+        show_json("period", view)
         return
     show(_describe(view))
     for calendar, status in view.starts.items():
@@ -101,6 +100,6 @@ def reopen_period(identifier: PeriodId, reason: Reason = None, as_json: Json = F
 
 def _show_changed(changed: Period, *, as_json: bool) -> None:
     if as_json:
-        show_json("period", changed.document())
+        show_json("period", changed)
     else:
         say(f"period {changed.identifier} is {changed.status}")

@@ -33,7 +33,8 @@ def plan(
     as_json: Json = False,
 ) -> None:
     """Show what a run would read, do and write. Never reads data, never writes."""
-    from dobonomodo.plan.explain import describe_plan, render_plan
+    from dobonomodo.plan.explain import render_plan
+    from dobonomodo.workspace.planning import DescribedPlan
 
     named, workspace = day(as_of), open_workspace()
     chosen = workspace.find_periods([period], started_at=moment(started_at))
@@ -48,9 +49,7 @@ def plan(
         parameters=read_set(parameters),
     )
     if as_json:
-        described = describe_plan(planned.plan, planned.facts, as_of=named, together=planned.together, sql=sql)
-        data = {**described, "version": planned.version, "status": planned.status}
-        show_json("plan", data, problems=planned.problems)
+        show_json("plan", DescribedPlan(planned, sql), problems=planned.problems)
         return
     show_problems(planned.problems)
     which = f"version {planned.version}, {planned.status}" if planned.version else planned.status

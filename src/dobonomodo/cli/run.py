@@ -167,7 +167,7 @@ def cancel(run_id: RunId, as_json: Json = False) -> None:
     """Have a run stop; outputs that it has published stay."""
     view = open_workspace().cancel(run_id)
     if as_json:
-        show_json("cancel", view.describe())
+        show_json("cancel", view)
     else:
         say(f"run {view.id} is cancelled; if it is in progress, it stops within seconds")
 
@@ -186,7 +186,7 @@ def verify(
         session = _session(master, remote, spark_conf, wait_for_executors)
         view, problems = open_workspace().verify(run_id, replay=replay, session=session, report=say)
     if as_json:
-        show_json("verify", view.describe(), problems=problems, ok=not problems)
+        show_json("verify", view, problems=problems, ok=not problems)
     else:
         differing = {getattr(problem, "table", None) for problem in problems}
         how = "computed again" if replay else "read back"
@@ -273,9 +273,11 @@ def _leave(views: list[RunView], workspace: Workspace, *, as_json: bool, thing: 
     last = views[-1]
     failed = last.status != "completed"
     if as_json:
-        described = [view.describe(_find_others(view, workspace)) for view in views]
+        from dobonomodo.runs.record import Compared
+
+        found = [Compared(view, _find_others(view, workspace)) for view in views]
         problems = [*last.problems, *last.warnings]
-        show_json(thing, described[0] if len(described) == 1 else described, problems=problems, ok=not failed)
+        show_json(thing, found[0] if len(found) == 1 else found, problems=problems, ok=not failed)
     if not failed:
         return
     sys.stderr.flush()

@@ -45,7 +45,7 @@ def list_runs(
     """The latest runs, newest first."""
     found = open_workspace().runs(project=project, period=period, status=status, limit=limit)
     if as_json:
-        show_json("runs", [view.describe() for view in found])
+        show_json("runs", found)
     elif found:
         show_lines(render_runs(found))
     if not found:
@@ -78,13 +78,14 @@ def render_runs(found: Iterable[RunView]) -> list[tuple[str, ...]]:
 @runs.command("show")
 def show_run(run_id: RunId, as_json: Json = False) -> None:
     """All about one run."""
+    from dobonomodo.runs.record import Compared
+
     workspace = open_workspace()
     view = workspace.find_run(run_id)
     others = workspace.compare(view.id)
     if as_json:
-        show_json(
-            "runs", view.describe(others), problems=[*view.problems, *view.warnings], ok=view.status == "completed"
-        )
+        problems = [*view.problems, *view.warnings]
+        show_json("runs", Compared(view, others), problems=problems, ok=view.status == "completed")
         return
     from dobonomodo.cli.progress import show_end
     from dobonomodo.model.locale import LOCALES
@@ -111,12 +112,14 @@ def report(
     """Write the report of a run: one HTML file that needs nothing else."""
     if (run_id is None) != every:
         usage_error("give one RUN, or --all")
+    from dobonomodo.workspace.reports import WrittenReport
+
     workspace = open_workspace()
     given = in_folder(to) if to is not None else None
     run = workspace.find_run(run_id).id if run_id is not None else None
     with writing(given if given is not None else workspace.root / ".dobo"):
         path = workspace.write_report(run, given) if run is not None else workspace.write_reports(given)
     if as_json:
-        show_json("runs", {"run_id": run, "report": str(path)})
+        show_json("runs", WrittenReport(run, path))
     else:
         show(str(path))

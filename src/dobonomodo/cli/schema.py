@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from dobonomodo.cli.console import Json, show_document, show_json, usage_error
+
+
+@dataclass(frozen=True, slots=True)
+class JsonSchema:
+    """A JSON Schema."""
+
+    document: dict[str, object]
+
+    def to_dict(self) -> dict[str, object]:
+        """As it is."""
+        return self.document
 
 
 def schema(
@@ -29,6 +41,6 @@ def schema(
     else:
         usage_error(f"`{kind}` is not a kind of definition; available: {', '.join(KINDS)}")
     if as_json:
-        show_json("schema", found)
+        show_json("schema", JsonSchema(found))
     else:
         show_document(found)

@@ -32,7 +32,7 @@ def sign(
     """Sign a run, a version of a project or the results of a period, as they are now. A later run or version makes it void."""
     signed = open_workspace().sign(what, override=override, comment=comment)
     if as_json:
-        show_json("sign", signed.to_dict())
+        show_json("sign", signed)
     else:
         say(f"{signed.by} has signed {signed.subject} (fingerprint {signed.fingerprint[:16]})")
 
@@ -41,6 +41,6 @@ def unsign(what: What, override: Override = False, reason: Reason = None, as_jso
     """Withdraw your own sign-off."""
     withdrawn = open_workspace().unsign(what, override=override, reason=reason)
     if as_json:
-        show_json("unsign", [each.to_dict() for each in withdrawn])
+        show_json("unsign", withdrawn)
     else:
         say(f"{withdrawn[0].by} has withdrawn the sign-off of {withdrawn[0].subject}")

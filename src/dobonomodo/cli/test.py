@@ -66,17 +66,7 @@ def test(
         with writing(in_folder(junitxml)):
             in_folder(junitxml).write_text(suite.render_junit(results), encoding="utf-8")
     if as_json:
-        data = [
-            {
-                "name": each.name,
-                "file": each.file,
-                "passed": each.passed,
-                "seconds": round(each.seconds, 3),
-                "differences": each.differences,
-            }
-            for each in results
-        ]
-        show_json("test", data, ok=not failed)
+        show_json("test", results, ok=not failed)
     else:
         show(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     if failed:

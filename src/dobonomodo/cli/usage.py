@@ -100,8 +100,8 @@ def _open_periods(workspace: Workspace) -> Iterable[str]:
 
 
 _FINDERS: dict[str, Callable[[Workspace], Iterable[str]]] = {
-    "project": lambda workspace: (row["id"] for row in workspace.listing("project")),
-    "name": lambda workspace: (row["id"] for kind in ("project", "dataset") for row in workspace.listing(kind)),
+    "project": lambda workspace: (row.id for row in workspace.listing("project")),
+    "name": lambda workspace: (row.id for kind in ("project", "dataset") for row in workspace.listing(kind)),
     "period": _open_periods,
     "identifier": _open_periods,
     "run_id": lambda workspace: (

@@ -40,6 +40,7 @@ def validate(
 ) -> None:
     """Check every definition and every project; report all problems at once."""
     from dobonomodo.problems import render
+    from dobonomodo.workspace.checking import count_definitions
 
     paths = [in_folder(path) for path in paths or []]
     if missing := next((path for path in paths if not path.exists()), None):
@@ -51,14 +52,7 @@ def validate(
         if _concerns(each.span.source.name if each.span else None, paths, workspace.root)
     ]
     failed = any(problem.severity == "error" for problem in problems)
-    definitions = workspace.definitions
-    counts = {
-        "datasources": len(definitions.datasources),
-        "resolvers": len(definitions.resolvers),
-        "calendars": len(definitions.calendars),
-        "datasets": len(definitions.datasets),
-        "projects": len(definitions.projects) + len(definitions.broken.get("project", {})),
-    }
+    counts = count_definitions(workspace.definitions)
     if as_json or output_format is OutputFormat.JSON:
         show_json("validate", counts, problems=problems, ok=not failed)
     elif output_format is OutputFormat.CONCISE:
@@ -69,7 +63,7 @@ def validate(
         show_problems(problems)
         if not failed:
             found = ", ".join(
-                f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in counts.items() if number
+                f"{number} {kind if number != 1 else kind[:-1]}" for kind, number in counts.to_dict().items() if number
             )
             say(f"all fine: {found}" if not problems else f"no errors: {found}")
     if failed:

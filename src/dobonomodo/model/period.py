@@ -29,6 +29,10 @@ class Period(Entity):
         default="open", description="open, closed or locked to begin with; what `dobo period` records wins over it."
     )
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return self.document()
+
     def contains(self, start: date, end: date) -> bool:
         """Whether a stretch of days lies inside the period."""
         return self.start_date <= start and end <= self.end_date

@@ -28,6 +28,11 @@ class ColumnConflict:
         """What happened to it, in words."""
         return "removed" if self.after is None else f"{self.before} became {self.after}"
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        operations = [{"seq": each.seq, "name": each.name} for each in self.operations]
+        return {"column": self.column, "change": self.change, "operations": operations}
+
 
 def find_conflicts(plan: Plan, dataset: Dataset) -> tuple[ColumnConflict, ...]:
     """The used columns of the input that a new version removes or gives another type. New columns harm nobody."""

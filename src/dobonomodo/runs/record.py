@@ -110,8 +110,8 @@ class RunView:
         title = escape(f"{self.project}, {self.period}: {self.status} (run {self.id})")
         return f"<p><b>{title}</b></p>{problems}<table><tr>{head}</tr>{lines}</table><ul>{outputs}</ul>"
 
-    def describe(self, others: Sequence[Other] = ()) -> dict[str, Any]:
-        """The run as ``--json`` prints it, its figures beside those of other runs."""
+    def to_dict(self, others: Sequence[Other] = ()) -> dict[str, object]:
+        """As plain data, its figures beside those of other runs."""
         return {
             "run_id": self.id,
             "project": self.project,
@@ -168,6 +168,18 @@ class RunView:
             ],
             "figures": describe_figures(self.figures, others) if self.figures is not None else None,
         }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """A run, and the runs whose figures are shown beside its own."""
+
+    run: RunView
+    others: Sequence[Other]
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return self.run.to_dict(self.others)
 
 
 def view_run(run: Run) -> RunView:

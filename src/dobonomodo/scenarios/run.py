@@ -59,6 +59,16 @@ class Result:
         """Whether all was as expected."""
         return not self.differences
 
+    def to_dict(self) -> dict[str, object]:
+        """As plain data, without the actual rows."""
+        return {
+            "name": self.name,
+            "file": self.file,
+            "passed": self.passed,
+            "seconds": round(self.seconds, 3),
+            "differences": list(self.differences),
+        }
+
 
 def load_scenario(places: Places) -> Scenario:
     """A scenario from its document; raises with every problem."""

@@ -93,6 +93,24 @@ class Change:
     version: int
     before: Version | None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The parts of the definition that changed; ``text`` where only its comments or its layout did."""
+        before: Document = self.before.document if self.before is not None else {}
+        after = self.definition.document
+        changed = [key for key in dict.fromkeys([*before, *after]) if before.get(key) != after.get(key)]
+        return tuple(changed or ["text"]) if self.action is not Action.UNCHANGED else ()
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "action": str(self.action),
+            "kind": self.definition.kind,
+            "id": self.definition.id,
+            "version": self.version,
+            "changed": list(self.parts),
+        }
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodRecord:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.model import Places, Project
@@ -16,6 +17,7 @@ from dobonomodo.problems.parameter import ParameterMissing
 from dobonomodo.storage import check_locations
 
 if TYPE_CHECKING:
+    from dobonomodo.model import Definitions
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import Planning
 
@@ -96,3 +98,30 @@ def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
         if key not in seen:
             seen.add(key)
             yield problem
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many definitions there are."""
+
+    datasources: int
+    resolvers: int
+    calendars: int
+    datasets: int
+    projects: int
+    """Also those that cannot be read."""
+
+    def to_dict(self) -> dict[str, int]:
+        """As plain data."""
+        return asdict(self)
+
+
+def count_definitions(definitions: Definitions) -> Counts:
+    """How many definitions of each kind there are."""
+    return Counts(
+        datasources=len(definitions.datasources),
+        resolvers=len(definitions.resolvers),
+        calendars=len(definitions.calendars),
+        datasets=len(definitions.datasets),
+        projects=len(definitions.projects) + len(definitions.broken.get("project", {})),
+    )

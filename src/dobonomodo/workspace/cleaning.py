@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
 from dobonomodo.runs import RunSpec, restore_snapshot
@@ -47,15 +47,16 @@ class Cleaned:
 
     leftovers: tuple[Leftover, ...]
     problems: tuple[Problem, ...] = ()
+    dry_run: bool = False
 
     @property
     def bytes(self) -> int:
         """The size of all leftovers."""
         return sum(each.bytes for each in self.leftovers)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
-        return {"bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
+        return {"dry_run": self.dry_run, "bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
 
 
 def clean_workspace(root: Path, stores: Stores, *, data: OpenData, keep_inputs: str, dry_run: bool) -> Cleaned:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from dobonomodo.model import Calendar, Period, Schedule
     from dobonomodo.model.difference import Difference
-    from dobonomodo.store import Entry, SignOff, Version
+    from dobonomodo.store import Entry, SignOff
     from dobonomodo.workspace.closing import Closing, PeriodView
     from dobonomodo.workspace.files import Files
-    from dobonomodo.workspace.lifecycle import Activated, Lifecycle
-    from dobonomodo.workspace.periods import Periods
+    from dobonomodo.workspace.lifecycle import Lifecycle, ProjectState
+    from dobonomodo.workspace.periods import ListedPeriod, Periods
     from dobonomodo.workspace.signing import Signing
     from dobonomodo.workspace.stores import Stores
 
@@ -38,6 +38,10 @@ class Decisions:
     def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
         """Every calendar with its periods, the statuses as they are now; the default calendar first."""
         return self._periods.schedules()
+
+    def list_periods(self) -> tuple[ListedPeriod, ...]:
+        """The periods of every calendar, with their statuses as they are now."""
+        return self._periods.list()
 
     def find_period(self, identifier: str) -> Period:
         """A period of any calendar, the default calendar's first."""
@@ -94,17 +98,17 @@ class Decisions:
         reason: str | None = None,
         spark: SparkSession | None = None,
         report: Callable[[str], None] = lambda _: None,
-    ) -> Activated:
+    ) -> ProjectState:
         """Make the newest version of a project the active one, once its scenarios pass. ``test=False`` needs a reason."""
         check_session(spark)
         run = partial(run_scenarios, files=self._files, spark=spark, report=report) if test else None
         return self._lifecycle.activate(project_id, dataset_version=dataset_version, test=run, reason=reason)
 
-    def keep_pin(self, project_id: str) -> Version:
+    def keep_pin(self, project_id: str) -> ProjectState:
         """End a conflict by going on with the pinned version of the input dataset."""
         return self._lifecycle.keep_pin(project_id)
 
-    def deactivate(self, project_id: str) -> Version:
+    def deactivate(self, project_id: str) -> ProjectState:
         """Stop a project from running."""
         return self._lifecycle.deactivate(project_id)
 

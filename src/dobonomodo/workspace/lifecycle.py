@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from dobonomodo.model import Dataset
 from dobonomodo.plan.impact import ColumnConflict, find_conflicts
@@ -12,7 +12,7 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.control import ProjectUntested
 from dobonomodo.problems.operation import InputDatasetNotFound, ProjectNotRunnable
 from dobonomodo.problems.workspace import NotApplied
-from dobonomodo.store import Definition, Pin
+from dobonomodo.store import LIVE, Action, Definition, Pin
 from dobonomodo.workspace.arguments import read_project, read_reason, require_reason
 from dobonomodo.workspace.checking import require_sound
 from dobonomodo.workspace.recorded import find_live_version, load_recorded, load_recorded_definitions
@@ -34,12 +34,21 @@ class Applied:
     """What applying changed, and the projects that it put into conflict."""
 
     changes: tuple[Change, ...]
-    conflicts: Mapping[str, tuple[ColumnConflict, ...]]
+    """Also those of definitions that are as they were."""
+    conflicts: Mapping[str, tuple[ColumnConflict, ...]] = field(default_factory=dict)
+    """By project."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data, without what is as it was."""
+        return {
+            "changes": [change.to_dict() for change in self.changes if change.action is not Action.UNCHANGED],
+            "conflicts": {project: [each.to_dict() for each in found] for project, found in self.conflicts.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Activated:
-    """A version that became active, the scenarios that were run before, and what to know about it."""
+class ProjectState:
+    """A version of a project after its status changed, the scenarios that were run before, and what to know about it."""
 
     recorded: Version
     tested: tuple[Result, ...] = ()
@@ -52,13 +61,21 @@ class Activated:
 
     @property
     def status(self) -> str:
-        """Active."""
+        """Whether it runs."""
         return self.recorded.status
 
     @property
     def activation(self) -> Activation | None:
         """When it became active, and what it reads since."""
         return self.recorded.activation
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        found: dict[str, object] = {"project": self.recorded.id, "version": self.version, "status": self.status}
+        if self.status not in LIVE or self.activation is None:
+            return found
+        pin, tested = self.activation.pin, [each.to_dict() for each in self.tested]
+        return {**found, "pin": {"dataset": pin.dataset, "version": pin.version}, "scenarios": tested}
 
 
 class Lifecycle:
@@ -119,7 +136,7 @@ class Lifecycle:
         dataset_version: int | None,
         test: Callable[[str], tuple[Result, ...]] | None,
         reason: str | None,
-    ) -> Activated:
+    ) -> ProjectState:
         """Make the newest version of a project the active one, with its input dataset pinned. All or nothing.
 
         ``test`` runs the scenarios of a project; without it, a reason is needed.
@@ -164,17 +181,17 @@ class Lifecycle:
             approvals=approvals,
         )
         untested = (ProjectUntested(project=project_id),) if test is not None and not results else ()
-        return Activated(active, results, untested)
+        return ProjectState(active, results, untested)
 
-    def keep_pin(self, project_id: str) -> Version:
+    def keep_pin(self, project_id: str) -> ProjectState:
         """End a conflict by going on with the pinned version of the input dataset."""
         live = self._require_live(project_id)
-        return self._stores.main.keep_pin(project_id, live.version, at=now(), by=who())
+        return ProjectState(self._stores.main.keep_pin(project_id, live.version, at=now(), by=who()))
 
-    def deactivate(self, project_id: str) -> Version:
+    def deactivate(self, project_id: str) -> ProjectState:
         """Stop a project from running."""
         live = self._require_live(project_id)
-        return self._stores.main.deactivate(project_id, live.version, at=now(), by=who())
+        return ProjectState(self._stores.main.deactivate(project_id, live.version, at=now(), by=who()))
 
     def _require_live(self, project_id: str) -> Version:
         read_project(project_id)
@@ -191,17 +208,10 @@ class Lifecycle:
         return live is not None and own is not None and live.fingerprint != own.fingerprint()
 
 
-def _report_conflict(newest: Version, conflicts: tuple[ColumnConflict, ...], *, pinned: int) -> dict[str, Any]:
+def _report_conflict(newest: Version, conflicts: tuple[ColumnConflict, ...], *, pinned: int) -> dict[str, object]:
     return {
         "dataset": newest.id,
         "version": newest.version,
         "pinned": pinned,
-        "columns": [
-            {
-                "column": each.column,
-                "change": each.change,
-                "operations": [{"seq": ref.seq, "name": ref.name} for ref in each.operations],
-            }
-            for each in conflicts
-        ],
+        "columns": [each.to_dict() for each in conflicts],
     }

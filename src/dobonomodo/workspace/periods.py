@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,18 @@ LATEST = "latest"
 """The last period that has ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class ListedPeriod:
+    """A period with its calendar."""
+
+    calendar: str
+    period: Period
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {"calendar": self.calendar, **self.period.document()}
+
+
 class Periods:
     """Finds periods."""
 
@@ -36,6 +49,12 @@ class Periods:
         default = self._definitions.default_calendar
         calendars = sorted(self._definitions.calendars.values(), key=lambda each: each is not default)
         return tuple((calendar, self._current(calendar)) for calendar in calendars)
+
+    def list(self) -> tuple[ListedPeriod, ...]:
+        """The periods of every calendar."""
+        return tuple(
+            ListedPeriod(calendar.id, period) for calendar, schedule in self.schedules() for period in schedule.periods
+        )
 
     def _current(self, calendar: Calendar) -> Schedule:
         store = self._stores.find_main()

@@ -54,6 +54,13 @@ class PlannedRun:
     together: Together | None = None
     """What publishing the outputs together means; None if there is nothing to publish together."""
 
+    def to_dict(self, *, sql: bool = False) -> dict[str, object]:
+        """As plain data; with ``sql``, the Spark SQL of each operation too."""
+        from dobonomodo.plan.explain import describe_plan
+
+        described = describe_plan(self.plan, self.facts, as_of=self.as_of, together=self.together, sql=sql)
+        return {**described, "version": self.version, "status": self.status}
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -61,6 +68,18 @@ class PlannedRun:
 
         text = render_plan(self.plan, self.facts, as_of=self.as_of, which=self.status, together=self.together)
         return f"<pre>{escape(text)}</pre>"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DescribedPlan:
+    """A plan for programs."""
+
+    planned: PlannedRun
+    sql: bool
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return self.planned.to_dict(sql=self.sql)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

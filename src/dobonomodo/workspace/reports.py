@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,18 @@ FOLDER = ".dobo/reports"
 INDEX = "index.html"
 AT_MOST = 10_000
 """So many runs have a line in the index: the latest."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """A report that was written: that of a run, or the index of all of them."""
+
+    run: str | None
+    path: Path
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {"run_id": self.run, "report": str(self.path)}
 
 
 class Reports:

@@ -17,7 +17,7 @@ from dobonomodo.workspace.checking import find_problems, require_sound
 from dobonomodo.workspace.decisions import Decisions
 from dobonomodo.workspace.files import Files, find_root, read_files, write_documents
 from dobonomodo.workspace.lifecycle import Applied, Lifecycle
-from dobonomodo.workspace.listing import Listing
+from dobonomodo.workspace.listing import Description, Listed, Listing
 from dobonomodo.workspace.naming import find_run
 from dobonomodo.workspace.periods import Periods
 from dobonomodo.workspace.planning import PlannedRun, Planning
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.handle import RunHandle
     from dobonomodo.workspace.reports import Reports
+    from dobonomodo.workspace.sampling import Sample
 
 
 class Workspace(Decisions):
@@ -274,15 +275,15 @@ class Workspace(Decisions):
         """The reports of all runs in a folder, and an index of them; gives the path of the index."""
         return self._reports.write_all(Path(folder) if folder is not None else self._reports.folder)
 
-    def listing(self, kind: str) -> list[dict[str, Any]]:
+    def listing(self, kind: str) -> tuple[Listed, ...]:
         """The definitions of a kind, in the files and in the store, with version and status."""
         return self._listing.list(kind)
 
-    def describe(self, name: str) -> dict[str, Any]:
+    def describe(self, name: str) -> Description:
         """All about the project, dataset or other definition of this id."""
         return self._listing.describe(name)
 
-    def sample(self, name: str, rows: int) -> dict[str, list[dict[str, Any]]]:
+    def sample(self, name: str, rows: int) -> Sample:
         """The first rows of a run's outputs, or of a registered dataset, by table; read without Spark."""
         from dobonomodo.workspace.sampling import sample_registered, sample_run
 

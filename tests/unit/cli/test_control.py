@@ -21,6 +21,7 @@ from dobonomodo.runs.record import Output, RunView
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.workspace import now
+from dobonomodo.workspace.sampling import Sample
 from tests.unit.cli.conftest import Dobo, change
 
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\r\x00\x08\x7f\x9b31m\u202egnp\u2066\u2028\x85\ud800\U000e0041z"
@@ -45,10 +46,10 @@ def test_lines_are_harmless(capsys: pytest.CaptureFixture[str], tell: Callable[[
 
 
 def test_json_is_harmless_and_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    console.show_json("thing", {HOSTILE: [HOSTILE, "ä 漢"]})
+    console.show_json("thing", Sample({HOSTILE: ({HOSTILE: "ä 漢"},)}))
     out = capsys.readouterr().out
     assert is_harmless(out)
-    assert json.loads(out)["data"] == {HOSTILE: [HOSTILE, "ä 漢"]}
+    assert json.loads(out)["data"] == {HOSTILE: [{HOSTILE: "ä 漢"}]}
     assert "ä 漢" in out
 
 

@@ -395,11 +395,15 @@ def test_activation_needs_a_recorded_input(folder: Chains) -> None:
 
 def test_datasets_that_projects_register_are_listed(folder: Chains) -> None:
     workspace = folder.projects(FIRST, SECOND)
-    rows = {row["id"]: (row["version"], row["status"]) for row in workspace.listing("dataset")}
+    rows = {row.id: (row.version, row.status) for row in workspace.listing("dataset")}
     assert rows == {"orders": (None, "active"), "summed": (None, "planned")}
     described = workspace.describe("summed")
-    assert (described["versions"], described["registered_by"]) == ([], ["a-first"])
-    assert [each["name"] for each in described["definition"]["main_table"]["columns"]] == ["region", "amount", "net"]
+    assert (described.versions, described.registered_by) == ((), ("a-first",))
+    assert [each["name"] for each in (described.definition or {})["main_table"]["columns"]] == [
+        "region",
+        "amount",
+        "net",
+    ]
     register(workspace.store, "summed", "region")
-    rows = {row["id"]: (row["version"], row["status"]) for row in folder.open().listing("dataset")}
+    rows = {row.id: (row.version, row.status) for row in folder.open().listing("dataset")}
     assert rows["summed"] == (1, "active")

@@ -72,10 +72,10 @@ def test_a_version_is_signed_until_there_is_a_later_one(office: Office) -> None:
     workspace.apply()
     problem = refusal(workspace.sign, f"{PROJECT}@v1")
     assert problem == CannotSign(name=f"{PROJECT}@v1", reason=Unsignable.OLD_VERSION, detail=f"{PROJECT}@v2")
-    (version, _) = workspace.describe(PROJECT)["versions"]
-    assert version["sign_offs"] == [
-        {"by": "bob", "at": version["sign_offs"][0]["at"], "comment": None, "void": "version 2 came later"}
-    ]
+    (version, _) = workspace.describe(PROJECT).versions
+    (signed,) = version.signed
+    assert version.to_dict()["sign_offs"] == [signed.to_dict()]
+    assert (signed.by, signed.comment, signed.void) == ("bob", None, "version 2 came later")
 
 
 def test_a_version_that_there_is_not(office: Office) -> None:

@@ -708,36 +708,33 @@ def test_what_is_recorded_wins_over_the_file(stored: Folder, status: str) -> Non
 
 def test_a_listing(folder: Sales) -> None:
     (row,) = folder.open().listing("project")
-    assert (row["id"], row["version"], row["status"], row["changed"]) == ("monthly-sales", None, "draft", True)
+    assert (row.id, row.version, row.status, row.is_changed) == ("monthly-sales", None, "draft", True)
     (row,) = folder.activate().listing("project")
-    assert (row["version"], row["changed"]) == (1, False)
-    assert row["status"].startswith("active")
+    assert (row.version, row.is_changed) == (1, False)
+    assert row.status.startswith("active")
 
 
 def test_a_listing_shows_what_only_the_store_has(folder: Sales) -> None:
     folder.apply()
     (folder.root / PROJECT).unlink()
     (row,) = folder.open().listing("project")
-    assert (row["id"], row["version"], row["changed"]) == ("monthly-sales", 1, False)
+    assert (row.id, row.version, row.is_changed) == ("monthly-sales", 1, False)
 
 
 def test_all_about_one_definition(folder: Sales) -> None:
     workspace = folder.activate()
     found = workspace.describe("monthly-sales")
-    assert (found["kind"], found["versions"][0]["status"], found["versions"][0]["reads"]) == (
-        "project",
-        "active",
-        "sales-orders v1",
-    )
-    assert found["definition"]["input_dataset_id"] == "sales-orders"
-    assert workspace.describe("lake")["kind"] == "resolver"
+    (version,) = found.versions
+    assert (found.kind, version.status, version.to_dict()["reads"]) == ("project", "active", "sales-orders v1")
+    assert (found.definition or {})["input_dataset_id"] == "sales-orders"
+    assert workspace.describe("lake").kind == "resolver"
     (problem,) = refusal(workspace.describe, "sales-order")
     assert (problem.code, "sales-orders" in problem.known) == ("NOT_DEFINED", True)  # type: ignore[attr-defined]
 
 
 def test_a_conflict_is_shown(folder: Sales) -> None:
     found = in_conflict(folder).describe("monthly-sales")
-    assert found["versions"][0]["conflict"]["columns"][0]["column"] == "region"
+    assert (found.versions[0].conflict or {})["columns"][0]["column"] == "region"
 
 
 # --- links

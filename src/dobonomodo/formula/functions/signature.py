@@ -178,6 +178,18 @@ class Function:
         behind = " OVER (PARTITION BY ... ORDER BY ...)" if self.needs_window else ""
         return tuple(dict.fromkeys(signature.usage(self.name) + behind for signature, _ in self.ways))
 
+    def to_dict(self) -> dict[str, object]:
+        """What people have to know of it, as plain data."""
+        return {
+            "name": self.name,
+            "aliases": self.aliases,
+            "usage": self.usages(),
+            "aggregate": self.is_aggregate,
+            "window": self.window is not None,
+            "summary": self.summary,
+            "examples": self.examples,
+        }
+
     def render(self, way: int, arguments: Sequence[Argument], run: RunValues) -> str:
         """The call in Spark SQL."""
         template = self.ways[way][1]
