@@ -12,7 +12,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
 import typer
 
@@ -82,7 +82,7 @@ def _or_before(value: bool) -> bool:
 Json = Annotated[bool, typer.Option("--json", callback=_or_before, help="Print one JSON document instead of text.")]
 
 
-def colored(stream: Any) -> bool:
+def colored(stream: TextIO) -> bool:
     """Whether a stream is to be coloured: never with NO_COLOR or --no-color, else on a terminal."""
     if Settings.color is False or os.environ.get("NO_COLOR"):
         return False
@@ -162,7 +162,7 @@ def show_json(thing: str, data: Data, *, problems: Iterable[Problem] = (), ok: b
     show_document(make_document(thing, data, problems=problems, ok=ok))
 
 
-def show_document(document: Any) -> None:
+def show_document(document: object) -> None:
     """A JSON document as it is."""
     text = json.dumps(document, ensure_ascii=False, indent=2, default=_plain)
     put(render.printable_json(text) + "\n", sys.stdout)

@@ -7,9 +7,8 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from dobonomodo.cli.console import Exit, colored, put
 from dobonomodo.cli.init import make_workspace
@@ -97,15 +96,15 @@ def _show_results(folder: Path) -> None:
         _print(f"{Path(FOLDER) / path.relative_to(folder)}/*.parquet   {size / 1024:,.0f} KB\n")
 
 
-def _read(table: Path) -> list[dict[str, Any]]:
+def _read(table: Path) -> list[dict[str, object]]:
     """The rows of all periods."""
     import pyarrow.parquet as pq
 
-    rows: list[dict[str, Any]] = pq.read_table(table).to_pylist()
+    rows: list[dict[str, object]] = pq.read_table(table).to_pylist()
     return rows
 
 
-def _show_table(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> None:
+def _show_table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) -> None:
     show_rows("", [{name: row[name] for name in columns} for row in rows])
     sys.stdout.flush()
 

@@ -230,7 +230,7 @@ def _session(
 def _ending_cleanly() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: with its record written and its lease given back."""
 
-    def end(number: int, frame: Any) -> NoReturn:
+    def end(number: int, frame: object) -> NoReturn:
         del number, frame
         raise SystemExit(143)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from random import Random
-from typing import Any
+from typing import TypeVar
 
 from dobonomodo.problems.package import require_modules
 
@@ -19,6 +19,8 @@ REGIONS = ("EMEA",) * 9 + ("AMER",) * 7 + ("APAC",) * 4
 TIERS = ("gold",) * 2 + ("silver",) * 5 + ("bronze",) * 13
 PRICES = (1990, 1990, 4900, 4900, 12900, 12900, 34900, 89900)
 """In cents."""
+T = TypeVar("T")
+
 SALES_BUDGET = {
     "2026-01": {"EMEA": 21_000_000, "AMER": 16_500_000, "APAC": 9_200_000},
     "2026-02": {"EMEA": 22_000_000, "AMER": 16_800_000, "APAC": 9_400_000},
@@ -120,7 +122,7 @@ SAMPLES: Mapping[str, Callable[[], Iterable[tuple[str, bytes]]]] = {"sales": mak
 """By template; the smallest one brings its data as files."""
 
 
-def _pick(random: Random, choices: Sequence[Any]) -> Any:
+def _pick(random: Random, choices: Sequence[T]) -> T:
     # `random()` is the one method that promises the same numbers in every version of Python.
     return choices[int(random.random() * len(choices))]
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, TextIO
+from typing import TextIO
 
 from dobonomodo.cli.console import colored, put, say, terminal_width
 from dobonomodo.problems.render import cell_width, fold_words, printable
@@ -19,7 +19,7 @@ def show_lines(lines: Sequence[Sequence[str]]) -> None:
     _show(lines, sys.stdout, style=None)
 
 
-def show_rows(title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def show_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
     """Rows with a column for every value; those that are empty everywhere are left out and named below."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     empty = [name for name in names if all(row.get(name) in (None, "") for row in rows)]
@@ -94,7 +94,7 @@ def _pad(text: str, size: int, *, right: bool) -> str:
 _NUMBERS = (int, Decimal, type(None))
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     match value:
         case None:
             return ""

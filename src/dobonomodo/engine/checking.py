@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.tracking import HiddenValue, check_column, is_violated
 from dobonomodo.formula import ColumnRef, Typed, rewrite
@@ -86,7 +87,7 @@ class Checking:
             for name, sql in metrics.items()
         }
 
-    def take(self, frames: Frames, spark: SparkSession, metrics: Mapping[str, Any]) -> tuple[CheckResult, ...]:
+    def take(self, frames: Frames, spark: SparkSession, metrics: Metrics) -> tuple[CheckResult, ...]:
         """The results of the checks that an observation has reached."""
         found = []
         for seq, (_, check) in list(self._pending.items()):
@@ -155,7 +156,7 @@ def _judge_rows(frames: Frames, check: Check, condition: RowCondition, reached: 
 
 
 def _judge_total(
-    frames: Frames, spark: SparkSession, check: Check, condition: GroupCondition, values: Mapping[str, Any]
+    frames: Frames, spark: SparkSession, check: Check, condition: GroupCondition, values: Metrics
 ) -> CheckResult:
     """A condition on totals that were observed: their values take the places of their columns."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
-from typing import Any
 
 from dobonomodo.engine.digest import ROWS, Metrics
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark, is_violated
@@ -44,7 +43,7 @@ class Sum:
     """The operation whose change it is part of; None for a total."""
     sign: int = 1
 
-    def read(self, found: Any, rows: int) -> Decimal | None:
+    def read(self, found: Decimal | int | None, rows: int) -> Decimal | None:
         """Its value. Spark gives NULL for no rows, and where the sum has too many digits."""
         if found is None:
             scale = self.type.scale if isinstance(self.type, DecimalType) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from dobonomodo.model.plain import Document
 
@@ -23,7 +23,7 @@ class FieldChange:
     before: object = None
     after: object = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"path": self.path, "before": self.before, "after": self.after}
 
@@ -38,7 +38,7 @@ class OperationChange:
     type: str
     fields: tuple[FieldChange, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         own = {"change": self.change, "seq": self.seq, "name": self.name, "type": self.type}
         return {**own, "fields": [each.to_dict() for each in self.fields]}
@@ -57,7 +57,7 @@ class Difference:
     def __bool__(self) -> bool:
         return bool(self.fields or self.operations)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {
             "before": self.before,
@@ -100,7 +100,7 @@ def _pair(one: Sequence[Document], other: Sequence[Document]) -> list[tuple[Docu
     return pairs
 
 
-def _body(operation: Document, *, whole: bool = True) -> dict[str, Any]:
+def _body(operation: Document, *, whole: bool = True) -> dict[str, object]:
     """What an operation does; its arguments are fields of its own."""
     own = {key: value for key, value in operation.items() if key not in ("id", "type", "arguments")}
     if not whole:

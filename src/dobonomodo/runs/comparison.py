@@ -102,7 +102,7 @@ def describe_figures(figures: Figures, others: Sequence[Other] = ()) -> dict[str
     }
 
 
-def _describe_output(compared: ComparedOutput, others: Sequence[Other]) -> dict[str, Any]:
+def _describe_output(compared: ComparedOutput, others: Sequence[Other]) -> dict[str, object]:
     output, first = compared.output, compared.output.first
     return {
         "seq": output.seq,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +15,7 @@ class Overridden:
     at: datetime
     approved_by: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"reason": self.reason, "by": self.by, "at": self.at, "approved_by": list(self.approved_by)}
 
@@ -30,6 +29,6 @@ class Signed:
     comment: str | None = None
     void: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"by": self.by, "at": self.at, "comment": self.comment, "void": self.void}

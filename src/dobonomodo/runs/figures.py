@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
-from typing import Any
 
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.counts import JoinCounts, Measures, Totals
-
-Document = Mapping[str, Any]
 
 EXACT = Context(prec=100)
 """Sums of decimals with 38 digits need more digits than Python computes with by itself."""
@@ -32,7 +30,7 @@ class FirstRows:
     """The columns that they are ordered by, NULL first."""
     rows: tuple[tuple[str | None, ...], ...]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {"columns": list(self.columns), "order": list(self.order), "rows": [list(row) for row in self.rows]}
 
@@ -54,7 +52,7 @@ class OutputFigures:
     totals: Totals
     first: FirstRows | None = None
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {
             "seq": self.seq,
@@ -112,7 +110,7 @@ class Figures:
         left = frozenset(seqs)
         return replace(self, outputs=tuple(each for each in self.outputs if each.seq not in left))
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data; decimals are text."""
         return {
             "loaded": _write_totals(self.loaded),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import parse_type
+from dobonomodo.model.plain import Document
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems import Problem
@@ -78,7 +79,7 @@ class RunView:
     last_completed_operation: int | None
     problems: tuple[Problem, ...] = ()
     warnings: tuple[Problem, ...] = ()
-    snapshot: Mapping[str, Any] = field(default_factory=dict)
+    snapshot: Document = field(default_factory=dict)
     attempts: int = 1
     checks: tuple[CheckResult, ...] = ()
     override: Overridden | None = None

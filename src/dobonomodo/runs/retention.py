@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from dobonomodo.model.plain import Document
 from dobonomodo.runs.results import find_results
 from dobonomodo.store import PeriodEvent
 
@@ -35,7 +36,7 @@ def _find_needing(runs: tuple[Run, ...], policy: str, protected: Collection[str]
     yield from (run for run in runs if run.id in results or run.id in protected)
 
 
-def list_hashes(progress: Mapping[str, Any]) -> Iterator[str]:
+def list_hashes(progress: Document) -> Iterator[str]:
     """The SHA-256 of every input that a record names."""
     for pins in (progress.get("inputs") or {}).values():
         for files in pins:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from dobonomodo.model.plain import Document
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.pointer import find_folder
@@ -33,12 +33,12 @@ class PinnedFile:
             raise FileNotFoundError(fault.errno, fault.strerror, str(path)) from fault
         return cls(str(real), found.st_size, found.st_mtime_ns)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As plain data."""
         return {"path": self.path, "size": self.size, "modified": self.modified}
 
     @classmethod
-    def load(cls, document: Mapping[str, Any]) -> PinnedFile:
+    def load(cls, document: Document) -> PinnedFile:
         """From plain data."""
         return cls(str(document["path"]), int(document["size"]), int(document["modified"]))
 

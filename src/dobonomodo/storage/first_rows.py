@@ -6,7 +6,10 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CANDIDATES = 1_000
 """Rows that are remembered while the files are read, so that rows with the same key can be told apart by their other columns."""
@@ -31,7 +34,7 @@ def first_rows(
     return tuple(tuple(show_value(row[name]) for name in columns) for row in ranked.to_pylist())
 
 
-def show_value(value: Any) -> str | None:
+def show_value(value: object) -> str | None:
     """A value as text: exact, times in UTC, long texts cut."""
     match value:
         case None:
@@ -53,7 +56,7 @@ def _find_candidates(files: Sequence[str | Path], order: list[str], count: int) 
     """Row numbers by file, of the rows among which the first ones are."""
     import pyarrow as pa
 
-    best: Any = None
+    best: pa.Table | None = None
     for file, start, batch in _scan(files, order):
         near = _find_near(batch, best, order)
         if not len(near):
@@ -65,7 +68,7 @@ def _find_candidates(files: Sequence[str | Path], order: list[str], count: int) 
     return _drop_behind(best, order, count) if best is not None else {}
 
 
-def _scan(files: Sequence[str | Path], columns: list[str]) -> Iterator[tuple[int, int, Any]]:
+def _scan(files: Sequence[str | Path], columns: list[str]) -> Iterator[tuple[int, int, pa.Table]]:
     """The rows of all files in pieces, with the number of the file and that of the first row in it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -78,7 +81,7 @@ def _scan(files: Sequence[str | Path], columns: list[str]) -> Iterator[tuple[int
                 start += batch.num_rows
 
 
-def _find_near(rows: Any, best: Any, order: list[str]) -> Any:
+def _find_near(rows: pa.Table, best: pa.Table | None, order: list[str]) -> pa.Array:
     """The numbers of rows that may be among the candidates: not behind all of them by the first column."""
     import pyarrow.compute as pc
 
@@ -93,7 +96,7 @@ def _find_near(rows: Any, best: Any, order: list[str]) -> Any:
     return found.take(_rank(rows.take(found), order).slice(0, CANDIDATES))
 
 
-def _rank(rows: Any, columns: Sequence[str]) -> Any:
+def _rank(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
     """The numbers of rows in order, NULL first. Versions of pyarrow differ in how they are told where NULL comes."""
     import pyarrow.compute as pc
 
@@ -107,7 +110,7 @@ def _rank(rows: Any, columns: Sequence[str]) -> Any:
     return pc.sort_indices(keyed, sort_keys=keys)
 
 
-def _drop_behind(best: Any, order: list[str], count: int) -> dict[int, list[int]]:
+def _drop_behind(best: pa.Table, order: list[str], count: int) -> dict[int, list[int]]:
     """Candidates without those that come behind the last row that is wanted, and not beside it."""
     keys = best.select(order).to_pylist()
     last = next((at for at in range(count, len(keys)) if keys[at] != keys[count - 1]), len(keys))
@@ -117,7 +120,7 @@ def _drop_behind(best: Any, order: list[str], count: int) -> dict[int, list[int]
     return found
 
 
-def _read_rows(files: Sequence[str | Path], found: dict[int, list[int]], *, columns: list[str]) -> Any:
+def _read_rows(files: Sequence[str | Path], found: dict[int, list[int]], *, columns: list[str]) -> pa.Table:
     """Rows by their numbers, reading no further in a file than the last of them."""
     import pyarrow as pa
 

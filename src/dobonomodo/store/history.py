@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from dobonomodo.model.plain import Document, hash_document
 
@@ -104,7 +104,7 @@ class Entry:
     """The hash of the entry before; of the first one, the id of the store."""
     hash: str = ""
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data: what the hash is computed of, and the hash."""
         return {**_fields(self), "hash": self.hash}
 
@@ -125,7 +125,7 @@ def find_break(entries: Iterable[Entry], *, start: Head) -> int | None:
     return None
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
+def _fields(entry: Entry) -> dict[str, object]:
     return {
         "number": entry.number,
         "at": entry.at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.control import ApprovalsMissing
@@ -25,7 +24,7 @@ class SignOff:
     at: datetime
     comment: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         own = {"fingerprint": self.fingerprint, "by": self.by, "at": self.at, "comment": self.comment}
         return {**asdict(self.subject), **own}

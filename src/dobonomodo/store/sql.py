@@ -681,7 +681,7 @@ def _read_signoffs(connection: Connection, subjects: Sequence[Subject]) -> tuple
     return find_signoffs(_read_history(connection, is_signing, or_(*map(_is_of, subjects))))
 
 
-def _require_approvals(connection: Connection, approvals: Approvals | None, *, by: str) -> dict[str, Any]:
+def _require_approvals(connection: Connection, approvals: Approvals | None, *, by: str) -> dict[str, object]:
     """Who approved, as a detail of the entry; refuses if they are too few."""
     if approvals is None or approvals.needed == 0:
         return {}

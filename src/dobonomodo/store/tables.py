@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from sqlalchemy import Column, Index, Integer, MetaData, Table, Text, text
 from sqlalchemy.types import TypeDecorator
 from typing_extensions import override
 
-from dobonomodo.model.plain import render_document
+from dobonomodo.model.plain import Document, render_document
 from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.problems.store import TextReason, UnstorableText
 
@@ -69,18 +68,18 @@ class Instant(TypeDecorator[datetime]):
         return None if value is None else datetime.fromisoformat(value)
 
 
-class Json(TypeDecorator[Mapping[str, Any]]):
+class Json(TypeDecorator[Document]):
     """A JSON object as canonical text: sorted, without spaces, ASCII alone."""
 
     impl = Text
     cache_ok = True
 
     @override
-    def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> str | None:
+    def process_bind_param(self, value: Document | None, dialect: Dialect) -> str | None:
         return None if value is None else render_document(value)
 
     @override
-    def process_result_value(self, value: str | None, dialect: Dialect) -> Mapping[str, Any] | None:
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Document | None:
         return None if value is None else json.loads(value)
 
 

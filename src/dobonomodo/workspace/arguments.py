@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
+from dobonomodo.model.plain import Document
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.control import ReasonMissing
 
@@ -100,7 +100,7 @@ def check_session(value: object) -> None:
         raise _wrong_type("spark", value, "a SparkSession, classic or Connect, or None")
 
 
-def read_documents(documents: object) -> list[Mapping[str, Any]]:
+def read_documents(documents: object) -> list[Document]:
     """Definitions made in a program."""
     accepted = 'a list of definitions such as [{"dataset": {...}}, {"project": {...}}]'
     if isinstance(documents, Mapping | str) or not isinstance(documents, Iterable):

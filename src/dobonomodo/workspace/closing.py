@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.model import Period
 from dobonomodo.problems import Rejected
@@ -42,7 +42,7 @@ class Result:
     by: str
     at: datetime
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"project": self.project, "run_id": self.run, "status": self.status, "by": self.by, "at": self.at}
 
@@ -64,7 +64,7 @@ class PeriodView:
         """What gave it its status; None if that is the file."""
         return next((entry for entry in reversed(self.history) if entry.event in set(PeriodEvent)), None)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         latest = self.latest
         return {
@@ -140,7 +140,7 @@ class Closing:
             if run.status != RunStatus.CANCELLED and Progress.load(run.progress).intent is not None:
                 raise Rejected([PeriodInUse(period=identifier, project=run.project, run=run.id)])
 
-    def _keep_results(self, identifier: str) -> Iterator[dict[str, Any]]:
+    def _keep_results(self, identifier: str) -> Iterator[dict[str, object]]:
         """Have the rows of all results stay readable, whatever runs write from now on; gives where they are."""
         for run in self._signing.list_results(identifier):
             sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}

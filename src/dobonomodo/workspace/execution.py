@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.engine.faults import noticing_loss
+from dobonomodo.model.plain import Document
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import require_modules
 from dobonomodo.runs import Runner, RunSpec, restore_snapshot, take_snapshot
@@ -142,7 +143,7 @@ def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> 
         return Computing(engine, data.reader(engine.spark))
 
 
-def _take_snapshot(planned: PlannedRun, override: Override | None, inputs: Pinned | None) -> Mapping[str, Any]:
+def _take_snapshot(planned: PlannedRun, override: Override | None, inputs: Pinned | None) -> Document:
     """All that the result depends on."""
     plan, own = planned.plan, planned.definitions
     known = {(use.dataset_id, use.version): None for use in plan.uses}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from dobonomodo.model import Definitions, Entity, Project, load_definitions
+from dobonomodo.model.plain import Document
 from dobonomodo.model.workspace import Workspace as Settings
 from dobonomodo.problems import Problem, Rejected, Source, in_order
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotDefined, UnreadableFile, WorkspaceNotFound
@@ -98,7 +98,7 @@ def read_files(root: Path) -> tuple[list[Source], list[Problem]]:
     return sources, faults
 
 
-def write_documents(documents: Iterable[Mapping[str, Any]]) -> list[Source]:
+def write_documents(documents: Iterable[Document]) -> list[Source]:
     """Definitions made in a program, as the texts that a user could have written."""
     return [
         Source(f"document {number}", json.dumps(document, indent=2, ensure_ascii=False, default=str))

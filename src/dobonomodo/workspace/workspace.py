@@ -7,9 +7,10 @@ from dataclasses import replace
 from datetime import date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.model import Definitions
+from dobonomodo.model.plain import Document
 from dobonomodo.problems import Problem, Source
 from dobonomodo.problems.listing import Problems
 from dobonomodo.workspace.arguments import check_session, require_reason
@@ -60,7 +61,7 @@ class Workspace(Decisions):
         return cls(root, sources, faults=faults, environment=environment)
 
     @classmethod
-    def from_documents(cls, documents: Iterable[Mapping[str, Any]], *, root: str | Path) -> Workspace:
+    def from_documents(cls, documents: Iterable[Document], *, root: str | Path) -> Workspace:
         """A workspace of definitions made in a program; ``root`` is where relative paths start."""
         return cls(Path(root), write_documents(documents))
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from shlex import quote
-from typing import Any
 
 from dobonomodo.model.locale import ENGLISH, Locale
+from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.explain import describe_selector
@@ -220,7 +220,7 @@ def _bar(operation: OperationCounts, facts: Facts, most: int) -> Iterator[tuple[
             yield each, round(max(100 * number / most, 0.4), 2)
 
 
-def _parameters(snapshot: Mapping[str, Any]) -> Iterator[Parameter]:
+def _parameters(snapshot: Document) -> Iterator[Parameter]:
     declared = snapshot["project"]["document"].get("parameters") or {}
     for name, value in snapshot.get("parameters", {}).items():
         yield Parameter(name, value, declared[name].get("default"), declared[name].get("description"))
@@ -229,7 +229,7 @@ def _parameters(snapshot: Mapping[str, Any]) -> Iterator[Parameter]:
 # --- facts for engineers
 
 
-def _inputs(snapshot: Mapping[str, Any]) -> Iterator[Input]:
+def _inputs(snapshot: Document) -> Iterator[Input]:
     pinned = snapshot.get("inputs") or {}
     for reading in snapshot["readings"]:
         seq, alias = reading["operation_seq"] or 0, reading["alias"] or ""
@@ -249,7 +249,7 @@ def _inputs(snapshot: Mapping[str, Any]) -> Iterator[Input]:
             )
 
 
-def _file(file: Mapping[str, Any]) -> InputFile:
+def _file(file: Document) -> InputFile:
     changed = datetime.fromtimestamp(file["modified"] / 1e9, UTC)
     return InputFile(file["path"].rpartition("/")[2], file["size"], changed)
 

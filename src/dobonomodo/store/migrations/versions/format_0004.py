@@ -53,7 +53,7 @@ def upgrade() -> None:
         op.bulk_insert(history, [{**fields, "hash": previous}])
 
 
-def _convert(row: Any) -> dict[str, Any]:
+def _convert(row: Any) -> dict[str, object]:
     """An entry of the old history: of a project with its version in `item`, or of a calendar with the period there."""
     is_project = row["subject"] == "project"
     return {
