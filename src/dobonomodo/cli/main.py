@@ -33,6 +33,7 @@ from dobonomodo.cli.schema import schema
 from dobonomodo.cli.sign import sign, unsign
 from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
+from dobonomodo.cli.why import why
 
 if TYPE_CHECKING:
     from dobonomodo.problems import Problem
@@ -55,6 +56,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("resume", resume),
     ("cancel", cancel),
     ("verify", verify),
+    ("why", why),
     ("clean", clean),
     ("apply", apply),
     ("activate", activate),

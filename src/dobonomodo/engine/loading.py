@@ -181,7 +181,7 @@ class Loader:
         """SQL for the id of a row by its position (C-85); NULL where nothing reads it, or where it is made later."""
         if not self._needs_ids(use) or self._is_late(use) or ROW_NUMBER not in present:
             return literal(None, TEXT)
-        return id_by_place(self._run.seed, _seed_part(use), quote_name(ROW_NUMBER))
+        return id_by_place(self._run.seed, seed_part(use), quote_name(ROW_NUMBER))
 
     def _identify(self, frame: DataFrame, node: Scan) -> DataFrame:
         """Rows without positions with ids by their natural key, which must be unique, or by all their values (C-85)."""
@@ -195,13 +195,13 @@ class Loader:
             hashed = frame.selectExpr("*", f"{id_by_key(self._run.seed, 'alike', others)} AS {alike}")
             frame = hashed.selectExpr("*", f"row_number() OVER (PARTITION BY {alike} ORDER BY {alike}) AS {ordinal}")
             keys = [alike, ordinal]
-        made = id_by_key(self._run.seed, _seed_part(node.use), keys)
+        made = id_by_key(self._run.seed, seed_part(node.use), keys)
         return frame.selectExpr(*others, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
 
 
 def late_id(run: RunContext, use: DatasetUse) -> str:
     """SQL for the row id of loaded rows of the input that carry their place, and of others as they have it."""
-    made = id_by_place(run.seed, _seed_part(use), quote_name(PLACE))
+    made = id_by_place(run.seed, seed_part(use), quote_name(PLACE))
     return f"coalesce({quote_name(ROW_ID)}, {made})"
 
 
@@ -210,7 +210,7 @@ def place_by_values(columns: Sequence[str]) -> str:
     return f"xxhash64({', '.join(columns)}) AS {quote_name(PLACE)}"
 
 
-def _seed_part(use: DatasetUse) -> str:
+def seed_part(use: DatasetUse) -> str:
     """What the ids of loaded rows depend on beside the run."""
     return f"load/{use.role}/{use.dataset_id}/{use.table}"
 
@@ -219,7 +219,7 @@ def _require_time(use: DatasetUse, rows: StoredRows, present: Mapping[str, str])
     """A period dataset needs periods, a bitemporal one needs dates (C-59)."""
     if use.temporal_mode == "period" and PERIOD not in present and rows.period is None:
         raise RunFailed(_load_problem(use, "its rows have no column `_period`, and its temporal mode is period"))
-    if use.temporal_mode == "bitemporal" and _interval_or_none(present) is None:
+    if use.temporal_mode == "bitemporal" and find_interval(present) is None:
         detail = "its rows have no `_period_from` and `_period_to`, nor `valid_from` and `valid_to`"
         raise RunFailed(_load_problem(use, detail))
 
@@ -229,7 +229,8 @@ def _load_problem(use: DatasetUse, detail: str, *, differences: tuple[str, ...] 
     return kind(dataset_id=use.dataset_id, detail=detail, differences=differences, operation=use.operation)
 
 
-def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:
+def find_interval(present: Mapping[str, str]) -> tuple[str, str] | None:
+    """The stored columns between whose days a row is valid; ``present`` are all, by their names in lower case."""
     for start, end in VALIDITY:
         if start in present and end in present:
             return present[start], present[end]
@@ -237,7 +238,7 @@ def _interval_or_none(present: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def _interval(present: Mapping[str, str]) -> tuple[str, str]:
-    found = _interval_or_none(present)
+    found = find_interval(present)
     if found is None:
         raise AssertionError("checked before")
     return found

@@ -7,8 +7,10 @@ hash of its key.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 
 from dobonomodo.plan.facts import RunFacts
 
@@ -38,22 +40,59 @@ def seed_of(project_id: str, fingerprint: str, facts: RunFacts) -> IdSeed:
     return IdSeed(text, facts.started_at)
 
 
+_FIRST_PLACE = 10_000_000_000
+"""Is added to a place, so that all have the same number of digits."""
+
+
 def id_by_place(seed: IdSeed, what: str, place: str) -> str:
     """SQL for the id of the row at a place, a BIGINT below 90 000 000 000, which is what has room. Unique by construction.
 
     The digits are decimal ones, which Spark writes many times faster than hexadecimal ones. What sets one run apart from
     another is text: numbers would become part of the code that Spark compiles, and have each run compiled anew.
     """
+    return f"concat('{_before_place(seed, what)}', CAST({_FIRST_PLACE}L + {place} AS STRING))"
+
+
+def write_id_by_place(seed: IdSeed, what: str, place: int) -> str:
+    """The id of the row at a place, as ``id_by_place`` has Spark make it."""
+    return f"{_before_place(seed, what)}{_FIRST_PLACE + place}"
+
+
+def find_place(seed: IdSeed, what: str, row_id: str) -> int | None:
+    """The place that an id was made from; None for an id that was made otherwise."""
+    before = _before_place(seed, what)
+    digits = row_id[len(before) :]
+    if not row_id.startswith(before) or len(digits) != len(str(_FIRST_PLACE)) or not digits.isdecimal():
+        return None
+    return int(digits) - _FIRST_PLACE
+
+
+@cache
+def _before_place(seed: IdSeed, what: str) -> str:
     version = f"7{seed.number(f'{what}/version', 1 << 12):03x}"
     # The two highest bits of the fourth group must be 10.
     group = f"{0x8000 + seed.number(f'{what}/group', 1 << 14):04x}"
     last = f"{seed.number(what, 16):x}"
-    return f"concat('{seed.prefix}-{version}-{group}-{last}', CAST(10000000000L + {place} AS STRING))"
+    return f"{seed.prefix}-{version}-{group}-{last}"
+
+
+@cache
+def _salt(seed: IdSeed, what: str) -> str:
+    return hashlib.sha256(f"{seed.text}\0{seed.prefix}\0{what}".encode()).hexdigest()[:32]
+
+
+def write_id_by_key(seed: IdSeed, what: str, keys: Sequence[str | None]) -> str:
+    """The id of the row with a key, given as text, as ``id_by_key`` has Spark make it."""
+    marked = keys if len(keys) == 1 else [None if key is None else f"{len(key)}:{key}" for key in keys]
+    parts = "".join("-" if key is None else f"={key}" for key in marked)
+    digest = hashlib.md5(f"{_salt(seed, what)}{parts}".encode(), usedforsecurity=False).hexdigest()
+    variant = "89ab"[ord(digest[15]) & 3]
+    return f"{seed.prefix}-7{digest[:3]}-{variant}{digest[3:6]}-{digest[16:28]}"
 
 
 def id_by_key(seed: IdSeed, what: str, keys: list[str]) -> str:
     """SQL for the id of the row with a key; ``keys`` are SQL expressions, NULL being a key like any other."""
-    salt = hashlib.sha256(f"{seed.text}\0{seed.prefix}\0{what}".encode()).hexdigest()[:32]
+    salt = _salt(seed, what)
     marked = [f"CAST({keys[0]} AS STRING)"] if len(keys) == 1 else [_length_marked(key) for key in keys]
     parts = ", ".join(f"coalesce(concat('=', {key}), '-')" for key in marked)
     digest = f"md5(concat('{salt}', {parts}))"

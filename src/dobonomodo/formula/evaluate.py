@@ -96,6 +96,22 @@ def evaluate(node: Typed, row: Row, run: RunValues) -> Result:
     return _Evaluation(row, run).explain(node)
 
 
+def compute(node: Typed, row: Row, run: RunValues) -> Value:
+    """The value of a formula for one row, without those of its parts; ``RunFailed`` where there is none."""
+    return _Evaluation(row, run).compute(node)
+
+
+def compute_over(node: Over, rows: Sequence[Row], at: int, run: RunValues) -> Value:
+    """The value of one window for the row at a place; the order of the window leaves no ties that matter."""
+    return _window(node, rows, at, run).get()
+
+
+def evaluate_known(node: Typed, row: Row, run: RunValues, windows: Mapping[Over, Result]) -> Result:
+    """A formula for one row whose windows are computed already."""
+    found = {id(each): windows[each] for each in walk(node) if isinstance(each, Over)}
+    return _Evaluation(row, run, found).explain(node)
+
+
 def evaluate_group(node: Typed, rows: Sequence[Row], run: RunValues) -> Result:
     """A formula with aggregates for the rows of one group, of which there is at least one."""
     totals = {id(each): _total(each, rows, run) for each in walk(node) if _is_total(each)}

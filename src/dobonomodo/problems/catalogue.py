@@ -26,6 +26,7 @@ from dobonomodo.problems.problem import Problem
 from dobonomodo.problems.run import RUN_PROBLEMS
 from dobonomodo.problems.session import SESSION_PROBLEMS
 from dobonomodo.problems.store import STORE_PROBLEMS
+from dobonomodo.problems.why import WHY_PROBLEMS
 from dobonomodo.problems.workspace import WORKSPACE_PROBLEMS
 
 PROBLEMS: tuple[type[Problem], ...] = (
@@ -48,6 +49,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *SESSION_PROBLEMS,
     *STORE_PROBLEMS,
     *CONTROL_PROBLEMS,
+    *WHY_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
     InternalFault,

@@ -254,6 +254,10 @@ class FileStorage(ABC):
         """The Parquet files of a pin, before or after they are made."""
         return [Path(scratch.file(number)) for number in range(len(pin.files))]
 
+    def extracted(self, pin: Pin, scratch: Scratch) -> Sequence[str]:
+        """One for each file."""
+        return [str(path) for path in self.parquet_files(file_pin(pin), scratch)]
+
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows, from the footers of the Parquet files."""
         from dobonomodo.storage.parquet import count_rows

@@ -154,6 +154,16 @@ class Inputs:
             copies.append(str(path))
         return copies
 
+    def files(self, use: DatasetUse, pins: Sequence[Pin]) -> list[list[Path]]:
+        """The Parquet files of every location, extracted where they are not there. Files that are Parquet are not checked again."""
+        found = [
+            [Path(each) for each in self._storages.of_record(pin, use=use).extracted(pin, self._scratch(use, number))]
+            for number, pin in enumerate(pins)
+        ]
+        if not all(path.exists() for paths in found for path in paths):
+            self._extract(use, pins)
+        return found
+
     def _periods(self, use: DatasetUse) -> tuple[str, ...]:
         named = (each.period for each in use.locations if each.period is not None)
         return tuple(dict.fromkeys([self._facts.period, *named]))

@@ -181,6 +181,10 @@ class Storage(Protocol):
         """The number of rows, once they are extracted."""
         ...
 
+    def extracted(self, pin: Pin, scratch: Scratch) -> Sequence[str]:
+        """The Parquet files with the rows, one for each part of the location, whether they are extracted already or not."""
+        ...
+
     def read(
         self, spark: SparkSession, use: DatasetUse, pin: Pin, scratch: Scratch, *, before: Callable[[], int]
     ) -> StoredRows:

@@ -29,7 +29,7 @@ def verify_outputs(
 ) -> tuple[Problem, ...]:
     """The outputs whose rows are not those that the run recorded."""
     found = {
-        output.seq: _digest_stored(engine, view, output, files=files, later=_find_later(record, output, store))
+        output.seq: _digest_stored(engine, view, output, files=files, later=find_later(record, output, store))
         for output in view.outputs.values()
     }
     return _compare(view, found)
@@ -78,7 +78,7 @@ def _digest_stored(engine: SparkEngine, view: RunView, output: Output, *, files:
     return engine.digest(frame, list(output.columns))
 
 
-def _find_later(own: Run, output: Output, store: Store) -> str | None:
+def find_later(own: Run, output: Output, store: Store) -> str | None:
     """The later run whose rows are now where an output wrote."""
     for other in store.list_runs(period=own.period):
         later = came_after(other, own) if other.project == own.project else other.created_at > own.created_at

@@ -13,6 +13,7 @@ from dobonomodo.model import Definitions
 from dobonomodo.model.plain import Document
 from dobonomodo.problems import Problem, Source
 from dobonomodo.problems.listing import Problems
+from dobonomodo.workspace.answers import Answers
 from dobonomodo.workspace.arguments import check_session, require_reason
 from dobonomodo.workspace.checking import find_problems, require_sound
 from dobonomodo.workspace.decisions import Decisions
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.sampling import Sample
 
 
-class Workspace(Decisions):
+class Workspace(Decisions, Answers):
     """A folder of definitions, its store, and what can be done with them."""
 
     def __init__(

@@ -1,0 +1,90 @@
+"""`dobo why`: the operations, formulas and stored rows that a value of an output comes from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from dobonomodo.cli.arguments import RunId
+from dobonomodo.cli.console import Exit, Json, open_workspace, show, show_json, show_problems, stop, usage_error
+
+Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="The output; not needed if the run has only one.")]
+Key = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--key", "-k", metavar="COLUMN=VALUE", help="Values that name the row, separated by commas; repeatable."
+    ),
+]
+RowIdOption = Annotated[str | None, typer.Option("--row-id", metavar="ID", help="The row by its `_row_id`.")]
+
+
+def why(
+    run: RunId,
+    table: Table = None,
+    key: Key = None,
+    row_id: RowIdOption = None,
+    column: Annotated[str | None, typer.Option("--column", "-c", help="Only what this column depends on.")] = None,
+    contributors: Annotated[
+        str, typer.Option("--contributors", metavar="N|all", help="How many rows of a summary are listed.")
+    ] = "20",
+    as_json: Json = False,
+) -> None:
+    """Explain a row of an output: what each operation did with it, every formula with its values, and where it was loaded from.
+
+    The row is computed again from the inputs of the run; if it differs from what is stored, nothing is explained.
+    """
+    from dobonomodo.problems import Rejected
+    from dobonomodo.problems.why import RowNotFound
+    from dobonomodo.why.text import render_text
+
+    if not key and row_id is None:
+        usage_error("name the row: --key COLUMN=VALUE, or --row-id ID")
+    try:
+        found = open_workspace().why(
+            run,
+            table,
+            key=read_keys(key or []),
+            row_id=row_id,
+            column=column,
+            contributors=read_count(contributors),
+        )
+    except Rejected as rejected:
+        if not any(isinstance(each, RowNotFound) for each in rejected.problems):
+            raise
+        if as_json:
+            show_json("why", None, problems=rejected.problems, ok=False)
+        else:
+            show_problems(rejected.problems)
+        stop(Exit.NOTHING)
+    if as_json:
+        show_json("why", found.to_dict())
+        return
+    for line in render_text(found):
+        show(line)
+
+
+def read_keys(given: list[str]) -> dict[str, object]:
+    """The columns and values of `--key`; a comma before a name and an equals sign begins the next one."""
+    found: dict[str, object] = {}
+    for each in given:
+        name = ""
+        for part in each.split(","):
+            before, sign, value = part.partition("=")
+            if sign and before.strip():
+                name = before.strip()
+                found[name] = value
+            elif name:
+                found[name] = f"{found[name]},{part}"
+            else:
+                usage_error(f"`{each}` is not COLUMN=VALUE")
+    return found
+
+
+def read_count(text: str) -> int | None:
+    """A number, or all."""
+    if text == "all":
+        return None
+    if not text.isdecimal():
+        usage_error(f"--contributors takes a number or `all`, not `{text}`")
+    return int(text)

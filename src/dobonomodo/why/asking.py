@@ -1,0 +1,212 @@
+"""A recorded run that can be asked about its rows: finds the stored row, computes it again, and explains it if both agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dobonomodo.engine.rowid import seed_of
+from dobonomodo.formula.meaning import Value
+from dobonomodo.plan import Step
+from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.relation import Scan
+from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.problem import LISTED_AT_MOST
+from dobonomodo.problems.why import NotProved, OutputNotFound, RowNotFound, SeveralRows, TooManyRowsToExplain
+from dobonomodo.runs import Output, RunView, restore_snapshot
+from dobonomodo.storage import Inputs, Storages
+from dobonomodo.why.explain import Explainer, find_scans, names_of, trace_path
+from dobonomodo.why.explanation import Explanation, Touch, show
+from dobonomodo.why.interpret import Interpreter, SeveralMatches
+from dobonomodo.why.key import read_key, show_key
+from dobonomodo.why.loading import Loader
+from dobonomodo.why.row import AT_MOST, StoredRow, TooManyRows, Traced
+from dobonomodo.why.stored import OutputRows, PinnedRows
+
+if TYPE_CHECKING:
+    from dobonomodo.model.datasource import DataSource
+
+FindLater = Callable[[Output], str | None]
+"""The later run whose rows are now where an output wrote."""
+
+
+class AskedRun:
+    """One run, its plan and its rows."""
+
+    def __init__(
+        self,
+        view: RunView,
+        *,
+        root: Path,
+        datasources: Mapping[str, DataSource],
+        folder: Path,
+        find_later: FindLater,
+    ) -> None:
+        self.view = view
+        self._spec = restore_snapshot(view.snapshot)
+        self._facts = self._spec.facts
+        self._find_later = find_later
+        self._storages = Storages(root, {**datasources, **self._spec.datasources})
+        self._inputs = Inputs(
+            root=root,
+            datasources=self._storages.datasources,
+            folder=folder / view.id,
+            facts=self._facts,
+            as_of=self._spec.as_of,
+        )
+        plan = self._spec.plan
+        self._seed = seed_of(plan.project.id, plan.project.fingerprint(), self._facts)
+        source = PinnedRows(self._inputs, self._spec.inputs or {})
+        self._loader = Loader(source, self._facts, self._spec.as_of, self._seed)
+        self._explainer = Explainer(plan, self._facts)
+
+    @property
+    def facts(self) -> RunFacts:
+        """The clock and period of the run."""
+        return self._facts
+
+    def why(
+        self,
+        table: str | None,
+        key: Mapping[str, object],
+        *,
+        column: str | None = None,
+        contributors: int | None = 20,
+    ) -> Explanation:
+        """Why the row with a key has its values; ``Rejected`` where there is no such row, or no proof."""
+        output = self.find_output(table)
+        types = output.types()
+        asked = read_key(key, types)
+        named = next(iter(read_key({column: None}, types))) if column is not None else None
+        stored = self._find_stored(output, asked)
+        step = self._step_of(output)
+        try:
+            row = self._find_computed(output, step, stored)
+            touches, origin = self._explainer.explain(row, step, contributors=contributors)
+        except TooManyRows as fault:
+            raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
+        return Explanation(
+            run=self.view.id,
+            project=self.view.project,
+            period=self.view.period,
+            table=output.table,
+            row=stored.values,
+            key=asked,
+            column=named,
+            operations=self._with_lookups(touches, row),
+            origin=origin,
+            inputs=tuple(_inputs_of(row)),
+        )
+
+    def find_output(self, table: str | None) -> Output:
+        """The output of a name, or the only one."""
+        outputs = self.view.outputs
+        if table is None and len(outputs) == 1:
+            return next(iter(outputs.values()))
+        found = outputs.get(table) if table is not None else None
+        if found is None:
+            raise Rejected([OutputNotFound(run=self.view.id, table=table, known=tuple(outputs))])
+        return found
+
+    def _step_of(self, output: Output) -> Step:
+        return next(step for step in self._spec.plan.steps if step.spec.seq == output.seq)
+
+    # --- the stored row
+
+    def find_rows(self, output: Output, asked: Mapping[str, Value], *, at_most: int) -> list[StoredRow]:
+        """The stored rows of an output that have a key."""
+        later = self._find_later(output)
+        if output.location.datasource_id is not None and later is not None:
+            raise self._refuse(output, "replaced", other=later)
+        storage = self._storages.of_record(output.location)
+        try:
+            pin = storage.pin_output(output.location, name=output.destination, period=self.view.period)
+            rows = OutputRows(self._inputs, pin, output.types())
+            return list(islice(rows.find({name: frozenset([value]) for name, value in asked.items()}), at_most))
+        except FileNotFoundError as fault:
+            raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
+
+    def _find_stored(self, output: Output, asked: Mapping[str, Value]) -> StoredRow:
+        found = self.find_rows(output, asked, at_most=LISTED_AT_MOST + 1)
+        if not found:
+            raise Rejected([RowNotFound(table=output.table, key=show_key(asked), run=self.view.id)])
+        if len(found) > 1:
+            shown = tuple(_name_row(row) for row in found[:LISTED_AT_MOST])
+            more = len(found) > LISTED_AT_MOST
+            raise Rejected([SeveralRows(table=output.table, key=show_key(asked), rows=shown, more=more)])
+        return found[0]
+
+    # --- the computed row
+
+    def _find_computed(self, output: Output, step: Step, stored: StoredRow) -> Traced:
+        """The row of the plan that is stored; refused if there is none."""
+        wanted = {name: frozenset([value]) for name, value in stored.values.items()}
+        interpreter = self.interpreter()
+        try:
+            found = interpreter.find(step.write.rows, wanted)
+            if found:
+                return found[0]
+            near = {name: wanted[name] for name in self._identifying(step, stored) if name in wanted}
+            others = interpreter.find(step.write.rows, near) if near else []
+        except SeveralMatches as fault:
+            raise self._refuse(output, "differs", differences=(f"join `{fault.alias}` has several matches",)) from fault
+        if len(others) != 1:
+            raise self._refuse(output, "missing")
+        raise self._refuse(output, "differs", differences=tuple(_compare(stored, others[0])))
+
+    def interpreter(self) -> Interpreter:
+        """Computes rows of the plan."""
+        return Interpreter(
+            self._loader,
+            facts=self._facts,
+            seed=self._seed,
+            always=names_of(self._spec.plan.steps) | {OPERATION_SEQ},
+        )
+
+    def _identifying(self, step: Step, stored: StoredRow) -> Iterable[str]:
+        """The columns that tell a row from the others, whatever the rest of it is."""
+        if ROW_ID in stored.values:
+            return (ROW_ID, OPERATION_SEQ)
+        made_by = stored.values.get(OPERATION_SEQ, 0)
+        return (OPERATION_SEQ, *step.before.keys.get(made_by if isinstance(made_by, int) else 0, ()))
+
+    def _refuse(
+        self, output: Output, reason: str, *, differences: tuple[str, ...] = (), other: str | None = None
+    ) -> Rejected:
+        return Rejected(
+            [NotProved(table=output.table, reason=reason, differences=differences, run=self.view.id, other=other)]  # type: ignore[arg-type]
+        )
+
+    def _with_lookups(self, touches: tuple[Touch, ...], row: Traced) -> tuple[Touch, ...]:
+        """With the lookups of the input dataset, which come before all operations."""
+        joins = self._explainer.start_joins(trace_path(row))
+        if not joins:
+            return touches
+        return (*touches, replace(Touch(0, "lookups of the input", "", "selected"), joins=joins))
+
+
+def _inputs_of(row: Traced) -> Iterable[tuple[str, int, tuple[Mapping[str, Value], ...]]]:
+    """The stored rows that a row was made of, by dataset and version, in the order in which they are stored."""
+    found: dict[tuple[str, int], dict[int | None, Mapping[str, Value]]] = {}
+    for scan in find_scans(row):
+        if isinstance(scan.node, Scan) and scan.stored is not None:
+            use = scan.node.use
+            found.setdefault((use.dataset_id, use.version), {})[scan.stored.number] = scan.stored.values
+    for (dataset, version), rows in found.items():
+        yield dataset, version, tuple(rows[number] for number in sorted(rows, key=lambda each: each or 0))
+
+
+def _name_row(row: StoredRow) -> str:
+    shown = [f"{name} {show(value)}" for name, value in row.values.items() if not is_system(name)][:6]
+    row_id = row.values.get(ROW_ID)
+    return ", ".join([*shown, *([f"--row-id {row_id}"] if row_id is not None else [])])
+
+
+def _compare(stored: StoredRow, computed: Traced) -> Iterable[str]:
+    for name, value in stored.values.items():
+        if computed.values.get(name) != value:
+            yield f"{name}: stored {show(value)}, computed {show(computed.values.get(name))}"

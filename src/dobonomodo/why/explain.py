@@ -1,0 +1,301 @@
+"""From a computed row with all that it was made of to an explanation in the words of the project."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+
+from dobonomodo.formula import Typed, columns_of, flat_name
+from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group, evaluate_known
+from dobonomodo.formula.meaning import Total, Value
+from dobonomodo.formula.print import print_checked
+from dobonomodo.formula.typed import Apply, ColumnRef, Literal, Operation, Over, walk, windows_of
+from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.expression import ACTIVE
+from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.operations import Effect as Acts
+from dobonomodo.plan.operations.lowered import Formula
+from dobonomodo.plan.relation import Derive, Group, Lookup, Rel, Scan, Window
+from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
+from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
+from dobonomodo.why.row import Traced
+
+Path = Mapping[int, Traced]
+"""The states of one row on its way through the plan, by the identity of the node."""
+
+
+class Explainer:
+    """Explains rows of one plan."""
+
+    def __init__(self, plan: Plan, facts: RunFacts) -> None:
+        self._plan, self._facts = plan, facts
+
+    def explain(
+        self, row: Traced, until: Step, *, contributors: int | None
+    ) -> tuple[tuple[Touch, ...], StoredPlace | Summary | None]:
+        """The operations that could act on a row, the last first, and where it comes from.
+
+        ``until`` is the output that wrote it.
+        """
+        path = trace_path(row)
+        touches: list[Touch] = []
+        origin: StoredPlace | Summary | None = None
+        for step in reversed([each for each in self._plan.steps if each.spec.seq <= until.spec.seq]):
+            if id(step.before.node) not in path:
+                if id(step.after.node) in path:
+                    touch, origin = self._explain_added(step, path, contributors)
+                    touches.append(touch)
+                continue
+            touch_or_none = self._explain_touch(step, path, until)
+            if touch_or_none is not None:
+                touches.append(touch_or_none)
+        if origin is None:
+            origin = self._explain_loaded(path)
+        return tuple(touches), origin
+
+    # --- operations on a row that is there
+
+    def _explain_touch(self, step: Step, path: Path, until: Step) -> Touch | None:
+        lowered = step.lowered
+        if lowered.selected is None or lowered.added is not None:
+            return None
+        if lowered.write is not None and step is not until and lowered.check is None:
+            return None
+        before = path[id(step.before.node)]
+        row = self._row_of(step, path)
+        chosen = evaluate(lowered.selected, row.values, self._facts).value
+        condition = self._explain_selector(step, row)
+        effect = _effect(step, before, chosen=chosen is True)
+        if effect not in ("selected", "deleted"):
+            return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition)
+        joins = tuple(self._explain_joins(step.after.node, step.before.node, path, step.lowered.conditions))
+        windows = self._windows(step, path)
+        values = {
+            name: self._evaluate(str(formula), formula.tree, row.values, windows)
+            for name, formula in lowered.formulas.items()
+            if not _has_aggregates(formula.tree)
+        }
+        return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition, joins, values)
+
+    def _row_of(self, step: Step, path: Path) -> Traced:
+        """The row with the columns of the joins of an operation beside it."""
+        after = step.after.node
+        if isinstance(after, Derive) and after is not step.before.node and id(after.rows) in path:
+            return path[id(after.rows)]
+        return path[id(step.before.node)]
+
+    def _explain_selector(self, step: Step, row: Traced) -> Evaluated | None:
+        """The condition as it was written, without that the row must not be deleted."""
+        selected = step.lowered.selected
+        written = step.spec.selector
+        if selected is None or not written or not written.strip():
+            return None
+        tree = selector_of(selected)
+        return self._evaluate(" ".join(written.split()), tree, row.values) if tree is not None else None
+
+    def _explain_joins(
+        self, node: Rel, stop: Rel | None, path: Path, conditions: Mapping[str, Formula]
+    ) -> Iterator[JoinedRow]:
+        """The joins between two states of the row, the first to happen first."""
+        found: list[JoinedRow] = []
+        here = path.get(id(node))
+        while here is not None and here.node is not stop:
+            if isinstance(here.node, Lookup):
+                found.append(self._explain_join(here, here.node, conditions))
+            here = here.below[0] if here.below and not isinstance(here.node, Group) else None
+        yield from reversed(found)
+
+    def _explain_join(self, row: Traced, node: Lookup, conditions: Mapping[str, Formula]) -> JoinedRow:
+        written = conditions.get(node.alias)
+        text = str(written) if written is not None else print_checked(node.on)
+        joined = row.below[1] if len(row.below) > 1 else None
+        if joined is None:
+            return JoinedRow(node.alias, None, text, _scan_of(node.source).use.dataset_id, None)
+        on = self._evaluate(text, node.on, row.values)
+        return JoinedRow(node.alias, on, text, _scan_of(node.source).use.dataset_id, place_of(joined))
+
+    def _windows(self, step: Step, path: Path) -> Mapping[Over, Result]:
+        """The values of the windows of an operation, as they are numbered where they are computed."""
+        after = step.after.node
+        below = after.rows if isinstance(after, Derive) else None
+        if not isinstance(below, Window):
+            return {}
+        row = path[id(below)]
+        trees = [formula.tree for formula in step.lowered.formulas.values()]
+        overs = dict.fromkeys(over for tree in trees for over in windows_of(tree))
+        return {over: Result(over, row.values[f"{below.alias}.{number}"]) for number, over in enumerate(overs)}
+
+    # --- where a row comes from
+
+    def _explain_added(
+        self, step: Step, path: Path, contributors: int | None
+    ) -> tuple[Touch, StoredPlace | Summary | None]:
+        added = path[id(step.lowered.added)] if step.lowered.added is not None else None
+        touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "added")
+        if added is None:
+            return touch, None
+        group = next((each for each in path.values() if isinstance(each.node, Group)), None)
+        if group is not None and isinstance(group.node, Group):
+            return touch, self.summarise(group, group.node, step.lowered.formulas, contributors)
+        conditions = [
+            self._evaluate(str(formula), formula.tree, each.values)
+            for formula in step.lowered.conditions.values()
+            for each in path.values()
+            if isinstance(each.node, Scan)
+        ]
+        found = Touch(step.spec.seq, step.spec.name, step.spec.type, "added", conditions[0] if conditions else None)
+        return found, place_of(added)
+
+    def _explain_loaded(self, path: Path) -> StoredPlace | None:
+        scans = [each for each in path.values() if isinstance(each.node, Scan)]
+        return place_of(scans[0]) if scans else None
+
+    def start_joins(self, path: Path) -> tuple[JoinedRow, ...]:
+        """The lookups of the input dataset."""
+        return tuple(self._explain_joins(self._plan.start.node, None, path, {}))
+
+    def summarise(
+        self, group: Traced, node: Group, formulas: Mapping[str, Formula], contributors: int | None
+    ) -> Summary:
+        """The group of a summary row, its totals and its largest rows."""
+        members = group.below
+        given = [row.values for row in members]
+        totals: dict[str, Evaluated] = {}
+        shares: dict[str, Typed] = {}
+        for name, formula in formulas.items():
+            result = evaluate_group(formula.tree, given, self._facts)
+            totals[name] = Evaluated(str(formula), result.value, tuple(parts_of(result)), _reads(formula.tree))
+            share = _share_of(formula.tree)
+            if share is not None:
+                shares[name] = share
+        found = [self._contributor(row, shares) for row in members]
+        found.sort(key=lambda each: _size(each.amounts), reverse=True)
+        key = {name.removeprefix("#"): group.values[name] for name in node.keys}
+        return Summary(key, len(members), totals, tuple(found if contributors is None else found[:contributors]))
+
+    def _contributor(self, row: Traced, shares: Mapping[str, Typed]) -> Contributor:
+        made_by = row.values.get(OPERATION_SEQ)
+        keys = self._plan.steps[-1].after.keys if self._plan.steps else self._plan.start.keys
+        names = keys.get(made_by if isinstance(made_by, int) else 0, ())
+        amounts = {name: evaluate(share, row.values, self._facts).value for name, share in shares.items()}
+        row_id = row.values.get(ROW_ID)
+        stored = next((each.stored for each in trace_path(row).values() if each.stored is not None), None)
+        return Contributor(
+            {name: row.values[name] for name in names if name in row.values},
+            row_id if isinstance(row_id, str) else None,
+            amounts,
+            stored.place if stored is not None else None,
+        )
+
+    def _evaluate(
+        self, text: str, tree: Typed, values: Mapping[str, Value], windows: Mapping[Over, Result] | None = None
+    ) -> Evaluated:
+        result = evaluate_known(tree, values, self._facts, windows or {})
+        return Evaluated(text, result.value, tuple(parts_of(result)), _reads(tree))
+
+
+def trace_path(row: Traced) -> dict[int, Traced]:
+    """The states of a row from a node down to where it was stored or grouped."""
+    path: dict[int, Traced] = {}
+    here: Traced | None = row
+    while here is not None:
+        path[id(here.node)] = here
+        here = here.below[0] if here.below and not isinstance(here.node, Group) else None
+    return path
+
+
+def selector_of(selected: Typed) -> Typed | None:
+    """The condition that an author wrote, of the rows that an operation acts on."""
+    if selected == ACTIVE:
+        return None
+    if isinstance(selected, Operation) and selected.operator == "AND" and selected.operands[0] == ACTIVE:
+        return selected.operands[1]
+    return selected
+
+
+def parts_of(result: Result) -> Iterator[Part]:
+    """What a value was computed from, innermost first, each once; without what was only read, or not needed."""
+    seen: set[str] = set()
+    for each in _walk(result):
+        if each.problem is not None or isinstance(each.node, Literal | ColumnRef) or not each.reached:
+            continue
+        text = each.text
+        if text not in seen:
+            seen.add(text)
+            yield Part(text, each.text_with_values if each.parts else text, each.value)
+
+
+def _walk(result: Result) -> Iterator[Result]:
+    for part in result.parts:
+        yield from _walk(part)
+    yield result
+
+
+def place_of(row: Traced) -> StoredPlace | None:
+    """Where a row is stored that was only kept, joined or carried along since."""
+    scan = next((each for each in trace_path(row).values() if isinstance(each.node, Scan)), None)
+    if scan is None or scan.stored is None or not isinstance(scan.node, Scan):
+        return None
+    use = scan.node.use
+    values = {name: scan.values[name] for name in use.columns if name in scan.values}
+    key = {
+        stored: scan.values[stored] for name in use.natural_key if (stored := use.columns.spelling(name)) is not None
+    }
+    return StoredPlace(use.dataset_id, use.version, scan.stored.place, key, values)
+
+
+def find_scans(row: Traced) -> Iterator[Traced]:
+    """Every stored row that a row depends on, each once."""
+    seen: set[int] = set()
+    pending: list[Traced] = [row]
+    while pending:
+        here = pending.pop()
+        if id(here) in seen:
+            continue
+        seen.add(id(here))
+        if isinstance(here.node, Scan):
+            yield here
+        pending.extend(here.below)
+
+
+def _effect(step: Step, before: Traced, *, chosen: bool) -> Effect:
+    if not chosen:
+        return "already deleted" if before.values.get(DELETED) is True else "not selected"
+    return "deleted" if Acts.DELETES in step.facts.effect else "selected"
+
+
+def _reads(tree: Typed) -> frozenset[str]:
+    return frozenset(flat_name(column) for column in columns_of(tree))
+
+
+def _has_aggregates(tree: Typed) -> bool:
+    """Whether a formula is about several rows; windows are not, since each row has its own."""
+    inside = {id(over.call) for over in windows_of(tree)}
+    return any(
+        isinstance(each, Apply) and isinstance(each.function.python, Total) and id(each) not in inside
+        for each in walk(tree)
+    )
+
+
+def _share_of(tree: Typed) -> Typed | None:
+    """What one row brings to an aggregate: the argument of the first function."""
+    for each in walk(tree):
+        if isinstance(each, Apply) and isinstance(each.function.python, Total) and each.operands:
+            return each.operands[0]
+    return None
+
+
+def _size(amounts: Mapping[str, Value]) -> Decimal:
+    numbers = [abs(Decimal(each)) for each in amounts.values() if isinstance(each, int | Decimal)]
+    return numbers[0] if numbers else Decimal(0)
+
+
+def _scan_of(node: Rel) -> Scan:
+    from dobonomodo.plan.relation import walk_relation
+
+    return next(each for each in walk_relation(node) if isinstance(each, Scan))
+
+
+def names_of(steps: Sequence[Step]) -> frozenset[str]:
+    """The natural and group keys of all rows of a plan."""
+    return frozenset(name for step in steps for names in step.after.keys.values() for name in names)

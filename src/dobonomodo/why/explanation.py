@@ -1,0 +1,254 @@
+"""What an explanation says: plain values, which text, JSON, HTML and notebooks are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from dobonomodo.formula.meaning import Value, write_number
+from dobonomodo.formula.moment import Day, Moment
+
+Plain = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a formula."""
+
+    text: str
+    values: str
+    """The same with values in place of its operands."""
+    value: Value
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {"text": self.text, "values": self.values, "value": plain(self.value)}
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """A formula as its author wrote it, and its value."""
+
+    text: str
+    value: Value
+    parts: tuple[Part, ...] = ()
+    """What its value was computed from, innermost first; what was not needed is not there."""
+    reads: frozenset[str] = frozenset()
+    """The columns of the row that it reads."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {"text": self.text, "value": plain(self.value), "parts": [each.to_dict() for each in self.parts]}
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPlace:
+    """A stored row: of which dataset, and where."""
+
+    dataset: str
+    version: int
+    place: str
+    key: Mapping[str, Value]
+    values: Mapping[str, Value]
+    further: Explanation | None = None
+    """For a row that another run wrote, how that run made it."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "dataset": self.dataset,
+            "version": self.version,
+            "place": self.place,
+            "key": plain_row(self.key),
+            "values": plain_row(self.values),
+            "further": self.further.to_dict() if self.further is not None else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedRow:
+    """What a join found for the row."""
+
+    alias: str
+    on: Evaluated | None
+    """None where no row was found."""
+    text: str
+    """The condition."""
+    dataset: str
+    row: StoredPlace | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "alias": self.alias,
+            "on": self.text,
+            "dataset": self.dataset,
+            "row": self.row.to_dict() if self.row is not None else None,
+        }
+
+
+Effect = Literal["selected", "not selected", "already deleted", "deleted", "kept", "added", "not read"]
+"""What an operation did with the row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One operation and the row."""
+
+    seq: int
+    name: str
+    type: str
+    effect: Effect
+    condition: Evaluated | None = None
+    """The selector."""
+    joins: tuple[JoinedRow, ...] = ()
+    values: Mapping[str, Evaluated] = field(default_factory=dict)
+    """The columns that it set, or that a check looked at."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "seq": self.seq,
+            "name": self.name,
+            "type": self.type,
+            "effect": self.effect,
+            "condition": self.condition.to_dict() if self.condition is not None else None,
+            "joins": [each.to_dict() for each in self.joins],
+            "values": {name: each.to_dict() for name, each in self.values.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Contributor:
+    """A row that a summary was made of."""
+
+    key: Mapping[str, Value]
+    """What tells it from the others: its natural or group key."""
+    row_id: str | None
+    amounts: Mapping[str, Value]
+    """What it adds to each aggregate."""
+    place: str | None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "key": plain_row(self.key),
+            "row_id": self.row_id,
+            "amounts": plain_row(self.amounts),
+            "place": self.place,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The group that a summary row stands for."""
+
+    key: Mapping[str, Value]
+    rows: int
+    totals: Mapping[str, Evaluated]
+    contributors: tuple[Contributor, ...]
+    """The largest first; not necessarily all."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "key": plain_row(self.key),
+            "rows": self.rows,
+            "totals": {name: each.to_dict() for name, each in self.totals.items()},
+            "contributors": [each.to_dict() for each in self.contributors],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a stored row has its values. It exists only where the values were computed again and are the same."""
+
+    run: str
+    project: str
+    period: str
+    table: str
+    row: Mapping[str, Value]
+    """The row as it is stored."""
+    key: Mapping[str, Value]
+    """What it was asked by."""
+    column: str | None
+    """The column that was asked about; None for all."""
+    operations: tuple[Touch, ...]
+    """The operations that could act on the row, the last first."""
+    origin: StoredPlace | Summary | None
+    """Where the row comes from."""
+    inputs: tuple[tuple[str, int, tuple[Mapping[str, Value], ...]], ...] = ()
+    """The stored rows that it depends on, by dataset and version."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data, which `--json` prints."""
+        is_summary = isinstance(self.origin, Summary)
+        return {
+            "run_id": self.run,
+            "project": self.project,
+            "period": self.period,
+            "table": self.table,
+            "key": plain_row(self.key),
+            "column": self.column,
+            "row": plain_row(self.row),
+            "operations": [each.to_dict() for each in self.operations],
+            "loaded": self.origin.to_dict() if self.origin is not None and not is_summary else None,
+            "summary": self.origin.to_dict() if self.origin is not None and is_summary else None,
+            "proved": True,
+        }
+
+    def __str__(self) -> str:
+        from dobonomodo.why.text import render_text
+
+        return "\n".join(render_text(self))
+
+
+def with_relevant(touches: tuple[Touch, ...], column: str | None) -> Iterator[Touch]:
+    """The operations, last first, each with those values alone that the column depends on."""
+    if column is None:
+        yield from touches
+        return
+    needed = {column}
+    for touch in touches:
+        found = {name: each for name, each in touch.values.items() if name in needed}
+        reads = {name for each in found.values() for name in each.reads}
+        aliases = {name.partition(".")[0] for name in reads if "." in name}
+        joins = tuple(each for each in touch.joins if each.alias in aliases)
+        if touch.effect in ("selected", "added"):
+            needed |= reads
+            needed |= {name for each in joins if each.on is not None for name in each.on.reads}
+        if touch.condition is not None and found:
+            needed |= touch.condition.reads
+        yield replace(touch, values=found, joins=joins)
+
+
+def plain_row(row: Mapping[str, Value]) -> dict[str, object]:
+    """A row as plain data."""
+    return {name: plain(value) for name, value in row.items()}
+
+
+def plain(value: Value) -> object:
+    """A value as plain data: exact numbers as text, dates and times in ISO 8601."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case Moment():
+            return f"{str(value).replace(' ', 'T')}Z"
+        case Day():
+            return str(value)
+        case _:
+            return write_number(value)
+
+
+def show(value: Value) -> str:
+    """A value for people."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case str():
+            return value
+        case _:
+            return str(plain(value))

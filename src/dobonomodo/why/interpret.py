@@ -1,0 +1,339 @@
+"""The lowered plan, computed for the rows that are looked for: one rule per node.
+
+What is known of a row is pushed down to where it is stored, so that nothing else is read; then the rows are computed upwards,
+and each keeps what it was made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import assert_never
+
+from dobonomodo.engine.rowid import IdSeed, write_id_by_key
+from dobonomodo.formula import ColumnRef, Typed, columns_of, flat_name
+from dobonomodo.formula.evaluate import compute, compute_over, evaluate_group
+from dobonomodo.formula.meaning import Value, write_number
+from dobonomodo.formula.typed import Cast, Literal, Operation
+from dobonomodo.formula.types import Type, is_number
+from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.relation import (
+    AssignIds,
+    Derive,
+    Group,
+    Keep,
+    Lookup,
+    Match,
+    Rel,
+    Reshape,
+    Scan,
+    Stack,
+    Window,
+)
+from dobonomodo.plan.system import PLACE, ROW_ID
+from dobonomodo.why.loading import Loader
+from dobonomodo.why.row import AT_MOST, TooManyRows, Traced, Wanted, satisfies
+
+_Single = Keep | Derive | Reshape | Lookup | Window | AssignIds
+"""Nodes that keep rows, or drop some."""
+_Below = tuple[dict[str, frozenset[Value]], frozenset[str] | None]
+"""What is known of the rows of an input, and which of its columns are enough."""
+
+
+class Interpreter:
+    """Computes rows of nodes."""
+
+    def __init__(self, loader: Loader, *, facts: RunFacts, seed: IdSeed, always: frozenset[str] = frozenset()) -> None:
+        self._loader, self._facts, self._seed = loader, facts, seed
+        self._always = always | {ROW_ID}
+        """Columns of the rows of groups that are needed to name them."""
+        self.dropped: list[Traced] = []
+        """The rows that a filter has dropped, each as it was before it, with the node of the filter."""
+
+    def find(self, node: Rel, wanted: Wanted, needed: frozenset[str] | None = None) -> list[Traced]:
+        """The rows of a node that have wanted values; ``needed`` are the columns that are enough."""
+        chain: list[tuple[_Single, Wanted, frozenset[str] | None]] = []
+        here, known, enough = node, wanted, needed if needed is None else needed | set(wanted)
+        while not isinstance(here, Scan | Group | Stack | Match):
+            below = self._push(here, known, enough)
+            if below is None:
+                return []
+            chain.append((here, known, enough))
+            (known, enough), here = below, here.rows
+        rows = self._find_branch(here, known, enough)
+        for each, known, enough in reversed(chain):
+            rows = [row for row in self._lift(each, rows, enough) if satisfies(row.values, known)]
+        return rows
+
+    # --- down
+
+    def _push(self, node: _Single, wanted: Wanted, needed: frozenset[str] | None) -> _Below | None:
+        """What is known of the rows below; None if there are none that could be looked for."""
+        match node:
+            case Keep():
+                return dict(wanted), _with(needed, [node.condition])
+            case Derive() | Reshape():
+                return self._push_values(node, wanted, needed)
+            case AssignIds():
+                own = {name: allowed for name, allowed in wanted.items() if name != ROW_ID}
+                return own, None if needed is None else needed | set(node.by)
+            case Lookup():
+                own = {name: allowed for name, allowed in wanted.items() if name in node.rows.schema.names}
+                enough = None if needed is None else frozenset(n for n in needed if not n.startswith(f"{node.alias}."))
+                return own, _with(enough, [node.only, *_without_alias(node.on, node.alias)])
+            case Window():
+                own = {name: allowed for name, allowed in wanted.items() if name in node.rows.schema.names}
+                enough = None if needed is None else frozenset(n for n in needed if not n.startswith(f"{node.alias}."))
+                return own, _with(enough, node.values.values())
+            case _:
+                assert_never(node)
+
+    def _push_values(self, node: Derive | Reshape, wanted: Wanted, needed: frozenset[str] | None) -> _Below | None:
+        known: dict[str, frozenset[Value]] = {}
+        for name, allowed in wanted.items():
+            value = node.values.get(name)
+            if value is None:
+                known[name] = allowed
+                continue
+            bare = _without_casts(value)
+            if isinstance(bare, Literal):
+                if compute(value, {}, self._facts) not in allowed:
+                    return None
+            elif isinstance(bare, ColumnRef) and _are_alike(value.type, bare.type):
+                below = flat_name(bare)
+                known[below] = known[below] & allowed if below in known else allowed
+        if needed is None:
+            return known, None
+        kept = frozenset(name for name in needed if name not in node.values)
+        return known, _with(kept, [value for name, value in node.values.items() if name in needed])
+
+    # --- where rows come from
+
+    def _find_branch(
+        self, node: Scan | Group | Stack | Match, wanted: Wanted, needed: frozenset[str] | None
+    ) -> list[Traced]:
+        match node:
+            case Scan():
+                return self._loader.load(node, wanted, needed)
+            case Stack():
+                return self._find_stacked(node, wanted, needed)
+            case Group():
+                return [row for row in self._find_groups(node, wanted) if satisfies(row.values, wanted)]
+            case Match():
+                own = {name: allowed for name, allowed in wanted.items() if name in node.rows.schema.names}
+                rows = self.find(node.rows, own, None)
+                return [row for row in self._match(node, rows) if satisfies(row.values, wanted)]
+            case _:
+                assert_never(node)
+
+    def _find_stacked(self, node: Stack, wanted: Wanted, needed: frozenset[str] | None) -> list[Traced]:
+        rows = self.find(node.rows, wanted, needed)
+        joined = {f"{alias}.{name}": None for alias, columns in node.schema.joined.items() for name in columns}
+        own = {name: allowed for name, allowed in wanted.items() if name not in joined}
+        are_null = all(None in allowed for name, allowed in wanted.items() if name in joined)
+        more = self.find(node.more, own, needed) if are_null else []
+        return [
+            *(replace(row, node=node, below=(row,)) for row in rows),
+            *(replace(row, node=node, below=(row,), values={**joined, **row.values}) for row in more),
+        ]
+
+    def _find_groups(self, node: Group, wanted: Wanted) -> Iterator[Traced]:
+        known = {
+            flat_name(key): wanted[name]
+            for name, key in node.keys.items()
+            if name in wanted and isinstance(key, ColumnRef)
+        }
+        used = _with(self._always & set(node.rows.schema.names), [*node.keys.values(), *node.values.values()])
+        members: dict[tuple[Value, ...], list[Traced]] = {}
+        for row in self.find(node.rows, known, used):
+            key = tuple(compute(each, row.values, self._facts) for each in node.keys.values())
+            members.setdefault(key, []).append(row)
+        for key, rows in members.items():
+            values: dict[str, Value] = dict(zip(node.keys, key, strict=True))
+            given = [row.values for row in rows]
+            for name, value in node.values.items():
+                values[name] = evaluate_group(value, given, self._facts).get()
+            yield Traced(node, values, tuple(rows), (id(node), *key))
+
+    # --- up
+
+    def _lift(self, node: _Single, rows: list[Traced], needed: frozenset[str] | None) -> Iterable[Traced]:
+        match node:
+            case Keep():
+                return self._keep(node, rows)
+            case Derive() | Reshape():
+                return [self._derive(node, row, needed) for row in rows]
+            case AssignIds():
+                return [self._identify(node, row) for row in rows]
+            case Lookup():
+                return self._look_up(node, rows)
+            case Window():
+                return self._window(node, rows)
+            case _:
+                assert_never(node)
+
+    def _keep(self, node: Keep, rows: list[Traced]) -> Iterator[Traced]:
+        for row in rows:
+            made = replace(row, node=node, below=(row,))
+            if compute(node.condition, row.values, self._facts) is True:
+                yield made
+            else:
+                self.dropped.append(made)
+
+    def _derive(self, node: Derive | Reshape, row: Traced, needed: frozenset[str] | None) -> Traced:
+        values: dict[str, Value] = {}
+        if isinstance(node, Derive):
+            gone = tuple(f"{alias}." for alias in node.forget)
+            values = {name: value for name, value in row.values.items() if not gone or not name.startswith(gone)}
+        elif PLACE in row.values:
+            values[PLACE] = row.values[PLACE]
+        for name, value in node.values.items():
+            if needed is None or name in needed:
+                values[name] = compute(value, row.values, self._facts)
+        return replace(row, node=node, values=values, below=(row,))
+
+    def _identify(self, node: AssignIds, row: Traced) -> Traced:
+        keys = [write_key(row.values[name]) for name in node.by]
+        made = write_id_by_key(self._seed, f"operation/{node.seq}", keys)
+        return replace(row, node=node, values={**row.values, ROW_ID: made}, below=(row,))
+
+    def _look_up(self, node: Lookup, rows: list[Traced]) -> Iterator[Traced]:
+        names = [f"{node.alias}.{name}" for name in node.schema.joined[node.alias]]
+        missing: dict[str, Value] = dict.fromkeys(names)
+        for row, found in self._pair(node, rows):
+            if len(found) > 1:
+                raise SeveralMatches(node)
+            joined = found[0] if found else None
+            values = {**row.values, **(_beside(node, joined) if joined is not None else missing)}
+            below = (row,) if joined is None else (row, joined)
+            yield replace(row, node=node, values=values, below=below)
+
+    def _match(self, node: Match, rows: list[Traced]) -> Iterator[Traced]:
+        for row, found in self._pair(node, rows):
+            for joined in found:
+                values = {**row.values, **_beside(node, joined)}
+                identity = (*row.identity, *joined.identity)
+                yield replace(row, node=node, values=values, below=(row, joined), identity=identity)
+
+    def _pair(self, node: Lookup | Match, rows: list[Traced]) -> list[tuple[Traced, list[Traced]]]:
+        """Each row with the rows of the source that match it; those of all rows are read at once."""
+        keys = find_keys(node.on, node.alias)
+        looking: list[tuple[Traced, tuple[Value, ...]]] = []
+        paired: dict[int, list[Traced]] = {}
+        for row in rows:
+            if compute(node.only, row.values, self._facts) is True:
+                key = tuple(compute(each, row.values, self._facts) for each, _ in keys)
+                if None not in key:
+                    looking.append((row, key))
+        wanted = {name: frozenset(key[at] for _, key in looking) for at, (_, name) in enumerate(keys)}
+        source: dict[tuple[Value, ...], list[Traced]] = {}
+        for each in self.find(node.source, wanted) if looking else ():
+            source.setdefault(tuple(each.values[name] for _, name in keys), []).append(each)
+        if not keys and len(looking) * len(source.get((), ())) > AT_MOST * 20:
+            raise TooManyRows(next(_scans(node.source)).use)
+        for row, key in looking:
+            paired[id(row)] = [
+                each
+                for each in source.get(key, ())
+                if compute(node.on, {**row.values, **_beside(node, each)}, self._facts) is True
+            ]
+        return [(row, paired.get(id(row), [])) for row in rows]
+
+    def _window(self, node: Window, rows: list[Traced]) -> Iterator[Traced]:
+        """Each row with the values of its windows; the other rows of its partitions are looked for."""
+        for row in rows:
+            values, seen = dict(row.values), []
+            for name, over in node.values.items():
+                known = {
+                    flat_name(key): frozenset([row.values[flat_name(key)]])
+                    for key in over.partition
+                    if isinstance(key, ColumnRef)
+                }
+                others = self.find(node.rows, known)
+                at = next((number for number, each in enumerate(others) if each.identity == row.identity), None)
+                if at is None:
+                    raise AssertionError("a row is in its own partition")
+                given = [{PLACE: 0, **each.values} for each in others]
+                values[f"{node.alias}.{name}"] = compute_over(over, given, at, self._facts)
+                seen += others
+            yield replace(row, node=node, values=values, below=(row, *seen))
+
+
+class SeveralMatches(Exception):
+    """A row has several matches in a lookup, which would have stopped the run: its inputs are others now."""
+
+    def __init__(self, node: Lookup) -> None:
+        super().__init__(node.alias)
+        self.alias = node.alias
+
+
+def find_keys(on: Typed, alias: str) -> list[tuple[Typed, str]]:
+    """What a condition compares with columns of an alias: values of the rows, and the columns."""
+    found = []
+    for part in conjuncts(on):
+        if not isinstance(part, Operation) or part.operator != "=":
+            continue
+        for one, other in (part.operands, part.operands[::-1]):
+            bare = _without_casts(other)
+            own = not any(each.qualifier == alias for each in columns_of(one))
+            if own and isinstance(bare, ColumnRef) and bare.qualifier == alias and _are_alike(one.type, bare.type):
+                found.append((one, bare.name))
+                break
+    return found
+
+
+def conjuncts(condition: Typed) -> Iterator[Typed]:
+    """The parts of a condition that must all be true."""
+    if isinstance(condition, Operation) and condition.operator == "AND":
+        for each in condition.operands:
+            yield from conjuncts(each)
+    else:
+        yield condition
+
+
+def write_key(value: Value) -> str | None:
+    """A value as Spark writes it in a text."""
+    match value:
+        case None:
+            return None
+        case bool():
+            return str(value).lower()
+        case str():
+            return value
+        case Decimal():
+            return write_number(value)
+        case _:
+            return str(value)
+
+
+def _with(needed: frozenset[str] | None, expressions: Iterable[Typed]) -> frozenset[str] | None:
+    """The columns that are needed, and those that expressions read."""
+    if needed is None:
+        return None
+    return needed | {flat_name(column) for each in expressions for column in columns_of(each)}
+
+
+def _without_alias(on: Typed, alias: str) -> Sequence[Typed]:
+    return [column for column in columns_of(on) if column.qualifier != alias]
+
+
+def _beside(node: Lookup | Match, joined: Traced) -> Mapping[str, Value]:
+    return {f"{node.alias}.{name}": joined.values[name] for name in node.schema.joined[node.alias]}
+
+
+def _without_casts(value: Typed) -> Typed:
+    while isinstance(value, Cast):
+        value = value.operand
+    return value
+
+
+def _are_alike(one: Type, other: Type) -> bool:
+    """Whether equal values of two types are the same in Python."""
+    return one == other or (is_number(one) and is_number(other))
+
+
+def _scans(node: Rel) -> Iterator[Scan]:
+    from dobonomodo.plan.relation import walk_relation
+
+    return (each for each in walk_relation(node) if isinstance(each, Scan))

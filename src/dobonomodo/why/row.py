@@ -1,0 +1,72 @@
+"""Rows that know what they were made of, and the port that stored rows come through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from dobonomodo.formula.meaning import Value
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.relation import Rel
+
+Wanted = Mapping[str, frozenset[Value]]
+"""What is known of the rows that are looked for: the values that a column may have. Joined columns are ``alias.column``."""
+
+AT_MOST = 50_000
+"""So many rows are computed in Python; what takes more is for Spark."""
+
+
+class TooManyRows(Exception):
+    """More rows than Python should compute."""
+
+    def __init__(self, use: DatasetUse) -> None:
+        super().__init__(use.dataset_id)
+        self.use = use
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredRow:
+    """A row as it is stored."""
+
+    values: Mapping[str, Value]
+    """By column, in lower case; only those columns that are stored."""
+    number: int | None
+    """Its place among all rows of the reading, from 0."""
+    place: str
+    """The file or table, and the row in it, for people."""
+    period: str | None = None
+    """The period that all rows of its location belong to."""
+
+
+class Source(Protocol):
+    """Where the pinned rows of a run are found."""
+
+    def find(
+        self, use: DatasetUse, wanted: Wanted, *, numbers: frozenset[int] | None, columns: frozenset[str] | None
+    ) -> Iterable[StoredRow]:
+        """The rows of a reading whose columns, in lower case, have wanted values.
+
+        ``numbers``: only rows at these places. ``columns``: business columns, in lower case, that are enough.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Traced:
+    """A row of a node."""
+
+    node: Rel
+    values: Mapping[str, Value]
+    """By the name of the column in a frame of the node."""
+    below: tuple[Traced, ...]
+    """The row that it was made of, then the joined one if there is one; for a group, all its rows."""
+    identity: tuple[object, ...]
+    """What tells it from the other rows of the node."""
+    stored: StoredRow | None = None
+    """For a scan."""
+
+
+def satisfies(values: Mapping[str, Value], wanted: Wanted) -> bool:
+    """Whether a row has the values that are looked for."""
+    return all(values[name] in allowed for name, allowed in wanted.items())

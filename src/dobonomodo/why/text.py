@@ -1,0 +1,120 @@
+"""An explanation as lines for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from dobonomodo.formula.meaning import Value
+from dobonomodo.plan.system import is_system
+from dobonomodo.why.explanation import (
+    Evaluated,
+    Explanation,
+    JoinedRow,
+    StoredPlace,
+    Summary,
+    Touch,
+    show,
+    with_relevant,
+)
+
+_WIDTH = 48
+"""Columns for a part of a formula, before its value."""
+
+
+def render_text(explanation: Explanation) -> Iterator[str]:
+    """The row, then what each operation did with it, the last first, then where it comes from."""
+    yield _head(explanation)
+    yield ""
+    for touch in with_relevant(explanation.operations, explanation.column):
+        yield from _touch(touch)
+    if isinstance(explanation.origin, Summary):
+        yield from _summary(explanation.origin, explanation.column)
+    elif explanation.origin is not None:
+        yield from _loaded(explanation.origin)
+    yield _proof(explanation)
+
+
+def _head(explanation: Explanation) -> str:
+    where = f"{explanation.table}, period {explanation.period}, run {explanation.run}"
+    row = ", ".join(f"{name} {show(value)}" for name, value in explanation.key.items())
+    if explanation.column is not None:
+        return f"{explanation.column} = {show(explanation.row[explanation.column])}    {row} of {where}"
+    values = ", ".join(f"{name} {show(value)}" for name, value in explanation.row.items() if not is_system(name))
+    return f"{row} of {where}: {values}"
+
+
+def _touch(touch: Touch) -> Iterator[str]:
+    title = f"{touch.seq:<3} {touch.name}" + (f" ({touch.type})" if touch.type else "")
+    if touch.effect in ("selected", "deleted", "added") and (touch.values or touch.joins or touch.condition):
+        yield title if touch.effect == "selected" else f"{title}: {touch.effect}"
+    else:
+        yield f"{title}: {touch.effect}"
+    if touch.condition is not None:
+        yield from _formula("selected", touch.condition)
+    for name, each in touch.values.items():
+        yield from _formula(name, each)
+    for join in touch.joins:
+        yield from _join(join)
+
+
+def _formula(name: str, each: Evaluated) -> Iterator[str]:
+    yield f"    {name:<11} {each.text}"
+    for part in each.parts:
+        same = part.text == each.text
+        text = part.values if same or part.text == part.values else f"{part.text:<{_WIDTH}} {part.values}"
+        yield f"    {'':<11} {text:<{_WIDTH}} {show(part.value)}"
+    if not each.parts:
+        yield f"    {'':<11} {'':<{_WIDTH}} {show(each.value)}"
+
+
+def _join(join: JoinedRow) -> Iterator[str]:
+    if join.row is None:
+        yield f"    {join.alias:<11} no row of {join.dataset} matches, on {join.text}"
+        return
+    yield f"    {join.alias:<11} {_place(join.row)}, on {join.text}"
+    yield from _further(join.row)
+
+
+def _place(row: StoredPlace) -> str:
+    key = _values(row.key)
+    return f"row {key + ' ' if key else ''}of {row.dataset} v{row.version} ({row.place})"
+
+
+def _loaded(row: StoredPlace) -> Iterator[str]:
+    yield f"0   loaded from {row.dataset} v{row.version} ({row.place}): {_values(row.values)}"
+    yield from _further(row)
+
+
+def _further(row: StoredPlace) -> Iterator[str]:
+    if row.further is not None:
+        yield from (f"    | {line}" for line in render_text(row.further))
+
+
+def _summary(summary: Summary, column: str | None) -> Iterator[str]:
+    rows = "1 row" if summary.rows == 1 else f"{summary.rows:,} rows"
+    yield f"    group       {_values(summary.key) or 'all rows'}: {rows}"
+    for name, total in summary.totals.items():
+        if column is None or name == column:
+            yield f"    {name:<11} {total.text} = {show(total.value)}"
+    if summary.contributors:
+        shown = len(summary.contributors)
+        yield f"    {'contributors' if shown == summary.rows else f'the {shown} largest contributors'}:"
+    for each in summary.contributors:
+        amounts = _values({name: value for name, value in each.amounts.items() if column in (None, name)})
+        name = _values(each.key) or f"row id {each.row_id}"
+        yield f"      {name:<40} {amounts:<30} {each.place or ''}".rstrip()
+
+
+def _values(row: Mapping[str, Value]) -> str:
+    return ", ".join(f"{name} {show(value)}" for name, value in row.items())
+
+
+def _proof(explanation: Explanation) -> str:
+    if explanation.column is not None:
+        return f"proved: recomputed {explanation.column} equals the stored value"
+    return f"proved: all {len(explanation.row)} recomputed values equal the stored ones"
+
+
+def join_lines(lines: Iterable[str]) -> str:
+    """One text."""
+    return "\n".join(lines)
