@@ -19,7 +19,7 @@ KINDS = frozenset(each.kind for each in STORAGES)
 OTHER_MEANINGS = {
     "append": {
         # what a dataset is read for
-        "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py",
+        "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py", "why/loading.py",
         # how an output treats what was written before
         "plan/relation.py", "storage/table_target.py", "storage/folder.py",
     },

@@ -61,6 +61,13 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "unit/workspace/test_closing.py unit/workspace/test_signing.py unit/cli/test_sign.py unit/cli/test_period.py",
         ("cli/decisions.py", "cli/history.py", "runs/control.py", "runs/results.py"),
     ),
+    "by explanations of whole rows": (
+        "unit/why/test_explain.py unit/why/test_interpret.py projects/test_why.py spark/test_why.py",
+        (
+            "why/asking.py", "why/explanation.py", "why/loading.py", "why/row.py", "why/stored.py", "why/text.py",
+            "cli/why.py",
+        ),
+    ),
     "by the plans that it is part of": (
         "unit/plan/test_planner.py unit/plan/operations/test_check.py unit/workspace/test_chains.py",
         (

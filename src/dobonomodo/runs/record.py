@@ -22,6 +22,7 @@ from dobonomodo.storage import InputHashes, Stored
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
+    from dobonomodo.why.explanation import Explanation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +93,23 @@ class RunView:
     """None if they were switched off, or in a run of an earlier version."""
     inputs: InputHashes | None = None
     """The SHA-256 of the files that it read, once it published something; None in a run of an earlier version."""
+
+    ask: Callable[..., Explanation] | None = None
+    """Explains a row; set where the workspace is known."""
+
+    def why(
+        self,
+        table: str | None = None,
+        *,
+        key: Mapping[str, object] | None = None,
+        row_id: str | None = None,
+        column: str | None = None,
+        contributors: int | None = 20,
+    ) -> Explanation:
+        """Why a row of an output has its values, as `dobo why` tells it; needs no Spark."""
+        if self.ask is None:
+            raise ValueError("this record does not know its workspace")
+        return self.ask(table, key=key, row_id=row_id, column=column, contributors=contributors)
 
     def _repr_html_(self) -> str:
         """What a notebook shows; no Spark job is started for it."""

@@ -19,6 +19,7 @@ from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.why import NotProved, OutputNotFound, RowNotFound, SeveralRows, TooManyRowsToExplain
 from dobonomodo.runs import Output, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
+from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.explain import Explainer, find_scans, names_of, trace_path
 from dobonomodo.why.explanation import Explanation, Touch, show
 from dobonomodo.why.interpret import Interpreter, SeveralMatches
@@ -60,7 +61,7 @@ class AskedRun:
         )
         plan = self._spec.plan
         self._seed = seed_of(plan.project.id, plan.project.fingerprint(), self._facts)
-        source = PinnedRows(self._inputs, self._spec.inputs or {})
+        source = PinnedRows(self._inputs, self._spec.inputs or {}, hashes=view.inputs or {}, kept=KeptInputs.of(root))
         self._loader = Loader(source, self._facts, self._spec.as_of, self._seed)
         self._explainer = Explainer(plan, self._facts)
 

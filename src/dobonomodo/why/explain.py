@@ -10,7 +10,9 @@ from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group, evalua
 from dobonomodo.formula.meaning import Total, Value
 from dobonomodo.formula.print import print_checked
 from dobonomodo.formula.typed import Apply, ColumnRef, Literal, Operation, Over, walk, windows_of
+from dobonomodo.formula.types import is_number
 from dobonomodo.plan import Plan, Step
+from dobonomodo.plan.check import RowCondition
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect as Acts
@@ -18,6 +20,7 @@ from dobonomodo.plan.operations.lowered import Formula
 from dobonomodo.plan.relation import Derive, Group, Lookup, Rel, Scan, Window
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
+from dobonomodo.why.interpret import without_casts
 from dobonomodo.why.row import Traced
 
 Path = Mapping[int, Traced]
@@ -61,11 +64,13 @@ class Explainer:
             return None
         if lowered.write is not None and step is not until and lowered.check is None:
             return None
+        if lowered.check is not None and not isinstance(lowered.check.condition, RowCondition):
+            return None
         before = path[id(step.before.node)]
         row = self._row_of(step, path)
         chosen = evaluate(lowered.selected, row.values, self._facts).value
         condition = self._explain_selector(step, row)
-        effect = _effect(step, before, chosen=chosen is True)
+        effect = self._find_effect(step, before, row, chosen=chosen is True)
         if effect not in ("selected", "deleted"):
             return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition)
         joins = tuple(self._explain_joins(step.after.node, step.before.node, path, step.lowered.conditions))
@@ -75,7 +80,17 @@ class Explainer:
             for name, formula in lowered.formulas.items()
             if not _has_aggregates(formula.tree)
         }
-        return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition, joins, values)
+        sets = tuple(values) if lowered.check is None else ()
+        return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition, joins, values, sets)
+
+    def _find_effect(self, step: Step, before: Traced, row: Traced, *, chosen: bool) -> Effect:
+        if not chosen:
+            return "already deleted" if before.values.get(DELETED) is True else "not selected"
+        check = step.lowered.check
+        if check is not None and check.excludes and isinstance(check.condition, RowCondition):
+            violated = evaluate(check.condition.violated, row.values, self._facts).value
+            return "deleted" if violated is True else "selected"
+        return "deleted" if Acts.DELETES in step.facts.effect else "selected"
 
     def _row_of(self, step: Step, path: Path) -> Traced:
         """The row with the columns of the joins of an operation beside it."""
@@ -166,7 +181,7 @@ class Explainer:
             result = evaluate_group(formula.tree, given, self._facts)
             totals[name] = Evaluated(str(formula), result.value, tuple(parts_of(result)), _reads(formula.tree))
             share = _share_of(formula.tree)
-            if share is not None:
+            if share is not None and is_number(share.type):
                 shares[name] = share
         found = [self._contributor(row, shares) for row in members]
         found.sort(key=lambda each: _size(each.amounts), reverse=True)
@@ -217,7 +232,7 @@ def parts_of(result: Result) -> Iterator[Part]:
     """What a value was computed from, innermost first, each once; without what was only read, or not needed."""
     seen: set[str] = set()
     for each in _walk(result):
-        if each.problem is not None or isinstance(each.node, Literal | ColumnRef) or not each.reached:
+        if each.problem is not None or isinstance(without_casts(each.node), Literal | ColumnRef) or not each.reached:
             continue
         text = each.text
         if text not in seen:
@@ -256,12 +271,6 @@ def find_scans(row: Traced) -> Iterator[Traced]:
         if isinstance(here.node, Scan):
             yield here
         pending.extend(here.below)
-
-
-def _effect(step: Step, before: Traced, *, chosen: bool) -> Effect:
-    if not chosen:
-        return "already deleted" if before.values.get(DELETED) is True else "not selected"
-    return "deleted" if Acts.DELETES in step.facts.effect else "selected"
 
 
 def _reads(tree: Typed) -> frozenset[str]:

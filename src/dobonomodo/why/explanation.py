@@ -88,7 +88,7 @@ class JoinedRow:
         }
 
 
-Effect = Literal["selected", "not selected", "already deleted", "deleted", "kept", "added", "not read"]
+Effect = Literal["selected", "not selected", "already deleted", "deleted", "added"]
 """What an operation did with the row."""
 
 
@@ -104,7 +104,9 @@ class Touch:
     """The selector."""
     joins: tuple[JoinedRow, ...] = ()
     values: Mapping[str, Evaluated] = field(default_factory=dict)
-    """The columns that it set, or that a check looked at."""
+    """The columns that it set, or what a check expects."""
+    sets: tuple[str, ...] = ()
+    """The names of all of them, also where values are left out."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -220,7 +222,7 @@ def with_relevant(touches: tuple[Touch, ...], column: str | None) -> Iterator[To
             needed |= {name for each in joins if each.on is not None for name in each.on.reads}
         if touch.condition is not None and found:
             needed |= touch.condition.reads
-        yield replace(touch, values=found, joins=joins)
+        yield replace(touch, values=found, joins=joins, condition=touch.condition if found else None)
 
 
 def plain_row(row: Mapping[str, Value]) -> dict[str, object]:

@@ -96,7 +96,7 @@ class Interpreter:
             if value is None:
                 known[name] = allowed
                 continue
-            bare = _without_casts(value)
+            bare = without_casts(value)
             if isinstance(bare, Literal):
                 if compute(value, {}, self._facts) not in allowed:
                     return None
@@ -167,7 +167,7 @@ class Interpreter:
             case AssignIds():
                 return [self._identify(node, row) for row in rows]
             case Lookup():
-                return self._look_up(node, rows)
+                return self._look_up(node, rows, needed)
             case Window():
                 return self._window(node, rows)
             case _:
@@ -198,9 +198,13 @@ class Interpreter:
         made = write_id_by_key(self._seed, f"operation/{node.seq}", keys)
         return replace(row, node=node, values={**row.values, ROW_ID: made}, below=(row,))
 
-    def _look_up(self, node: Lookup, rows: list[Traced]) -> Iterator[Traced]:
+    def _look_up(self, node: Lookup, rows: list[Traced], needed: frozenset[str] | None) -> Iterator[Traced]:
+        """Each row with at most one match. Where no joined column is needed, none is looked for."""
         names = [f"{node.alias}.{name}" for name in node.schema.joined[node.alias]]
         missing: dict[str, Value] = dict.fromkeys(names)
+        if needed is not None and not needed & missing.keys():
+            yield from (replace(row, node=node, values={**row.values, **missing}, below=(row,)) for row in rows)
+            return
         for row, found in self._pair(node, rows):
             if len(found) > 1:
                 raise SeveralMatches(node)
@@ -250,7 +254,7 @@ class Interpreter:
                     for key in over.partition
                     if isinstance(key, ColumnRef)
                 }
-                others = self.find(node.rows, known)
+                others = self.find(node.rows, known, _with(frozenset(), [over]))
                 at = next((number for number, each in enumerate(others) if each.identity == row.identity), None)
                 if at is None:
                     raise AssertionError("a row is in its own partition")
@@ -275,7 +279,7 @@ def find_keys(on: Typed, alias: str) -> list[tuple[Typed, str]]:
         if not isinstance(part, Operation) or part.operator != "=":
             continue
         for one, other in (part.operands, part.operands[::-1]):
-            bare = _without_casts(other)
+            bare = without_casts(other)
             own = not any(each.qualifier == alias for each in columns_of(one))
             if own and isinstance(bare, ColumnRef) and bare.qualifier == alias and _are_alike(one.type, bare.type):
                 found.append((one, bare.name))
@@ -322,7 +326,8 @@ def _beside(node: Lookup | Match, joined: Traced) -> Mapping[str, Value]:
     return {f"{node.alias}.{name}": joined.values[name] for name in node.schema.joined[node.alias]}
 
 
-def _without_casts(value: Typed) -> Typed:
+def without_casts(value: Typed) -> Typed:
+    """What a value is converted from."""
     while isinstance(value, Cast):
         value = value.operand
     return value

@@ -6,48 +6,59 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from dobonomodo.formula import Columns, Type
+from dobonomodo.formula.meaning import Value
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import InputChanged
 from dobonomodo.storage import Inputs, Pinned
 from dobonomodo.storage.finding import count_rows, find_rows
+from dobonomodo.storage.inputs import InputHashes
+from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Pin
 from dobonomodo.why.row import StoredRow, Wanted
 
 
 class PinnedRows:
-    """The rows that a run has pinned. What has changed since is refused when it is read, not before."""
+    """The rows that a run has pinned: kept copies of them where the originals have changed.
 
-    def __init__(self, inputs: Inputs, pinned: Pinned) -> None:
-        self._inputs, self._pinned = inputs, pinned
-        self._files: dict[str, list[list[Path]]] = {}
+    What is not there any more is refused when it is read, not before.
+    """
+
+    def __init__(self, inputs: Inputs, pinned: Pinned, *, hashes: InputHashes, kept: KeptInputs) -> None:
+        self._inputs, self._pinned, self._hashes, self._kept = inputs, pinned, hashes, kept
+        self._opened: dict[str, list[tuple[Pin, list[Path]]]] = {}
         self._counts: dict[Path, int] = {}
 
     def find(
         self, use: DatasetUse, wanted: Wanted, *, numbers: frozenset[int] | None, columns: frozenset[str] | None
     ) -> Iterator[StoredRow]:
         """The rows with wanted values, in the order in which they are stored."""
-        types = read_types(use.columns)
-        enough = None if columns is None else columns | (types.keys() - {name.casefold() for name in use.columns})
+        names = _Names(use)
         before = 0
-        pins = self._pinned.get(use.key, ())
-        for pin, files in zip(pins, self._open(use), strict=True):
+        for pin, files in self._open(use):
             for path in files:
                 here = None if numbers is None else {number - before for number in numbers}
-                for at, values in find_rows(path, types, wanted, numbers=here, columns=enough):
+                found = find_rows(
+                    path, names.types, names.as_stored(wanted), numbers=here, columns=names.enough(columns)
+                )
+                for at, values in found:
                     place = f"{_name_part(pin, path, files)}, row {at + 1:,}"
-                    yield StoredRow(values, before + at, place, pin.period)
+                    yield StoredRow(names.as_declared(values), before + at, place, pin.period)
                 before += self._count(path)
 
-    def _open(self, use: DatasetUse) -> list[list[Path]]:
-        found = self._files.get(use.key)
+    def _open(self, use: DatasetUse) -> list[tuple[Pin, list[Path]]]:
+        found = self._opened.get(use.key)
         if found is None:
-            pins = self._pinned.get(use.key, ())
-            changes = self._inputs.find_changes({use.key: pins}, listing=False)
+            pinned = {use.key: self._pinned.get(use.key, ())}
+            restored = self._inputs.restore([use], pinned, self._hashes, self._kept).pinned
+            changes = self._inputs.find_changes(restored, listing=False)
             if changes:
                 raise Rejected([InputChanged(changes=changes)])
-            found = self._files[use.key] = self._inputs.files(use, pins)
+            pins = restored[use.key]
+            # A place is named as the run knew it, also where a copy is read.
+            found = list(zip(pinned[use.key], self._inputs.files(use, pins), strict=True))
+            self._opened[use.key] = found
         return found
 
     def _count(self, path: Path) -> int:
@@ -56,10 +67,26 @@ class PinnedRows:
         return self._counts[path]
 
 
-def read_types(columns: Mapping[str, Type]) -> dict[str, Type]:
-    """The columns of stored rows, in lower case, with their types: business columns first, then those of the system."""
-    declared = {name.casefold(): kind for name, kind in columns.items()}
-    return {**dict(SYSTEM), **declared}
+class _Names:
+    """The columns of a reading, by their names in lower case, as declared and as stored."""
+
+    def __init__(self, use: DatasetUse) -> None:
+        self._stored = {name.casefold(): use.sources.get(name, name).casefold() for name in use.columns}
+        self._declared = {stored: name for name, stored in self._stored.items()}
+        business = {self._stored[name.casefold()]: kind for name, kind in use.columns.items()}
+        self.types: dict[str, Type] = {**SYSTEM, **business}
+
+    def as_stored(self, wanted: Wanted) -> Wanted:
+        return {self._stored.get(name, name): allowed for name, allowed in wanted.items()}
+
+    def as_declared(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        return {self._declared.get(name, name): value for name, value in values.items()}
+
+    def enough(self, columns: frozenset[str] | None) -> set[str] | None:
+        """Those columns, and all of the system."""
+        if columns is None:
+            return None
+        return {name for name in self.types if name not in self._declared or self._declared[name] in columns}
 
 
 def _name_part(pin: Pin, path: Path, files: list[Path]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan.system import is_system
@@ -17,8 +17,9 @@ from dobonomodo.why.explanation import (
     with_relevant,
 )
 
-_WIDTH = 48
-"""Columns for a part of a formula, before its value."""
+_WIDEST = 60
+"""Cells for a part of a formula; longer ones push the rest of the line to the right."""
+_LABEL = 11
 
 
 def render_text(explanation: Explanation) -> Iterator[str]:
@@ -45,33 +46,39 @@ def _head(explanation: Explanation) -> str:
 
 def _touch(touch: Touch) -> Iterator[str]:
     title = f"{touch.seq:<3} {touch.name}" + (f" ({touch.type})" if touch.type else "")
-    if touch.effect in ("selected", "deleted", "added") and (touch.values or touch.joins or touch.condition):
-        yield title if touch.effect == "selected" else f"{title}: {touch.effect}"
-    else:
-        yield f"{title}: {touch.effect}"
-    if touch.condition is not None:
-        yield from _formula("selected", touch.condition)
-    for name, each in touch.values.items():
-        yield from _formula(name, each)
+    left_out = [name for name in touch.sets if name not in touch.values] if touch.effect == "selected" else []
+    is_short = not (touch.values or touch.joins or touch.condition)
+    if touch.effect != "selected" or is_short:
+        title += f": {touch.effect}" + (f", set {', '.join(left_out)}" if left_out else "")
+    yield title
+    labelled = {**({"selected": touch.condition} if touch.condition is not None else {}), **touch.values}
+    width = max([_LABEL, *map(len, labelled), *(len(join.alias) for join in touch.joins)])
+    for name, each in labelled.items():
+        yield from _formula(name, each, width)
     for join in touch.joins:
-        yield from _join(join)
+        yield from _join(join, width)
 
 
-def _formula(name: str, each: Evaluated) -> Iterator[str]:
-    yield f"    {name:<11} {each.text}"
-    for part in each.parts:
-        same = part.text == each.text
-        text = part.values if same or part.text == part.values else f"{part.text:<{_WIDTH}} {part.values}"
-        yield f"    {'':<11} {text:<{_WIDTH}} {show(part.value)}"
+def _formula(name: str, each: Evaluated, width: int) -> Iterator[str]:
+    """The formula as it was written, and below it each part with its values; the whole comes last."""
     if not each.parts:
-        yield f"    {'':<11} {'':<{_WIDTH}} {show(each.value)}"
-
-
-def _join(join: JoinedRow) -> Iterator[str]:
-    if join.row is None:
-        yield f"    {join.alias:<11} no row of {join.dataset} matches, on {join.text}"
+        yield f"    {name:<{width}} {each.text}    {show(each.value)}"
         return
-    yield f"    {join.alias:<11} {_place(join.row)}, on {join.text}"
+    yield f"    {name:<{width}} {each.text}"
+    *inner, whole = each.parts
+    first = min(_WIDEST, max([len(part.text) for part in inner], default=0))
+    second = min(_WIDEST, max(len(part.values) for part in each.parts))
+    for part in inner:
+        yield f"    {'':<{width}} {part.text:<{first}}  {part.values:<{second}}  {show(part.value)}"
+    shown = f"{'':<{first}}  {whole.values:<{second}}" if inner else f"{whole.values}"
+    yield f"    {'':<{width}} {shown}  {show(whole.value)}"
+
+
+def _join(join: JoinedRow, width: int) -> Iterator[str]:
+    if join.row is None:
+        yield f"    {join.alias:<{width}} no row of {join.dataset} matches, on {join.text}"
+        return
+    yield f"    {join.alias:<{width}} {_place(join.row)}, on {join.text}"
     yield from _further(join.row)
 
 
@@ -101,8 +108,7 @@ def _summary(summary: Summary, column: str | None) -> Iterator[str]:
         yield f"    {'contributors' if shown == summary.rows else f'the {shown} largest contributors'}:"
     for each in summary.contributors:
         amounts = _values({name: value for name, value in each.amounts.items() if column in (None, name)})
-        name = _values(each.key) or f"row id {each.row_id}"
-        yield f"      {name:<40} {amounts:<30} {each.place or ''}".rstrip()
+        yield f"      {_values(each.key):<24} {amounts:<32} {each.place or ''}".rstrip()
 
 
 def _values(row: Mapping[str, Value]) -> str:
@@ -113,8 +119,3 @@ def _proof(explanation: Explanation) -> str:
     if explanation.column is not None:
         return f"proved: recomputed {explanation.column} equals the stored value"
     return f"proved: all {len(explanation.row)} recomputed values equal the stored ones"
-
-
-def join_lines(lines: Iterable[str]) -> str:
-    """One text."""
-    return "\n".join(lines)

@@ -342,4 +342,4 @@ class Workspace(Decisions, Answers):
     def _readable(self, view: RunView) -> RunView:
         from dobonomodo.workspace.verifying import with_frames
 
-        return with_frames(view, self._files)
+        return replace(with_frames(view, self._files), ask=partial(self.why, view.id))

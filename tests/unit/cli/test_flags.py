@@ -20,6 +20,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("resume",): ("no-such-run",),
     ("cancel",): ("no-such-run",),
     ("verify",): ("no-such-run",),
+    ("why",): ("no-such-run", "--key", "id=1"),
     ("clean",): ("--dry-run",),
     ("apply",): ("--yes",),
     ("activate",): ("no-such-project",),

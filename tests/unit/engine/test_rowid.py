@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from dobonomodo.engine.rowid import id_by_key, id_by_place, seed_of
+from dobonomodo.engine.rowid import find_place, id_by_key, id_by_place, seed_of, write_id_by_key, write_id_by_place
 from tests.world import CLOCK, JANUARY
 
 SEED = seed_of("close", "f" * 64, JANUARY)
@@ -50,3 +50,11 @@ def test_keys_of_several_columns_are_marked_with_their_lengths() -> None:
     assert two.count("char_length") > one.count("char_length")
     assert id_by_key(SEED, "t", ["a"]) != id_by_key(SEED, "u", ["a"])
     assert one.startswith(f"concat('{SEED.prefix}-7'")
+
+
+def test_a_place_is_read_from_an_id() -> None:
+    made = write_id_by_place(SEED, "t", 41)
+    assert re.fullmatch(r"019c2283-f800-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]10000000041", made)
+    assert find_place(SEED, "t", made) == 41
+    assert find_place(SEED, "u", made) is None
+    assert find_place(SEED, "t", write_id_by_key(SEED, "t", ["a"])) is None

@@ -1,0 +1,131 @@
+"""Explanations of rows: what each operation did, every formula with values, and where the row comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+
+from dobonomodo.formula.meaning import Value
+from dobonomodo.why.explain import Explainer
+from dobonomodo.why.explanation import Explanation, StoredPlace, Summary, Touch
+from dobonomodo.why.text import render_text
+from tests.unit.why.orders import ALL, Asked
+from tests.world import JANUARY
+
+
+def explain(column: str | None = None, **key: Value) -> Explanation:
+    asked = Asked(ALL)
+    (row,) = asked.find(**key)
+    touches, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=2)
+    return Explanation(
+        run="R",
+        project="p",
+        period="2026-01",
+        table="net",
+        row={name: row.values[name] for name in asked.output.write.columns},
+        key=key,
+        column=column,
+        operations=touches,
+        origin=origin,
+    )
+
+
+def touch_of(explanation: Explanation, seq: int) -> Touch:
+    return next(each for each in explanation.operations if each.seq == seq)
+
+
+def values_of(touch: Touch) -> Mapping[str, Value]:
+    return {name: each.value for name, each in touch.values.items()}
+
+
+def test_operations_come_last_first() -> None:
+    assert [(each.seq, each.effect) for each in explain(id="A1").operations] == [
+        (90, "selected"),
+        (40, "not selected"),
+        (10, "selected"),
+    ]
+
+
+def test_a_formula_with_the_values_of_its_parts() -> None:
+    touch = touch_of(explain(id="A1"), 10)
+    assert values_of(touch) == {"net": Decimal("90.00")}
+    assert [(part.values, part.value) for part in touch.values["net"].parts] == [
+        ('"gold" = "gold"', True),
+        ("100.00 * 0.9", Decimal("90.000")),
+        ("ROUND(90.000, 2)", Decimal("90.00")),
+        ("IF(TRUE, 90.00, amount)", Decimal("90.00")),
+    ]
+    assert touch.condition is not None
+    assert (touch.condition.text, touch.condition.value) == ('status = "active"', True)
+
+
+def test_the_joined_row_and_its_place() -> None:
+    (join,) = touch_of(explain(id="A1"), 10).joins
+    assert join.row is not None
+    assert (join.row.dataset, join.row.key, join.row.place) == ("customers", {"id": "C1"}, "customers.parquet, row 2")
+
+
+def test_where_a_row_was_loaded() -> None:
+    origin = explain(id="A2").origin
+    assert isinstance(origin, StoredPlace)
+    assert (origin.dataset, origin.place, origin.values["amount"]) == ("orders", "orders.parquet, row 2", Decimal(30))
+
+
+def test_an_appended_row_was_selected_by_its_operation() -> None:
+    found = explain(customer="C1", _operation_seq=30)
+    touch = found.operations[-1]
+    assert (touch.seq, touch.effect) == (30, "added")
+    assert touch.condition is not None
+    assert touch.condition.text == "amount > 50"
+    assert isinstance(found.origin, StoredPlace)
+    assert found.origin.place == "budget.parquet, row 1"
+
+
+def test_a_summary_row_has_contributors_the_largest_first() -> None:
+    origin = explain(status="active", _operation_seq=20).origin
+    assert isinstance(origin, Summary)
+    assert (origin.key, origin.rows) == ({"status": "active"}, 3)
+    assert {name: each.value for name, each in origin.totals.items()} == {"total": Decimal("120.00"), "number": 3}
+    assert [(each.key, each.amounts) for each in origin.contributors] == [
+        ({"id": "A1"}, {"total": Decimal("90.00")}),
+        ({"id": "A2"}, {"total": Decimal("30.00")}),
+    ]
+
+
+def test_text_of_a_column() -> None:
+    assert "\n".join(render_text(explain("net", id="A1"))) == (
+        "net = 90.00    id A1 of net, period 2026-01, run R\n"
+        "\n"
+        "90  Write (output): selected\n"
+        "40  Empty (delete): not selected\n"
+        "10  Price (update)\n"
+        '    selected    status = "active"\n'
+        '                "active" = "active"  TRUE\n'
+        '    net         IF(c.tier = "gold", ROUND(amount * 0.9, 2), amount)\n'
+        '                c.tier = "gold"         "gold" = "gold"          TRUE\n'
+        "                amount * 0.9            100.00 * 0.9             90.000\n"
+        "                ROUND(amount * 0.9, 2)  ROUND(90.000, 2)         90.00\n"
+        "                                        IF(TRUE, 90.00, amount)  90.00\n"
+        "    c           row id C1 of customers v1 (customers.parquet, row 2), on orders.customer = c.id\n"
+        "0   loaded from orders v1 (orders.parquet, row 1): id A1, customer C1, status active, amount 100.00\n"
+        "proved: recomputed net equals the stored value"
+    )
+
+
+def test_text_of_a_summary() -> None:
+    lines = list(render_text(explain("total", status="active", _operation_seq=20)))
+    assert "    group       status active: 3 rows" in lines
+    assert "    total       SUM(net) = 120.00" in lines
+    assert "      id A1                    total 90.00                      orders.parquet, row 1" in lines
+
+
+def test_other_columns_are_only_named() -> None:
+    lines = list(render_text(explain("amount", id="A1")))
+    assert "10  Price (update): selected, set net" in lines
+
+
+def test_plain_data() -> None:
+    found = explain(id="A1").to_dict()
+    assert found["row"]["net"] == "90.00"  # type: ignore[index]
+    assert found["loaded"]["key"] == {"id": "A1"}  # type: ignore[index]
+    assert found["summary"] is None
