@@ -659,8 +659,8 @@ class TestHistory:
         store.change_run_status("run-1", before="pending", after="failed", at=LATER, by="bob", progress={"seq": 10})
         started, ended = check_chain(store)
         assert (started.detail, ended.detail) == (
-            {"snapshot": hash_document(RUN.snapshot)},
-            {"progress": hash_document({"seq": 10})},
+            {"snapshot": hash_document(RUN.snapshot), "fence": None},
+            {"progress": hash_document({"seq": 10}), "fence": None},
         )
         assert (ended.before, ended.after, ended.by, ended.at) == ("pending", "failed", "bob", LATER)
 

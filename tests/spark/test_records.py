@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +11,8 @@ import pytest
 
 from dobonomodo.problems import Rejected
 from dobonomodo.storage import KeptInputs
-from tests.spark.test_runs import Ledger
+from tests.searching import tries
+from tests.spark.test_runs import CLOCK, Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,3 +62,42 @@ def test_copies_that_no_run_needs_are_removed(ledger: Ledger) -> None:
     assert len(list(KeptInputs.of(ledger.root).files())) == 2
     ledger.folder.change("dobo.yaml", "workspace: {name: test}", "workspace: {name: test, keep_inputs: no}")
     assert len(ledger.open().clean(dry_run=True).leftovers) == 2
+
+
+@pytest.mark.search
+def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_property: Any) -> None:
+    first = ledger.run()
+    second = ledger.run(period="2026-02")
+    found = ledger.open().audit()
+    assert found.problems == (), found.problems
+    # One file and one manifest for each of two outputs of two runs; both outputs of a run note the same entry.
+    assert (found.outputs, found.files, found.heads, found.unproved) == (4, 8, 2, ())
+    places = [output.location for run in (first, second) for output in run.outputs.values()]
+    files = [ledger.root / place.data / name for place in places for name in place.files]
+    files += [path.parents[1] / "manifest.json" for path in files]
+    chance, count = random.Random(7), tries(sample=12, full=1_000)
+    for _ in range(count):
+        path = chance.choice(files)
+        content = path.read_bytes()
+        at = chance.randrange(len(content))
+        path.write_bytes(content[:at] + bytes([content[at] ^ (1 << chance.randrange(8))]) + content[at + 1 :])
+        assert ledger.open().audit().problems, (path, at)
+        path.write_bytes(content)
+    record_property("changed bytes", count)
+    (files[0].parent / "more.parquet").write_bytes(files[0].read_bytes())
+    assert [problem.code for problem in ledger.open().audit().problems] == ["OUTPUT_CHANGED"]
+    (files[0].parent / "more.parquet").unlink()
+    files[0].unlink()
+    assert [problem.code for problem in ledger.open().audit().problems] == ["OUTPUT_CHANGED"]
+
+
+def test_an_audit_finds_that_the_end_of_the_history_was_cut_off_with_all_that_it_knew(ledger: Ledger) -> None:
+    ledger.run()
+    store = ledger.root / ".dobo/store.db"
+    before = store.read_bytes()
+    ledger.run(at=CLOCK + timedelta(hours=1))
+    assert ledger.open().audit().problems == ()
+    for path in store.parent.glob("store.db*"):
+        path.unlink()
+    store.write_bytes(before)
+    assert {problem.code for problem in ledger.open().audit().problems} == {"HISTORY_BROKEN"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dobonomodo.problems.audit import AUDIT_PROBLEMS
 from dobonomodo.problems.control import CONTROL_PROBLEMS
 from dobonomodo.problems.definition import DEFINITION_PROBLEMS
 from dobonomodo.problems.formula import (
@@ -50,6 +51,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *STORE_PROBLEMS,
     *CONTROL_PROBLEMS,
     *WHY_PROBLEMS,
+    *AUDIT_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
     InternalFault,

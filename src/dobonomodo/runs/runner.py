@@ -28,6 +28,7 @@ from dobonomodo.runs.record import RunView, view_run
 from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.snapshot import RunSpec
 from dobonomodo.runs.state import RunEvent, RunStatus, next_run_status
+from dobonomodo.storage import Noted
 
 if TYPE_CHECKING:
     from dobonomodo.storage import InputHashes, Pinned, StagedRows, Stored
@@ -164,8 +165,8 @@ class Data(Protocol):
         """Refuse to go on if a destination has seen a later run; otherwise, earlier runs are refused from now on."""
         ...
 
-    def publish(self, outputs: Sequence[StagedOutput]) -> None:
-        """Make outputs what readers find, each once: all of one place in one act."""
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
+        """Make outputs what readers find, each once: all of one place in one act. The destinations note the head of the history."""
         ...
 
     def find_commit(self, seq: int) -> tuple[int, str] | None:
@@ -539,7 +540,7 @@ class _Attempt:
     def _carry_out(self) -> None:
         """Publish what is intended. Done again after a kill, it goes on where it stopped."""
         outputs = self._progress.intended
-        self._data.publish(outputs)
+        self._data.publish(outputs, head=Noted(self._store.id, *self._store.head()))
         # Drafts register in a store of their own, which knows no leases.
         self._store.check_lease(self._heart.lease)
         published = [self._register(output.seq, output.rows, output.digest, output.milliseconds) for output in outputs]

@@ -16,12 +16,15 @@ from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.outputs import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.parquet import read_parquet
 from dobonomodo.storage.storage import Pin, Storage, Stored
+from dobonomodo.storage.target import Inspected, Noted
 
 __all__ = [
     "STORAGES",
     "InputHashes",
     "Inputs",
+    "Inspected",
     "KeptInputs",
+    "Noted",
     "Outputs",
     "Pin",
     "Pinned",

@@ -31,8 +31,8 @@ from dobonomodo.storage.postgresql import Database, name_table
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.table_rows import extract_table
-from dobonomodo.storage.table_target import StoredTable, TableTarget, keep_rows, kept_name
-from dobonomodo.storage.target import OutputPlace, Target
+from dobonomodo.storage.table_target import StoredTable, TableTarget, inspect_table, keep_rows, kept_name
+from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -285,6 +285,12 @@ class DatabaseStorage:
             output.attempt,
             self.source.id,
         )
+
+    def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
+        """What the table of commits notes; the rows themselves are checked by their digest, when they are read."""
+        own = _stored_table(stored)
+        with self.connect().connect() as connection:
+            return inspect_table(connection, own, run=run, seq=seq)
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The rows of the period are copied, unless the output was registered, for which the table was copied already."""

@@ -36,12 +36,12 @@ from dobonomodo.storage.files import (
     pin_files,
 )
 from dobonomodo.storage.findings import Findings
-from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, keep_files
+from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, inspect_files, keep_files
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.manifest import find_columns, version_of
 from dobonomodo.storage.pointer import find_folder
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
-from dobonomodo.storage.target import OutputPlace, Target
+from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -318,6 +318,13 @@ class FileStorage(ABC):
             output.fence,
             output.attempt,
         )
+
+    def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
+        """The hashes of the files and of their manifest."""
+        del run, seq
+        if not isinstance(stored, StoredFiles):
+            raise AssertionError("an output has files of its own")
+        return inspect_files(stored, root=self.root)
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The files stay where they are."""

@@ -12,6 +12,7 @@ import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
@@ -23,16 +24,18 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.registration import United, unite_columns
 from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover, find_last_change
-from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_parts
+from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_hashes, read_parts
 from dobonomodo.storage.pointer import Pointer, sync
-from dobonomodo.storage.target import Commit, Publication, Target
+from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
 KEY = "run_period"
 KEPT = "kept"
 REPLACED = "replaced"
 FENCES = "fences.json"
 """The highest fencing number of each store, project and period that published here."""
+HASHED_AT_ONCE = 4
 GRACE_SECONDS = 3600
 """How long replaced data stay, for readers that have begun to read them."""
 
@@ -70,6 +73,10 @@ class StoredFiles:
     data: str
     """The folder of the files."""
     files: tuple[str, ...]
+    hashes: tuple[str, ...] | None = None
+    """Their SHA-256, in the same order; None if an earlier version published them."""
+    manifest: str | None = None
+    """The SHA-256 of the manifest beside them."""
 
     @property
     def kind(self) -> str:
@@ -101,13 +108,28 @@ class StoredFiles:
 
     def document(self) -> dict[str, object]:
         """As plain data."""
-        own = {"kind": self.kind, "folder": self.folder, "data": self.data, "files": list(self.files)}
+        own: dict[str, object] = {
+            "kind": self.kind,
+            "folder": self.folder,
+            "data": self.data,
+            "files": list(self.files),
+        }
+        if self.hashes is not None:
+            own |= {"hashes": list(self.hashes), "manifest": self.manifest}
         return {**own, **self.format.options}
 
     @classmethod
     def load(cls, document: Document, form: Format) -> StoredFiles:
         """From plain data."""
-        return cls(form, document["folder"], document["data"], tuple(document["files"]))
+        hashes = document.get("hashes")
+        return cls(
+            form,
+            document["folder"],
+            document["data"],
+            tuple(document["files"]),
+            tuple(hashes) if hashes is not None else None,
+            document.get("manifest"),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +361,30 @@ class FolderTarget:
         if publication.mode == "append" and before is not None:
             commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
             _link_files(before / DATA, self.data)
-        self._write_manifest(commits, own=own, parts=parts)
+        known = read_hashes(before) if publication.mode == "append" and before is not None else {}
+        self._write_manifest(commits, own=own, parts=parts, known=known, head=publication.head)
         for path in self.data.iterdir():
             sync(path)
         for folder in (self.data, self._version, self._store):
             sync(folder)
         return True
 
-    def _write_manifest(self, commits: Sequence[Commit], *, own: Sequence[str], parts: Sequence[Part]) -> None:
-        """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere."""
+    def _write_manifest(
+        self,
+        commits: Sequence[Commit],
+        *,
+        own: Sequence[str],
+        parts: Sequence[Part],
+        known: Mapping[str, str],
+        head: Noted | None,
+    ) -> None:
+        """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere.
+
+        With the SHA-256 of each file, those that it was appended to as they were ``known``.
+        """
+        fresh = [name for name in sorted(path.name for path in self.data.iterdir()) if name not in known]
+        with ThreadPoolExecutor(HASHED_AT_ONCE) as pool:
+            found = dict(zip(fresh, pool.map(lambda name: hash_file(self.data / name), fresh), strict=True))
         manifest = {
             "period": self.period,
             # From the folder around the table: the table itself is a link, behind which `..` leads elsewhere.
@@ -356,6 +393,8 @@ class FolderTarget:
             "own_files": list(own),
             "commits": [each.document() for each in commits],
             "parts": [each.document() for each in parts],
+            "sha256": {**known, **found},
+            "history": head._asdict() if head is not None else None,
         }
         _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
 
@@ -412,8 +451,17 @@ class FolderTarget:
 
     def stored(self) -> StoredFiles:
         """Where the output is, once it is published."""
-        data = self._portable(self.published_data())
-        return StoredFiles(self.format, self._portable(self.folder), data, tuple(self.own_files()))
+        version, files = self._published_version(), tuple(self.own_files())
+        known = read_hashes(version)
+        hashes = tuple(known[name] for name in files) if set(files) <= set(known) else None
+        return StoredFiles(
+            self.format,
+            self._portable(self.folder),
+            self._portable(version / DATA),
+            files,
+            hashes,
+            hash_file(version / MANIFEST) if hashes is not None else None,
+        )
 
     def registered(self) -> tuple[Mapping[str, Type], StoredFolders]:
         """The columns of all periods, and the folders of their data (C-64, C-86)."""
@@ -498,6 +546,40 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
         return None
     (data.parent / KEPT).touch()
     return replace(stored, folder=stored.data)
+
+
+def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:
+    """Whether files are what their record says, and nothing else is beside them."""
+    data = root / stored.data
+    manifest = data.parent / MANIFEST
+    changed, gone, right = [], [], 0
+    expected = {data / name: sha256 for name, sha256 in zip(stored.files, stored.hashes or (), strict=False)}
+    if stored.manifest is not None:
+        expected[manifest] = stored.manifest
+    for path, sha256 in expected.items():
+        try:
+            found = hash_file(path)
+        except OSError:
+            gone.append(f"`{path}`")
+            continue
+        if found == sha256:
+            right += 1
+        else:
+            changed.append(f"`{path}` is not what the run wrote")
+    heads = []
+    for version in _entries(data.parents[1]):
+        try:
+            document: Document = json.loads((version / MANIFEST).read_bytes())
+            if (noted := document.get("history")) is not None:
+                heads.append(Noted.load(noted))
+            if version / DATA == data:
+                more = sorted({path.name for path in _entries(data)} - set(document["files"]))
+                changed += [f"`{data / name}` was put there by somebody else" for name in more]
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            changed.append(f"`{version / MANIFEST}` cannot be read")
+    return Inspected(tuple(heads), tuple(dict.fromkeys(changed)), tuple(gone), right)
 
 
 def remove_marks(folder: Path, files: Sequence[str] = ("_SUCCESS",)) -> None:

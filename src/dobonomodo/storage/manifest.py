@@ -48,6 +48,15 @@ def read_parts(version: Path) -> list[Part]:
     return list(_read_unrecorded(version, manifest["columns"]))
 
 
+def read_hashes(version: Path) -> dict[str, str]:
+    """The SHA-256 of the files of a version, as far as its manifest has them."""
+    try:
+        manifest: Document = json.loads((version / MANIFEST).read_text())
+    except FileNotFoundError:
+        return {}
+    return dict(manifest.get("sha256", {}))
+
+
 def _read_unrecorded(version: Path, names: Sequence[str]) -> Iterator[Part]:
     """What is in a version whose manifest has no types: Parquet files say it themselves, CSV files do not."""
     files = sorted(path for path in (version / DATA).iterdir())

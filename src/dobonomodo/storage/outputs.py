@@ -22,7 +22,7 @@ from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import remove_marks
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.parquet import count_rows, read_parquet
-from dobonomodo.storage.target import Commit, OutputPlace, Publication, Target
+from dobonomodo.storage.target import Commit, Noted, OutputPlace, Publication, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -178,8 +178,13 @@ class Outputs:
         for output in outputs:
             self.target(output).claim()
 
-    def publish(self, outputs: Sequence[tuple[WrittenOutput, StagedRows, int, str]]) -> None:
-        """Make staged outputs, each with its rows and digest, what readers find: all of one place in one act."""
+    def publish(
+        self, outputs: Sequence[tuple[WrittenOutput, StagedRows, int, str]], *, head: Noted | None = None
+    ) -> None:
+        """Make staged outputs, each with its rows and digest, what readers find: all of one place in one act.
+
+        ``head`` is the latest entry of the history, which the destinations note.
+        """
         publications = [
             Publication(
                 self.target(output, attempt=staged.attempt),
@@ -188,6 +193,7 @@ class Outputs:
                 registers=output.write.register_as is not None,
                 files=self.files_of(staged),
                 since=self._started,
+                head=head,
             )
             for output, staged, rows, digest in outputs
         ]

@@ -17,7 +17,7 @@ from dobonomodo.plan.dataset import DatasetUse, Location, Stored
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile
-from dobonomodo.storage.target import OutputPlace, Target
+from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -199,6 +199,10 @@ class Storage(Protocol):
 
     def target(self, output: OutputPlace) -> Target:
         """One output of one run at its destination."""
+        ...
+
+    def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
+        """Whether a published output is what its record says, as far as can be known without reading rows."""
         ...
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:

@@ -37,7 +37,7 @@ from dobonomodo.storage.postgresql import (
     lock_name,
     name_table,
 )
-from dobonomodo.storage.target import Commit, Publication, Target
+from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 
 COMMITS = "dobo_commit"
 """The table, beside the data, that says what was published."""
+HISTORY = "history"
+"""The column of that table that notes the head of the history."""
 FENCES = "dobo_fence"
 """The highest fencing number of each store, project and period that published into a table."""
 STAGE = "dobo_stage_"
@@ -315,9 +317,11 @@ class TableTarget:
         if done.rowcount != commit.rows:
             self._refuse(f"{done.rowcount} rows were staged instead of {commit.rows}")
         connection.execute(
-            sql.SQL("INSERT INTO {} (destination, run, seq, run_period, rows, digest) VALUES ({})").format(
+            sql.SQL("INSERT INTO {} (destination, run, seq, run_period, rows, digest, history) VALUES ({})").format(
                 name_table(self.schema, COMMITS),
-                sql.SQL(", ").join([self.table, self.run, self.seq, self.period, commit.rows, commit.digest]),
+                sql.SQL(", ").join(
+                    [self.table, self.run, self.seq, self.period, commit.rows, commit.digest, _note(publication.head)]
+                ),
             )
         )
         if publication.registers:
@@ -369,7 +373,8 @@ class TableTarget:
         """Make our own tables where they are not there yet; two that do so at once would get in each other's way."""
         from psycopg import sql
 
-        if None not in (describe_table(connection, self.schema, name) for name in (COMMITS, FENCES)):
+        known = describe_table(connection, self.schema, COMMITS)
+        if known is not None and HISTORY in known and describe_table(connection, self.schema, FENCES) is not None:
             return
         lock_name(connection, f"dobo/{COMMITS}")
         connection.execute(
@@ -381,9 +386,13 @@ class TableTarget:
         connection.execute(
             sql.SQL(
                 "CREATE TABLE IF NOT EXISTS {} (number bigserial, destination text, run text, seq integer, "
-                "run_period text, rows bigint, digest text, at timestamptz DEFAULT now(), "
+                "run_period text, rows bigint, digest text, at timestamptz DEFAULT now(), history text, "
                 "PRIMARY KEY (destination, run, seq))"
             ).format(name_table(self.schema, COMMITS))
+        )
+        # One that an earlier version made lacks it.
+        connection.execute(
+            sql.SQL("ALTER TABLE {} ADD COLUMN IF NOT EXISTS history text").format(name_table(self.schema, COMMITS))
         )
 
     def find_leftovers(self) -> list[Leftover]:
@@ -453,6 +462,28 @@ def _table_target(target: Target) -> TableTarget:
     if not isinstance(target, TableTarget):
         raise AssertionError("what has the same place is of the same kind")
     return target
+
+
+def _note(head: Noted | None) -> str | None:
+    return json.dumps(head._asdict()) if head is not None else None
+
+
+def inspect_table(connection: Connection, stored: StoredTable, *, run: str, seq: int) -> Inspected:
+    """What was noted of the history when an output was published into a table."""
+    from psycopg import sql
+
+    known = describe_table(connection, stored.schema, COMMITS)
+    if known is None:
+        return Inspected(gone=(f"table `{COMMITS}`",))
+    column = sql.Identifier(HISTORY) if HISTORY in known else sql.SQL("NULL")
+    commits = connection.execute(
+        sql.SQL("SELECT run, seq, {} FROM {}").format(column, name_table(stored.schema, COMMITS))
+    ).fetchall()
+    gone = () if (run, seq) in {row[:2] for row in commits} else (f"the line of `{COMMITS}` for `{stored.table}`",)
+    try:
+        return Inspected(tuple(Noted.load(json.loads(row[2])) for row in commits if row[2] is not None), gone=gone)
+    except (ValueError, KeyError, TypeError):
+        return Inspected(changed=(f"what `{COMMITS}` notes of the history cannot be read",), gone=gone)
 
 
 def kept_name(table: str, run: str, seq: int) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dobonomodo.model.plain import Document
 
@@ -55,6 +55,33 @@ class Commit:
         """From plain data."""
         rows, fence = int(document["rows"]), document.get("fence")
         return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
+
+
+class Noted(NamedTuple):
+    """The head of the history as a destination notes it: whoever finds it notices when the history was cut off or rewritten."""
+
+    store: str
+    number: int
+    hash: str
+
+    @classmethod
+    def load(cls, document: Document) -> Noted:
+        """From plain data."""
+        return cls(str(document["store"]), int(document["number"]), str(document["hash"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Inspected:
+    """What an output is now beside what its record says."""
+
+    heads: tuple[Noted, ...] = ()
+    """What the destination notes of the history, for this output and all others that went there."""
+    changed: tuple[str, ...] = ()
+    """What is there and not as it was recorded."""
+    gone: tuple[str, ...] = ()
+    """What is not there: a later run may have replaced it."""
+    files: int = 0
+    """How many files are what the record says."""
 
 
 class Target(Protocol):
@@ -115,3 +142,5 @@ class Publication:
     """The Parquet files, where what was converted has to be made again."""
     since: float
     """When the run started, whose inputs are left alone."""
+    head: Noted | None = None
+    """The history before it is published, for the destination to note."""

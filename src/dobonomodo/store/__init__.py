@@ -1,5 +1,6 @@
 """Metadata: definitions and their versions, the life of projects, periods, runs and leases, and the history of it all."""
 
+from dobonomodo.store.audit import Doubt, StoreAudit, audit_store
 from dobonomodo.store.history import Entry, Event, Head, Kind, Subject, find_break
 from dobonomodo.store.life import (
     LIVE,
@@ -38,6 +39,7 @@ __all__ = [
     "Approvals",
     "Change",
     "Definition",
+    "Doubt",
     "Entry",
     "Event",
     "Head",
@@ -54,8 +56,10 @@ __all__ = [
     "Run",
     "SignOff",
     "Store",
+    "StoreAudit",
     "Subject",
     "Version",
+    "audit_store",
     "find_break",
     "open_store",
 ]

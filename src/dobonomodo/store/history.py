@@ -27,6 +27,8 @@ class Event(StrEnum):
     UNSIGN = "unsign"
     STARTED = "started"
     RESUMED = "resumed"
+    ADVANCED = "advanced"
+    """Another run completed what a run was publishing when it was killed."""
 
 
 class Kind(StrEnum):

@@ -5,12 +5,13 @@ Each writing method is one ``writing`` transaction, so it may read, decide and w
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, assert_never
 
-from sqlalchemy import func, insert, or_, select, update
+from sqlalchemy import Integer, Text, func, insert, or_, select, type_coerce, update
 from typing_extensions import override
 
 from dobonomodo.model.plain import Document, hash_document, render_document
@@ -44,13 +45,13 @@ from dobonomodo.store.store import (
     Store,
     Version,
 )
-from dobonomodo.store.tables import HISTORY, LEASE, PERIOD, RUN, STORE, VERSION
+from dobonomodo.store.tables import AUDITED, HISTORY, LEASE, PERIOD, RUN, STORE, VERSION, Canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import ColumnElement, Connection, Row, RowMapping
+    from sqlalchemy import Column, ColumnElement, Connection, Row, RowMapping, Table
 
     from dobonomodo.store.database import Database
 
@@ -119,7 +120,8 @@ class SqlStore(Store):
             newest = connection.scalar(select(func.max(VERSION.c.version)).where(*same)) or 0
             _insert_version(connection, definition, newest + 1, at=at, by=by, location=location, origin=origin)
             subject = Subject(kind=definition.kind, id=definition.id, version=newest + 1)
-            _record(connection, Entry(subject=subject, event=Event.REGISTER, at=at, by=by, detail={"origin": origin}))
+            detail = {"origin": origin, "location": hash_document(location), **_describe_content(definition)}
+            _record(connection, Entry(subject=subject, event=Event.REGISTER, at=at, by=by, detail=detail))
             return _require_version(connection, definition.kind, definition.id, newest + 1)
 
     @override
@@ -285,6 +287,11 @@ class SqlStore(Store):
             return _read_head(connection)
 
     @override
+    def find_damage(self) -> tuple[str, ...]:
+        with self._database.reading() as connection:
+            return tuple(place for table in AUDITED for place in _find_damage(connection, table))
+
+    @override
     def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:
         with self._database.writing() as connection:
             for known in _read_signoffs(connection, [subject]):
@@ -323,7 +330,7 @@ class SqlStore(Store):
                 after=run.status,
                 at=run.created_at,
                 by=run.by,
-                detail={"snapshot": hash_document(run.snapshot)},
+                detail={"snapshot": hash_document(run.snapshot), "fence": run.fence},
             )
             _record(connection, started)
             if override is not None:
@@ -391,7 +398,8 @@ class SqlStore(Store):
                     status=changed.status, updated_at=changed.updated_at, progress=changed.progress, fence=changed.fence
                 )
             )
-            _record_run(connection, run, changed, by=by)
+            # Whoever completes the publication of another run changes a record that is not at work.
+            _record_run(connection, run, changed, by=by, by_other=lease is None and progress is not None)
             return changed
 
     @override
@@ -565,6 +573,7 @@ def _to_version(row: Row[Any]) -> Version:
         ),
         conflict=row.conflict,
         location=row.location,
+        origin=row.origin,
     )
 
 
@@ -629,12 +638,40 @@ def _describe_change(change: Change, *, at: datetime, by: str) -> Entry:
         event=Event.APPLY,
         at=at,
         by=by,
-        detail={
-            "action": change.action.value,
-            FINGERPRINT: definition.fingerprint,
-            "document": hash_document(definition.document),
-        },
+        detail={"action": change.action.value, **_describe_content(definition)},
     )
+
+
+def _describe_content(definition: Definition) -> dict[str, Any]:
+    """What an entry says of a version, so that a change of it is found."""
+    text = definition.text
+    return {
+        FINGERPRINT: definition.fingerprint,
+        "document": hash_document(definition.document),
+        "text": hashlib.sha256(text.encode()).hexdigest() if text is not None else None,
+        "status": definition.status,
+    }
+
+
+def _find_damage(connection: Connection, table: Table) -> Iterator[str]:
+    """The values of a table that are not as this program writes them, read as the texts that they are."""
+    plain = select(*(type_coerce(column, Text).label(column.name) for column in table.columns))
+    for row in connection.execute(plain).mappings():
+        for column in table.columns:
+            if not _is_plausible(column, row[column.name]):
+                key = " ".join(str(row[each.name]) for each in table.primary_key.columns)
+                yield f"{table.name} {key}: {column.name}"
+
+
+def _is_plausible(column: Column[Any], value: object) -> bool:
+    """Whether a value is of the kind that its column has; SQLite takes any."""
+    if value is None:
+        return bool(column.nullable)
+    if isinstance(column.type, Integer):
+        return isinstance(value, int)
+    if not isinstance(value, str):
+        return False
+    return not isinstance(column.type, Canonical) or column.type.is_canonical(value)
 
 
 # --- the history
@@ -693,19 +730,20 @@ def _subject_of(run: Run) -> Subject:
     return Subject.of_run(run.id, project=run.project, period=run.period, version=run.version)
 
 
-def _record_run(connection: Connection, before: Run, after: Run, *, by: str) -> None:
+def _record_run(connection: Connection, before: Run, after: Run, *, by: str, by_other: bool = False) -> None:
     """An entry for a new status or a new attempt; how far a run got in between is in its record alone."""
     resumed = after.fence != before.fence
-    if after.status == before.status and not resumed:
+    same = after.status == before.status and not resumed
+    if same and not by_other:
         return
     entry = Entry(
         subject=_subject_of(after),
-        event=Event.RESUMED if resumed else after.status,
+        event=Event.RESUMED if resumed else Event.ADVANCED if same else after.status,
         before=before.status,
         after=after.status,
         at=after.updated_at,
         by=by,
-        detail={"progress": hash_document(after.progress)},
+        detail={"progress": hash_document(after.progress), "fence": after.fence},
     )
     _record(connection, entry)
 

@@ -73,6 +73,8 @@ class Version:
     """The latest report of a conflict; it stays when the pin was kept, so that it is not raised again."""
     location: Document | None = None
     """Where the rows of a registered dataset are."""
+    origin: str | None = None
+    """The output of a run that registered it."""
 
 
 class Action(StrEnum):
@@ -313,6 +315,10 @@ class Store(Protocol):
 
     def head(self) -> Head:
         """The latest entry of the history; number 0 and the id of the store before there is one."""
+        ...
+
+    def find_damage(self) -> tuple[str, ...]:
+        """The records whose text is not one that this program writes: `table key: column`, for `dobo audit verify`."""
         ...
 
     def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:

@@ -49,7 +49,15 @@ class Name(TypeDecorator[str]):
         return value
 
 
-class Instant(TypeDecorator[datetime]):
+class Canonical:
+    """A kind of value that has one text only."""
+
+    def is_canonical(self, text: str | None) -> bool:
+        """Whether a text is the one that this program writes for some value."""
+        raise NotImplementedError
+
+
+class Instant(TypeDecorator[datetime], Canonical):
     """A moment, as UTC text that sorts by time."""
 
     impl = Text
@@ -67,8 +75,16 @@ class Instant(TypeDecorator[datetime]):
     def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
         return None if value is None else datetime.fromisoformat(value)
 
+    @override
+    def is_canonical(self, text: str | None) -> bool:
+        try:
+            found = datetime.fromisoformat(text) if text is not None else None
+        except ValueError:
+            return False
+        return found is None or found.astimezone(UTC).isoformat(timespec="microseconds") == text
 
-class Json(TypeDecorator[Document]):
+
+class Json(TypeDecorator[Document], Canonical):
     """A JSON object as canonical text: sorted, without spaces, ASCII alone."""
 
     impl = Text
@@ -81,6 +97,13 @@ class Json(TypeDecorator[Document]):
     @override
     def process_result_value(self, value: str | None, dialect: Dialect) -> Document | None:
         return None if value is None else json.loads(value)
+
+    @override
+    def is_canonical(self, text: str | None) -> bool:
+        try:
+            return text is None or render_document(json.loads(text)) == text
+        except ValueError:
+            return False
 
 
 def _check_text(value: str) -> None:
@@ -197,3 +220,6 @@ LEASE = Table(
 
 STORE = Table("dobo_store", METADATA, Column("id", Name, primary_key=True))
 """One row: what tells this store from every other."""
+
+AUDITED = (VERSION, HISTORY, PERIOD, RUN)
+"""The tables whose contents follow from the history, or are it."""

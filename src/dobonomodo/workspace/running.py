@@ -26,6 +26,7 @@ from dobonomodo.storage import (
     InputHashes,
     Inputs,
     KeptInputs,
+    Noted,
     Outputs,
     Pinned,
     RestoredInputs,
@@ -185,9 +186,10 @@ class RunData:
         """Refuse to go on if a destination has seen a later run."""
         self._outputs.claim([self._written[output.seq] for output in outputs])
 
-    def publish(self, outputs: Sequence[StagedOutput]) -> None:
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
         """Make outputs what readers find, all of one place in one act."""
-        self._outputs.publish([(self._written[each.seq], each.place, each.rows, each.digest) for each in outputs])
+        staged = [(self._written[each.seq], each.place, each.rows, each.digest) for each in outputs]
+        self._outputs.publish(staged, head=head)
 
     def stored(self, seq: int) -> Stored:
         """Where a published output is."""

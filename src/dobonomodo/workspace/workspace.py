@@ -23,6 +23,7 @@ from dobonomodo.workspace.listing import Description, Listed, Listing
 from dobonomodo.workspace.naming import find_run
 from dobonomodo.workspace.periods import Periods
 from dobonomodo.workspace.planning import PlannedRun, Planning
+from dobonomodo.workspace.records import Records
 from dobonomodo.workspace.session import SessionOptions, SparkChoice
 from dobonomodo.workspace.stamp import now, who
 from dobonomodo.workspace.stores import Stores
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.sampling import Sample
 
 
-class Workspace(Decisions, Answers):
+class Workspace(Decisions, Answers, Records):
     """A folder of definitions, its store, and what can be done with them."""
 
     def __init__(

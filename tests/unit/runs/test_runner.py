@@ -24,7 +24,7 @@ from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.progress import StagedOutput
 from dobonomodo.runs.runner import Computed, Quiet, Who, cancel_run
-from dobonomodo.storage import InputHashes, Pinned, StagedRows
+from dobonomodo.storage import InputHashes, Noted, Pinned, StagedRows
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.parquet import ParquetFormat
 from dobonomodo.store import Held, Lease, Run, Store
@@ -50,6 +50,7 @@ class Diary:
     published: dict[int, tuple[int, str]] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
     hashing: list[str] = field(default_factory=list)
+    heads: list[Noted] = field(default_factory=list)
     changes: tuple[str, ...] = ()
     fails_at: str | None = None
     fence: int = 0
@@ -102,7 +103,8 @@ class Diary:
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
         self._note(f"claim {[output.seq for output in outputs]}")
 
-    def publish(self, outputs: Sequence[StagedOutput]) -> None:
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
+        self.heads.append(head)
         for output in outputs:
             self._note(f"publish {output.seq}")
             self.published[output.seq] = (output.rows, output.digest)
@@ -231,6 +233,13 @@ def test_inputs_are_hashed_beside_the_engine_and_recorded_before_anything_is_pub
     run = start(store, planned, data)
     assert data.hashing == ["begun after prepare", "wanted after convert 3"]
     assert run.inputs == {"input/lines/v1/lines/0/": [["ab12"]]}
+
+
+def test_destinations_note_the_head_of_the_history(store: Store, planned: RunSpec) -> None:
+    data = Diary()
+    start(store, planned, data)
+    started = next(entry for entry in store.list_history() if entry.event == "started")
+    assert data.heads == [(store.id, started.number, started.hash)]
 
 
 def test_a_run_that_publishes_nothing_records_no_hashes(store: Store, planned: RunSpec) -> None:
@@ -487,8 +496,8 @@ def test_a_run_that_was_resumed_elsewhere_leaves_the_record_alone(store: Store, 
 
 def test_nothing_is_registered_after_the_lease_is_lost(store: Store, planned: RunSpec) -> None:
     class Late(Diary):
-        def publish(self, outputs: Sequence[StagedOutput]) -> None:
-            super().publish(outputs)
+        def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
+            super().publish(outputs, head=head)
             if self.log.count("publish 2") == 1:
                 start(store, planned, Diary(), run_id="r2", open_data=lambda run: (planned, self))
 

@@ -1,0 +1,150 @@
+"""Auditing: whether history, records, outputs and their manifests are what they were when they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
+from dobonomodo.problems.audit import HistoryBroken, OutputChanged, RecordChanged
+from dobonomodo.runs.progress import Progress
+from dobonomodo.runs.resume import came_after
+from dobonomodo.runs.snapshot import load_datasources
+from dobonomodo.storage import Storages
+from dobonomodo.store import StoreAudit, audit_store
+from dobonomodo.workspace.files import KINDS
+
+if TYPE_CHECKING:
+    from dobonomodo.runs.progress import PublishedOutput
+    from dobonomodo.storage import Inspected, Noted
+    from dobonomodo.store import Run
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.stores import Stores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Audited:
+    """What was looked at, and what was found."""
+
+    entries: int
+    versions: int
+    runs: int
+    periods: int
+    outputs: int
+    files: int
+    """Output files and manifests whose SHA-256 is what the record says."""
+    heads: int
+    """Notes of the history at destinations that are entries of it."""
+    unproved: tuple[str, ...]
+    """What was written before there was something to prove it with."""
+    problems: tuple[Problem, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain data."""
+        names = ("entries", "versions", "runs", "periods", "outputs", "files", "heads")
+        return {**{name: getattr(self, name) for name in names}, "unproved": list(self.unproved)}
+
+
+def audit_workspace(files: Files, stores: Stores, *, report: Callable[[str], None]) -> Audited:
+    """Look at everything that the store knows of."""
+    store = stores.find_main()
+    if store is None:
+        return Audited(0, 0, 0, 0, 0, 0, 0, (), ())
+    report("checking the history and the records of the store")
+    found = audit_store(store, kinds=KINDS, calendars=files.definitions.calendars)
+    outputs = _OutputAudit(files, found, store=store.id)
+    problems = [*_describe(found), *outputs.check(report)]
+    return Audited(
+        entries=len(found.history),
+        versions=found.versions,
+        runs=len(found.runs),
+        periods=found.periods,
+        outputs=outputs.outputs,
+        files=outputs.files,
+        heads=outputs.heads,
+        unproved=(*found.unproved, *outputs.unproved),
+        problems=tuple(problems),
+    )
+
+
+def _describe(found: StoreAudit) -> Iterator[Problem]:
+    for place in found.damage:
+        yield RecordChanged(subject=place, detail="it is not a text that this program writes")
+    if found.broken is not None:
+        yield HistoryBroken(number=found.broken)
+    yield from (RecordChanged(subject=each.subject, detail=each.detail) for each in found.doubts)
+
+
+class _OutputAudit:
+    """The outputs of all runs, beside their records."""
+
+    def __init__(self, files: Files, found: StoreAudit, *, store: str) -> None:
+        self._files, self._store = files, store
+        # Of a run whose record is in doubt nothing more can be said.
+        doubted = {each.subject for each in found.doubts}
+        self._runs = tuple(run for run in found.runs if f"run {run.id}" not in doubted)
+        self._hashes: Mapping[int, str] = {entry.number: entry.hash for entry in found.history}
+        self._seen: set[Noted] = set()
+        self.outputs = self.files = 0
+        self.unproved: list[str] = []
+
+    @property
+    def heads(self) -> int:
+        """How many notes of the history were found at destinations, and are entries of it."""
+        return sum(self._hashes.get(head.number) == head.hash for head in self._seen)
+
+    def check(self, report: Callable[[str], None]) -> Iterator[Problem]:
+        """What is not as it was recorded; what later runs replaced may be gone."""
+        for run in self._runs:
+            try:
+                outputs = Progress.load(run.progress).outputs
+            except (KeyError, ValueError, TypeError, AttributeError, InternalError):
+                # Of a run that is at work, which the history cannot say anything about.
+                yield RecordChanged(subject=f"run {run.id}", detail="its record cannot be read")
+                continue
+            if outputs:
+                report(f"checking the outputs of run {run.id}")
+            for output in outputs:
+                yield from self._check(run, output)
+
+    def _check(self, run: Run, output: PublishedOutput) -> Iterator[Problem]:
+        self.outputs += 1
+        name = f"output {output.table} of run {run.id}"
+        try:
+            sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}
+            storage = Storages(self._files.root, sources).of_record(output.location)
+            now = storage.inspect(output.location, run=run.id, seq=output.seq)
+        except (RunFailed, Rejected, KeyError) as fault:
+            self.unproved.append(f"{name}: it cannot be reached ({fault})")
+            return
+        self.files += now.files
+        yield from (OutputChanged(run=run.id, table=output.table, detail=each) for each in now.changed)
+        if now.gone and not _is_replaced(run, output, self._runs):
+            lost = ", ".join(now.gone)
+            yield OutputChanged(run=run.id, table=output.table, detail=f"{lost} is not there")
+        yield from self._check_heads(name, now)
+        if not now.files and not now.gone and not now.changed:
+            self.unproved.append(f"{name}: its rows have a digest alone, which `dobo verify` compares")
+
+    def _check_heads(self, name: str, now: Inspected) -> Iterator[Problem]:
+        """The entries that a destination notes; other stores may have published there too."""
+        for head in now.heads:
+            if head.store != self._store or head in self._seen:
+                continue
+            self._seen.add(head)
+            if self._hashes.get(head.number) != head.hash:
+                yield HistoryBroken(number=head.number, noted_by=f"the destination of {name}")
+
+
+def _is_replaced(run: Run, output: PublishedOutput, runs: Sequence[Run]) -> bool:
+    """Whether a later run wrote to the same place."""
+    for other in runs:
+        same = (other.project, other.period) == (run.project, run.period)
+        if other.id != run.id and other.period == run.period:
+            later = came_after(other, run) if same else other.created_at > run.created_at
+            if later and any(
+                each.location.place == output.location.place for each in Progress.load(other.progress).outputs
+            ):
+                return True
+    return False
