@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +14,7 @@ import pytest
 
 from dobonomodo.problems import Rejected
 from dobonomodo.storage import KeptInputs
+from dobonomodo.workspace import package
 from tests.searching import tries
 from tests.spark.test_runs import CLOCK, Ledger
 
@@ -64,6 +68,28 @@ def test_copies_that_no_run_needs_are_removed(ledger: Ledger) -> None:
     assert len(ledger.open().clean(dry_run=True).leftovers) == 2
 
 
+def check_evidence(ledger: Ledger, run: Any) -> None:
+    """What an auditor gets, and does with it."""
+    workspace = ledger.open()
+    workspace.sign(run.id, comment="agrees with the ledger")
+    made = workspace.write_evidence(run.id, ledger.root / "evidence.zip")
+    command = [sys.executable, str(made.path), "--workspace", str(ledger.root), "--fingerprint", made.fingerprint]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (checked.returncode, checked.stderr) == (0, ""), checked.stdout
+    files = package.unpack(made.path.read_bytes())
+    said = json.loads(files["evidence.json"])
+    assert [each["comment"] for each in said["sign_offs"]] == ["agrees with the ledger"]
+    assert {file["sha256"] is None for each in (*said["inputs"], *said["outputs"]) for file in each["files"]} == {False}
+    project = next(each for each in said["definitions"] if each["kind"] == "project")
+    assert (project["version"], project["activated_by"] is None) == (1, False)
+    assert "- {seq: 3, type: delete, selector: amount = 0}" in files[project["file"]].decode()
+    closed = next(each for each in json.loads(files["plan.json"])["writes"] if each["seq"] == 4)
+    assert "total" in json.dumps(closed)
+    (ledger.root / said["outputs"][0]["files"][0]["path"]).rename(ledger.root / "away")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+    (ledger.root / "away").rename(ledger.root / said["outputs"][0]["files"][0]["path"])
+
+
 @pytest.mark.search
 def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_property: Any) -> None:
     first = ledger.run()
@@ -75,6 +101,7 @@ def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_
     places = [output.location for run in (first, second) for output in run.outputs.values()]
     files = [ledger.root / place.data / name for place in places for name in place.files]
     files += [path.parents[1] / "manifest.json" for path in files]
+    check_evidence(ledger, first)
     chance, count = random.Random(7), tries(sample=12, full=1_000)
     for _ in range(count):
         path = chance.choice(files)

@@ -19,6 +19,7 @@ from dobonomodo.cli.clean import clean
 from dobonomodo.cli.console import Exit, Json, Settings, complain, find_exit, show_json, show_problems
 from dobonomodo.cli.diff import diff
 from dobonomodo.cli.doctor import doctor
+from dobonomodo.cli.evidence import evidence
 from dobonomodo.cli.explain import explain
 from dobonomodo.cli.formula import formula
 from dobonomodo.cli.functions import functions
@@ -66,6 +67,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("unsign", unsign),
     ("history", history),
     ("diff", diff),
+    ("evidence", evidence),
     ("ls", ls),
     ("show", show_one),
     ("formula", formula),

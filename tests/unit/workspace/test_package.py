@@ -1,0 +1,143 @@
+"""Packages of evidence: made of bytes alone, and any altered one is found."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dobonomodo.model.plain import hash_document
+from dobonomodo.workspace import package
+from tests.searching import tries
+
+SNAPSHOT = {"clock": "2026-02-03", "inputs": {"ü": [1, 2]}}
+PROGRESS = {"outputs": [{"rows": 3}]}
+DOCUMENT = {"id": "close"}
+TEXT = b"project: {id: close} # as written\n"
+
+
+def chain(*entries: dict[str, object]) -> list[dict[str, object]]:
+    linked, previous = [], "store"
+    for number, entry in enumerate(entries, start=1):
+        own = {"number": number, "previous": previous, "version": None, "detail": None, **entry}
+        linked.append({**own, "hash": hash_document(own)})
+        previous = str(linked[-1]["hash"])
+    return linked
+
+
+def collect() -> dict[str, bytes]:
+    history = chain(
+        {
+            "event": "apply", "kind": "project", "id": "close", "version": 1,
+            "detail": {"document": hash_document(DOCUMENT), "text": package.sha256(TEXT)},
+        },
+        {"event": "started", "kind": "run", "id": "r1", "detail": {"snapshot": hash_document(SNAPSHOT)}},
+        {"event": "completed", "kind": "run", "id": "r1", "detail": {"progress": hash_document(PROGRESS)}},
+    )  # fmt: skip
+    definition = {
+        "kind": "project",
+        "id": "close",
+        "version": 1,
+        "document": DOCUMENT,
+        "file": "definitions/close.yaml",
+    }
+    evidence = {
+        "store": "store",
+        "definitions": [definition],
+        "inputs": [{"files": [{"path": "in.csv", "sha256": package.sha256(b"in"), "kept": True}]}],
+        "outputs": [{"files": [{"path": "out.csv", "sha256": package.sha256(b"out")}]}],
+    }
+    record = {"run_id": "r1", "progress": PROGRESS}
+    documents = {
+        package.SNAPSHOT: SNAPSHOT, package.RECORD: record, package.HISTORY: history, package.EVIDENCE: evidence
+    }  # fmt: skip
+    return {**{name: json.dumps(each).encode() for name, each in documents.items()}, "definitions/close.yaml": TEXT}
+
+
+FILES = package.seal(collect())
+PACKED = package.pack(FILES)
+
+
+def wrong(files: dict[str, bytes], **more: str) -> list[str]:
+    return [name for name, right, _ in package.check(files, **more) if not right]
+
+
+def change(name: str, old: str, new: str) -> dict[str, bytes]:
+    """Somebody changes a file, and the manifest to match."""
+    content = FILES[name].decode()
+    assert old in content
+    files = {each: content for each, content in FILES.items() if each != package.MANIFEST}
+    return package.seal({**files, name: content.replace(old, new).encode()})
+
+
+def test_a_package_is_a_zip_file_that_follows_from_its_content() -> None:
+    assert package.unpack(PACKED) == FILES
+    assert package.pack(dict(reversed(FILES.items()))) == PACKED
+    with zipfile.ZipFile(io.BytesIO(PACKED)) as archive:
+        assert archive.testzip() is None
+    assert wrong(FILES) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "found"),
+    [
+        (package.SNAPSHOT, "2026-02-03", "2026-02-04", "snapshot"),
+        (package.RECORD, ": 3", ": 4", "record"),
+        (package.HISTORY, "completed", "cancelled", "history"),
+        (package.EVIDENCE, '{"id": "close"}', '{"id": "open"}', "definition project close v1"),
+        ("definitions/close.yaml", "as written", "as told", "definition project close v1"),
+    ],
+)
+def test_whoever_changes_the_manifest_too_has_to_change_the_history(name: str, old: str, new: str, found: str) -> None:
+    assert wrong(change(name, old, new)) == [found]
+
+
+def test_a_package_that_was_rewritten_as_a_whole_has_another_fingerprint() -> None:
+    said = json.loads(FILES[package.MANIFEST])["fingerprint"]
+    assert wrong(FILES, fingerprint=said) == []
+    files = {name: content for name, content in FILES.items() if name != package.MANIFEST}
+    assert wrong(package.seal({**files, "more.txt": b"x"}), fingerprint=said) == ["fingerprint of the package"]
+
+
+def test_files_that_are_missing_or_too_many() -> None:
+    assert wrong({name: content for name, content in FILES.items() if name != package.RECORD}) == [package.RECORD]
+    assert wrong({**FILES, "more.txt": b""}) == ["more.txt"]
+
+
+def test_inputs_and_outputs_where_they_are(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"changed since, as inputs do")
+    (tmp_path / "out.csv").write_bytes(b"out")
+    assert wrong(FILES, workspace=str(tmp_path)) == []
+    (tmp_path / "out.csv").write_bytes(b"cut")
+    assert wrong(FILES, workspace=str(tmp_path)) == ["output out.csv"]
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "evidence.zip"
+    path.write_bytes(PACKED)
+    assert package.main([str(path)]) == 0
+    assert capsys.readouterr().out.endswith("all as it was\n")
+    with zipfile.ZipFile(path) as archive:
+        archive.extractall(tmp_path / "unpacked")
+    assert package.main([str(tmp_path / "unpacked")]) == 0
+    path.write_bytes(PACKED[:-1])
+    assert package.main([str(path)]) == 1
+    assert package.main([str(tmp_path / "nowhere.zip")]) == 1
+
+
+@pytest.mark.search
+def test_any_altered_byte_is_found(record_property: Any) -> None:
+    chance, count = random.Random(3), tries(sample=100, full=1_000)
+    for _ in range(count):
+        at = chance.randrange(len(PACKED))
+        altered = PACKED[:at] + bytes([PACKED[at] ^ chance.randrange(1, 256)]) + PACKED[at + 1 :]
+        try:
+            assert wrong(package.unpack(altered)), at
+        except ValueError:
+            continue
+    record_property("altered bytes", count)
