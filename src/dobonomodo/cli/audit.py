@@ -22,7 +22,7 @@ def verify(as_json: Json = False) -> None:
     """Check the history, every record and the SHA-256 of every output. Needs no Spark."""
     found = open_workspace().audit(report=lambda _: None)
     if as_json:
-        show_json("audit", found.to_dict(), problems=found.problems, ok=not found.problems)
+        show_json("audit", found, problems=found.problems, ok=not found.problems)
     else:
         show_lines(
             [

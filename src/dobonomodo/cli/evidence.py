@@ -21,7 +21,7 @@ def evidence(
     with writing(path):
         found = open_workspace().write_evidence(run_id, path)
     if as_json:
-        show_json("evidence", found.to_dict())
+        show_json("evidence", found)
         return
     show(str(found.path))
     say(f"fingerprint {found.fingerprint}: give it to somebody else to keep; check with `python {found.path}`")

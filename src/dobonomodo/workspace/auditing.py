@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
 from dobonomodo.problems.audit import HistoryBroken, OutputChanged, RecordChanged
@@ -40,7 +40,7 @@ class Audited:
     """What was written before there was something to prove it with."""
     problems: tuple[Problem, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         names = ("entries", "versions", "runs", "periods", "outputs", "files", "heads")
         return {**{name: getattr(self, name) for name in names}, "unproved": list(self.unproved)}

@@ -59,7 +59,7 @@ class Evidence:
     """For somebody else to keep: with it, a package that was rewritten as a whole is found too."""
     files: int
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {"path": str(self.path), "fingerprint": self.fingerprint, "files": self.files}
 
@@ -80,7 +80,7 @@ def collect_evidence(view: RunView, run: Run, *, store: Store, root: Path, name:
     spec = restore_snapshot(run.snapshot)
     evidence = {
         "store": store.id,
-        "run": view.describe(),
+        "run": view.to_dict(),
         "by": run.by,
         "clock": view.started_at,
         "programs": run.snapshot["versions"],
