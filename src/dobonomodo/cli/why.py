@@ -58,7 +58,7 @@ def why(
             show_problems(rejected.problems)
         stop(Exit.NOTHING)
     if as_json:
-        show_json("why", found.to_dict())
+        show_json("why", found)
         return
     for line in render_text(found):
         show(line)
