@@ -29,6 +29,8 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("unsign",): ("no-such-run",),
     ("history",): ("no-such-project",),
     ("diff",): ("no-such-project", "no-such-project@v1"),
+    ("evidence",): ("no-such-run", "-o", "evidence.zip"),
+    ("audit", "verify"): (),
     ("ls",): ("projects",),
     ("show",): ("monthly-sales",),
     ("formula",): ("1 + 1", "--started-at", "2026-01-01T00:00:00Z"),
