@@ -92,7 +92,7 @@ def test_every_operation_has_a_scenario() -> None:
             found.document.places.at("scenario", "project", "operations") or found.document.places
         ).elements()
     }
-    assert shown == {"update", "aggregate", "append", "delete", "output"}
+    assert shown == {"update", "aggregate", "append", "allocate", "delete", "output"}
 
 
 @pytest.mark.parametrize("block", _written("yaml"), ids=lambda block: block.place)

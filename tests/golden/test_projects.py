@@ -86,6 +86,10 @@ def appended(arguments: str, world: World = WORLD_BUILT) -> Case:
     return Case(f"- {{seq: 1, name: budget, type: append, arguments: {{{arguments}}}}}", world=world)
 
 
+def allocated(arguments: str) -> Case:
+    return Case(f"- {{seq: 1, name: share, type: allocate, arguments: {{{arguments}}}}}")
+
+
 CASES: dict[str, Case] = {
     "an update without assignments": Case("- {seq: 1, type: update, arguments: {assignments: []}}"),
     "a target twice": Case(
@@ -174,6 +178,24 @@ CASES: dict[str, Case] = {
     "a selector that nothing uses": Case(
         "- {seq: 1, type: delete, selector: paid}", head="selectors: {big: amount > 1000}"
     ),
+    "an amount that does not exist": allocated('amount: amout, receivers: {dataset_id: budget}, driver: "1"'),
+    "an amount that is no number": allocated('amount: region, receivers: {dataset_id: budget}, driver: "1"'),
+    "an amount of the system": allocated('amount: _operation_seq, receivers: {dataset_id: budget}, driver: "1"'),
+    "no such receivers": allocated("amount: amount, receivers: {dataset_id: budgt}, driver: receivers.amount"),
+    "a driver that is no number": allocated(
+        "amount: amount, receivers: {dataset_id: budget}, driver: receivers.region"
+    ),
+    "a driver without its qualifier": allocated("amount: amount, receivers: {dataset_id: rates}, driver: rate"),
+    "a driver over many rows": allocated(
+        "amount: amount, receivers: {dataset_id: budget}, driver: SUM(receivers.amount)"
+    ),
+    "a receiver that is chosen by the wrong name": allocated(
+        "amount: amount, receivers: {dataset_id: budget, selector: orders.amount > 0}, driver: receivers.amount"
+    ),
+    "an amount that is set": allocated(
+        "amount: amount, receivers: {dataset_id: budget}, driver: receivers.amount, set: [{column: Amount, expression: '1'}]"
+    ),
+    "a pool that is none": allocated('amount: amount, receivers: {dataset_id: budget}, driver: "1", pool: remove'),
     "a new column that starts with an underscore": Case(
         "- {seq: 1, type: update, arguments: {assignments: [{column: _note, expression: region}]}}"
     ),

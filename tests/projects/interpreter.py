@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 from tests.projects.expression import (
@@ -43,6 +44,7 @@ ALWAYS = (
 TEMPORAL: dict[str | None, tuple[str, ...]] = {"period": ("_period",), "bitemporal": ("_period_from", "_period_to")}
 
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
+ALLOCATION = "ALLOCATION"
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,8 @@ class Failure:
     kind: str
     seq: int | None
     """The operation; None for a lookup before the first, which shows at whatever output comes next."""
-    alias: str
-    count: int
+    alias: str | None = None
+    count: int | None = None
 
 
 @dataclass
@@ -327,6 +329,59 @@ class _Run:
             made.append((("made", seq, row.identity), values | origin))
         self.take_in(seq, made, kinds, selected=len(made))
 
+    def allocate(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
+        """Finance, section 2: largest remainder, ties by driver, then natural key, then position."""
+        seq, column, places = operation["seq"], self.spelling(arguments["amount"]), arguments["round"]
+        source, pool_becomes = arguments["receivers"], arguments.get("pool", "delete")
+        given, rows = self.visible(source["dataset_id"], source.get("dataset_version"))
+        key = given["dataset"].get("natural_key_columns", ())
+        receivers = [row for row in rows if _chosen(_tree(source.get("selector")), row.read)]
+        sets = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments.get("set", ())]
+        made: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        distributed: list[Row] = []
+        copied = [*self.columns, "_labels", *self.temporal]
+        for pool in self.select(operation):
+            if pool.values[column] is None:
+                continue
+            amount = Fraction(pool.values[column]) * 10**places
+            matched = [
+                (row, _reader(pool, {"receivers": row.values}))
+                for row in receivers
+                if _chosen(_tree(arguments.get("match")), _reader(pool, {"receivers": row.values}))
+            ]
+            drivers = [evaluate(arguments["driver"].tree, read) for _, read in matched]
+            keys = [tuple(row.values[name] for name in key) for row, _ in matched]
+            repeated = bool(key) and len(set(keys)) < len(keys)
+            if repeated or amount.denominator != 1 or any(each is None or each < 0 for each in drivers):
+                self.result.failures.append(Failure(ALLOCATION, seq))
+                continue
+            if not sum(drivers):
+                if arguments.get("no_receivers", "stop") == "stop":
+                    self.result.failures.append(Failure(ALLOCATION, seq))
+                continue
+            order = [
+                (*((value is not None, value) for value in values), row.identity[-1])
+                for values, (row, _) in zip(keys, matched, strict=True)
+            ]
+            parts = share(int(amount), [Fraction(each) for each in drivers], order)
+            values = {name: pool.values[name] for name in copied}
+            for (row, read), part in zip(matched, parts, strict=True):
+                given_values = {name: evaluate(tree, read) for name, tree in sets}
+                if given_values.get("_labels", "") is None:
+                    del given_values["_labels"]
+                exact = Decimal(part).scaleb(-places) if places else part
+                made.append((("made", seq, pool.identity, row.identity), {**values, column: exact, **given_values}))
+            if pool_becomes == "offset":
+                made.append((("made", seq, pool.identity), {**values, column: -pool.values[column]}))
+            distributed.append(pool)
+        origin = {"_source_dataset_id": self.given["dataset"]["id"], "_source_table": self.table["name"]}
+        kinds = {name: tree.kind for name, tree in sets} | {column: DECIMAL if places else self.columns[column]}
+        deleted = distributed if pool_becomes == "delete" else []
+        for pool in deleted:
+            pool.values |= {"_deleted": True, "_updated_at": self.clock}
+        rows_made = [(identity, {**values, **origin}) for identity, values in made]
+        self.take_in(seq, rows_made, kinds, selected=len(distributed), deleted=len(deleted))
+
     def output(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """C-62, C-63; nothing is written once the run has failed."""
         selector = self.selector(operation)
@@ -380,6 +435,7 @@ class _Run:
         kinds: Mapping[str, str],
         *,
         selected: int | None,
+        deleted: int = 0,
     ) -> None:
         """New rows below the others: system columns of their own, NULL where they have no value."""
         for name, kind in kinds.items():
@@ -399,7 +455,7 @@ class _Run:
             values: dict[str, Any] = dict.fromkeys((*self.columns, *self.system())) | system
             values |= {name: self.fit(name, value) for name, value in own.items() if name in values}
             self.rows.append(Row(identity, values, lookups={alias: {} for alias in aliases}))
-        self.count(seq, rows_in=before, selected=selected, added=len(made))
+        self.count(seq, rows_in=before, selected=selected, added=len(made), deleted=deleted)
 
     def widen(self, column: str, kind: str) -> None:
         """A column that gets a value of some kind: new ones are NULL elsewhere, numbers become decimal (C-26, R-025)."""
@@ -425,6 +481,16 @@ class _Run:
     ) -> None:
         before = len(self.rows) if rows_in is None else rows_in
         self.result.counts[seq] = Counts(before, selected, added, deleted, before + added)
+
+
+def share(units: int, drivers: Sequence[Fraction], order: Sequence[Any]) -> list[int]:
+    """Parts of a number of units in proportion to drivers: each rounded down, then the largest remainders get one more."""
+    exact = [abs(units) * driver / sum(drivers) for driver in drivers]
+    parts = [int(each) for each in exact]
+    by_remainder = sorted(range(len(drivers)), key=lambda at: (parts[at] - exact[at], -drivers[at], order[at]))
+    for at in by_remainder[: abs(units) - sum(parts)]:
+        parts[at] += 1
+    return [part if units >= 0 else -part for part in parts]
 
 
 def sum_of(values: Iterable[Any]) -> Decimal:

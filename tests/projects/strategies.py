@@ -1,4 +1,4 @@
-"""Small projects that are valid by construction: all five operations, joins, lookups, NULLs, versions and times.
+"""Small projects that are valid by construction: all operations but checks, joins, lookups, NULLs, versions and times.
 
 Numbers stay small and have at most two digits behind the point (a product or quotient is rounded at once), so that
 what is expected needs no rules about the precision of decimals.
@@ -547,6 +547,7 @@ class _Projects:
             self.selectors[name] = Formula(_bare(tree))
         for _ in range(drawing.number(1, 7)):
             kinds = [self.update, self.delete, self.aggregate, self.append, self.output, self.update, self.guarded]
+            kinds.append(self.allocate)
             drawing.pick(kinds)()
         everything = {"destination": {"datasource_id": "out", "table": "everything"}, "include_deleted": True}
         self.add("output", arguments=everything)
@@ -821,6 +822,39 @@ class _Projects:
                 self.set(self.stored(each.name), each.kind, each.bound)
         self.add("append", arguments=arguments)
 
+    def allocate(self) -> None:
+        """At most one, as it multiplies rows. Most drivers are above zero."""
+        drawing, scope = self.drawing, self.scope()
+        numbers = [each for each in self.columns.values() if each.kind in NUMBERS and each.name not in FIXED]
+        if not numbers or any(each["type"] == "allocate" for each in self.operations):
+            self.delete()
+            return
+        amount: Known = drawing.pick(numbers)
+        join, columns = self.join(scope, "receivers")
+        inside = replace(scope, columns=(*scope.columns, *columns))
+        receivers = {key: value for key, value in join.items() if key.startswith("dataset")}
+        if drawing.chance(30):
+            own = Scope("", tuple(replace(each, qualifier=None) for each in columns))
+            receivers["selector"] = Formula(_bare(drawing.condition(own, 1)))
+        driver = drawing.numeric(replace(inside, columns=columns) if drawing.chance(60) else inside, 1)[0]
+        if _is_null(driver):
+            driver = Literal(1, INTEGER)
+        elif drawing.chance(90):
+            positive = Apply(">", (driver, Literal(0, INTEGER)), BOOLEAN)
+            driver = Apply("IF", (positive, driver, Literal(0, INTEGER)), driver.kind)
+        places = 2 if amount.kind == DECIMAL else drawing.pick([0, 2])
+        arguments = {"amount": amount.name, "receivers": receivers, "driver": Formula(driver), "round": places}
+        if drawing.chance(50):
+            arguments["match"] = join["on"]
+        if drawing.chance(60):
+            made = [each for each in self.assignments(inside) if each["column"].casefold() != amount.name.casefold()]
+            self.columns[amount.name] = amount
+            arguments |= {"set": made} if made else {}
+        arguments |= drawing.pick([{}, {"pool": "delete"}, {"pool": "keep"}, {"pool": "offset"}])
+        arguments |= drawing.pick([{}, {"no_receivers": "keep"}, {"no_receivers": "keep"}, {"no_receivers": "stop"}])
+        self.set(amount.name, DECIMAL if places else amount.kind, amount.bound)
+        self.add("allocate", arguments=arguments, **self.selector(scope))
+
     def appended_groups(self, scope: Scope) -> dict[str, Any] | None:
         drawing = self.drawing
         keys = [
@@ -944,7 +978,7 @@ def _simpler(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if "selector" in operation:
         yield {key: value for key, value in operation.items() if key != "selector"}
     arguments = operation.get("arguments", {})
-    for key in ("source_selector", "columns"):
+    for key in ("source_selector", "columns", "match", "set"):
         if key in arguments:
             yield {**operation, "arguments": {name: value for name, value in arguments.items() if name != key}}
     for key in ("joins", "assignments", "group_by", "aggregations"):

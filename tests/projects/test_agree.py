@@ -217,7 +217,8 @@ def test_generated_projects_are_valid() -> None:
         seen["deleted"] += any(row.values["_deleted"] for output in result.outputs for row in output.rows)
 
     go()
-    assert {"update", "delete", "aggregate", "append", "output", "join", "lookup", "failure", "deleted"} <= set(+seen)
+    assert {"update", "delete", "aggregate", "append", "output", "allocate"} <= set(+seen)
+    assert {"join", "lookup", "failure", "deleted"} <= set(+seen)
 
 
 def test_rows_ids_counts_and_failures_are_the_same(spark: SparkSession) -> None:

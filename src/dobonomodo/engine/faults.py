@@ -8,9 +8,17 @@ from contextlib import contextmanager
 
 from dobonomodo.engine.joins import MULTIPLE
 from dobonomodo.engine.loading import REPEATED
+from dobonomodo.engine.requirement import REQUIRED
 from dobonomodo.problems import OperationRef, Problem, RunFailed
 from dobonomodo.problems.formula import InvalidDate
-from dobonomodo.problems.run import ArithmeticOverflow, InvalidNumber, JoinMultipleMatches, SparkFailed, SparkLost
+from dobonomodo.problems.run import (
+    REQUIREMENTS,
+    ArithmeticOverflow,
+    InvalidNumber,
+    JoinMultipleMatches,
+    SparkFailed,
+    SparkLost,
+)
 from dobonomodo.storage.faults import is_of_spark
 
 OVERFLOWS = (
@@ -25,6 +33,9 @@ DATES = ("CANNOT_PARSE_TIMESTAMP", "DATETIME_FIELD_OUT_OF_BOUNDS", "INVALID_DATE
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]*)(?:\.[A-Z0-9_]+)*\]")
 _MULTIPLE = re.compile(
     rf"{MULTIPLE}\|(?P<seq>\d+)\|(?P<alias>[^|]*)\|(?P<count>\d+)\|(?P<keys>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
+)
+_REQUIRED = re.compile(
+    rf"{REQUIRED}\|(?P<seq>\d+)\|(?P<code>\w+)\|(?P<reason>[^|]*)\|(?P<rows>[^\n]*?)(?: SQLSTATE.*)?$", re.MULTILINE
 )
 _REPEATED = re.compile(rf"{REPEATED}\|(?P<number>\d+)\|")
 
@@ -113,6 +124,9 @@ def _explain_data(text: str) -> Problem | None:
     """The problem in the data that Spark reports, if it is one."""
     if found := _MULTIPLE.search(text):
         return JoinMultipleMatches(alias=found["alias"], keys=found["keys"].strip(), count=int(found["count"]))
+    if found := _REQUIRED.search(text):
+        unmet = next(kind for kind in REQUIREMENTS if kind.code == found["code"])
+        return unmet(reason=found["reason"], rows=found["rows"].strip())
     conditions = _find_conditions(text)
     if any(each in OVERFLOWS for each in conditions):
         return ArithmeticOverflow(detail=one_line(text))
@@ -132,7 +146,7 @@ def find_repeated(error: Exception) -> int | None:
 def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:
     """The operations that can have raised an error: one when Spark points to its SQL, several when that is not clear."""
     text = text_of(error)
-    if found := _MULTIPLE.search(text):
+    if found := _MULTIPLE.search(text) or _REQUIRED.search(text):
         seq = int(found["seq"])
         return [each.operation for each in places if each.operation.seq == seq][:1]
     wanted = find_fragments(error)

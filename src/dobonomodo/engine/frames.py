@@ -10,6 +10,7 @@ from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.joins import find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
 from dobonomodo.engine.reading import Reader
+from dobonomodo.engine.requirement import require
 from dobonomodo.engine.rowid import id_by_key
 from dobonomodo.engine.tracking import Tracked, Tracking
 from dobonomodo.formula import Typed, columns_of
@@ -25,6 +26,7 @@ from dobonomodo.plan.relation import (
     Lookup,
     Match,
     Rel,
+    Require,
     Reshape,
     Scan,
     Stack,
@@ -122,11 +124,13 @@ class Frames:
         return self._tracking.keep_values(node, made)
 
     def _compute(
-        self, node: Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack
+        self, node: Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack | Require
     ) -> DataFrame:
         match node:
             case Keep():
                 return self._frame(node.rows).where(self._run.sql(node.condition))
+            case Require():
+                return require(node, self._frame(node.rows), run=self._run)
             case Derive() | Reshape():
                 return self._derive(node)
             case Match():

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.requirement import show_values
 from dobonomodo.formula import Typed, columns_of, flat_name, render_column, render_formula
 from dobonomodo.formula.compare import match_keys
 from dobonomodo.formula.functions.signature import Argument
@@ -39,7 +40,7 @@ def join_lookup(node: Lookup, rows: DataFrame, source: DataFrame, *, run: RunCon
 
 
 def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
-    """An inner join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
+    """An inner join, or a left join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
     from pyspark.sql import functions as F
 
     keys, rest = _split(node)
@@ -47,6 +48,8 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
     equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, keys, run), strict=True)]
     others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in rest]
     condition = " AND ".join([only, *equal, *others])
+    if node.unmatched:
+        return rows.where(only).join(_flatten(node, source), F.expr(condition), "left")
     return rows.join(_flatten(node, source), F.expr(condition), "inner")
 
 
@@ -154,12 +157,8 @@ def _flatten(node: Lookup | Match, source: DataFrame) -> DataFrame:
 
 def _raise(node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:
     """An error that names alias, count and key values; it becomes JOIN_MULTIPLE_MATCHES."""
-    pairs = ", ', ', ".join(
-        f"{quote_text(f'{name} = ')}, coalesce(CAST({sql} AS STRING), 'NULL')" for sql, name in shown
-    )
-    keys = f"concat({pairs})" if pairs else "''"
     head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
-    return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {keys})) AS BOOLEAN)"
+    return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {show_values(shown)})) AS BOOLEAN)"
 
 
 def _parts(on: Typed) -> list[Typed]:

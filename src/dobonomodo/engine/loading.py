@@ -97,7 +97,7 @@ class Loader:
             return Loaded(frame, has_place)
         if self._needs_ids(node.use):
             frame, has_place = self._identify(frame, node), False
-        if self._needs_places(node.use):
+        if self._needs_places(node):
             names = [quote_name(name) for name in node.schema.columns]
             values = [quote_name(name) for name in node.use.columns]
             frame, has_place = frame.selectExpr(*names, place_by_values(values)), True
@@ -106,7 +106,7 @@ class Loader:
     def _load(self, node: Scan, rows: StoredRows) -> Loaded:
         """The rows of one location that belong to the run, with every system column in place."""
         use, frame = node.use, rows.frame
-        if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(use)):
+        if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(node)):
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
         _require_time(use, rows, present)
@@ -120,7 +120,7 @@ class Loader:
                 else self._system_column(name, kind, use, rows, present)
             )
             selected.append(f"{sql} AS {quote_name(name)}")
-        has_place = (self._is_late(use) or self._needs_places(use)) and ROW_NUMBER in present
+        has_place = (self._is_late(use) or self._needs_places(node)) and ROW_NUMBER in present
         if has_place:
             selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
         return Loaded(frame.selectExpr(*selected), has_place)
@@ -128,8 +128,8 @@ class Loader:
     def _needs_ids(self, use: DatasetUse) -> bool:
         return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
 
-    def _needs_places(self, use: DatasetUse) -> bool:
-        return self._run.places and use.role in ("input", "append")
+    def _needs_places(self, node: Scan) -> bool:
+        return node.placed or (self._run.places and node.use.role in ("input", "append"))
 
     def _is_late(self, use: DatasetUse) -> bool:
         return self._run.late_ids and use.role == "input"

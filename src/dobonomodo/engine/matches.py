@@ -11,7 +11,6 @@ from dobonomodo.engine.tracking import Bit
 from dobonomodo.formula import flat_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import JoinCounts
-from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.relation import Lookup, Rel, Scan, walk_relation
 
 
@@ -82,17 +81,17 @@ class Matching:
             if step.spec.seq >= join.seq:
                 break
             active += metrics.get(f"added_{step.spec.seq}", 0)
-            active -= metrics.get(f"selected_{step.spec.seq}", 0) if Effect.DELETES in step.facts.effect else 0
+            active -= metrics.get(f"selected_{step.spec.seq}", 0) if step.deletes else 0
             active -= metrics.get(excluded_by(step.spec.seq), 0)
         return active
 
 
 def _lookups_of(node: Rel, stop: Rel | None) -> list[Lookup]:
-    """The lookups on the way from the rows of a node down to ``stop``, the first to happen first."""
+    """The lookups of users on the way from the rows of a node down to ``stop``, the first to happen first."""
     found = []
     here: Rel | None = node
     while here is not None and here is not stop:
-        if isinstance(here, Lookup):
+        if isinstance(here, Lookup) and not here.alias.startswith(" "):
             found.append(here)
         here = None if isinstance(here, Scan) else here.rows
     return found[::-1]

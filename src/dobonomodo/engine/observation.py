@@ -59,7 +59,7 @@ class Counting:
                 continue
             mark = Mark(Bit(number), selected)
             self.mark_by_seq[step.spec.seq] = mark
-            self.marks[id(step.after.node)] = mark
+            self.marks[id(step.lowered.marked or step.after.node)] = mark
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
@@ -111,7 +111,7 @@ def _count_deleted(step: Step, metrics: Metrics, selected: int) -> int:
     check = step.lowered.check
     if check is not None and check.excludes:
         return int(metrics[f"violations_{step.spec.seq}"])
-    return selected if Effect.DELETES in step.facts.effect else 0
+    return selected if step.deletes else 0
 
 
 class Measuring:

@@ -18,7 +18,6 @@ from dobonomodo.formula.typed import Literal
 from dobonomodo.formula.types import DecimalType, Type, is_number
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import Totals
-from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.relation import Derive, Reshape
 from dobonomodo.plan.system import is_system
 
@@ -173,12 +172,14 @@ class History:
             if step.lowered.added is not None:
                 if _gives(step, name):
                     yield make(f"{quote_name(SEQ)} = {seq}L", value(after=number), rows=f"added_{seq}", seq=seq)
+                if step.deletes and mark is not None and name in step.before.columns:
+                    yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq, sign=-1)
             elif excludes(step):
                 if name in step.before.columns:
                     yield make(is_violated(seq), value(after=number), rows=excluded_by(seq), seq=seq, sign=-1)
             elif mark is None or name not in step.after.columns:
                 continue
-            elif Effect.DELETES in step.facts.effect and name in step.before.columns:
+            elif step.deletes and name in step.before.columns:
                 yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq, sign=-1)
             elif name in self._assigned(step):
                 yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq)

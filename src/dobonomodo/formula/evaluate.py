@@ -403,6 +403,7 @@ _OPERATORS: Mapping[str, Callable[[Operation], Steps]] = {
     "-": _strict(_compute(EXACT.subtract)),
     "*": _strict(_compute(EXACT.multiply)),
     "/": _quotient,
+    "%": _strict(_compute(EXACT.remainder)),
     "&": _strict(lambda kind, left, right: left + right),
     "=": _compare(eq),
     "<>": _compare(ne),

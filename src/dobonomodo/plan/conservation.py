@@ -9,7 +9,6 @@ from dobonomodo.formula import ColumnRef, Typed
 from dobonomodo.formula.typed import Cast
 from dobonomodo.formula.typed import Literal as Value
 from dobonomodo.formula.types import is_number
-from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import Derive, Reshape
 from dobonomodo.plan.step import Step
@@ -37,10 +36,13 @@ def find_conservation(plan: Plan) -> tuple[Conservation, ...]:
 
 
 def _find_changes(step: Step, column: str) -> list[Change]:
+    shares = step.lowered.shares
+    if shares is not None and shares.column == column and shares.conserves:
+        return []
     found: list[Change] = []
     if _assigns(step, column):
         found.append("assigns")
-    if Effect.DELETES in step.facts.effect or (step.lowered.check is not None and step.lowered.check.excludes):
+    if step.deletes or (step.lowered.check is not None and step.lowered.check.excludes):
         found.append("deletes rows")
     if _adds(step, column):
         found.append("adds rows")

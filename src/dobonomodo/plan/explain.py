@@ -23,6 +23,7 @@ from dobonomodo.plan.relation import (
     Lookup,
     Match,
     Rel,
+    Require,
     Reshape,
     Scan,
     Stack,
@@ -293,6 +294,9 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
         case Keep():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"WHERE {sql(node.condition)}")
+        case Require():
+            _render_node(node.rows, stop, run, lines)
+            lines.append(f"FAIL WHERE {sql(node.violated)}  -- {node.reason}")
         case Derive() | Reshape():
             _render_node(node.rows, stop, run, lines)
             given = {name: value for name, value in node.values.items() if not _is_null(value) and name != ROW_ID}
@@ -304,6 +308,8 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
             inner: list[str] = []
             _render_node(node.source, stop, run, inner)
             kind, note = ("LEFT JOIN", "  -- at most one match") if isinstance(node, Lookup) else ("JOIN", "")
+            if isinstance(node, Match) and node.unmatched:
+                kind = "LEFT JOIN"
             lines.append(f"{kind} ({'; '.join(inner)}) AS {quote_name(node.alias)}")
             lines.append(f"  ON {sql(node.only)} AND {sql(node.on)}{note}")
         case Window():

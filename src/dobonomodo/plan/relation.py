@@ -40,6 +40,8 @@ class Scan:
     use: DatasetUse
     carried: Mapping[str, Type] = field(default_factory=dict)
     """System columns that stored rows may have whatever the temporal mode is; NULL where they do not."""
+    placed: bool = False
+    """Whether rows carry their place, for a match that sorts by it."""
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
@@ -123,8 +125,8 @@ class Lookup:
 class Match:
     """Match (inner join): each row for which ``only`` is true, once with every row of ``source`` that matches it.
 
-    A row without a match goes, a row with several is multiplied. The row id of the source is among the columns beside the rows,
-    so that ``AssignIds`` can tell the results apart by both ids.
+    A row without a match goes, or with ``unmatched`` stays once, with NULL beside it (left join); a row with several is multiplied.
+    The row id of the source is among the columns beside the rows, so that ``AssignIds`` can tell the results apart by both ids.
     """
 
     rows: Rel
@@ -132,10 +134,17 @@ class Match:
     source: Rel
     on: Typed
     only: Typed
+    unmatched: bool = False
+    places: bool = False
+    """Whether the place of the source's row is beside the rows too; the scan of the source must be ``placed``."""
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        _set_schema(self, _join(self, more=(ROW_ID,)))
+        schema = _join(self, more=(ROW_ID,))
+        if self.places:
+            beside = Columns({**schema.joined[self.alias], PLACE: INTEGER})
+            schema = Schema(schema.columns, {**schema.joined, self.alias: beside})
+        _set_schema(self, schema)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +224,28 @@ class Stack:
         _set_schema(self, self.rows.schema)
 
 
-Rel = Scan | Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack
+@dataclass(frozen=True, slots=True, eq=False)
+class Require:
+    """Require (assert): the same rows. The run fails where ``violated`` is true, with a code, a reason and the values of ``shown``.
+
+    Spark may ask it of rows that are filtered out above it, so the condition says itself which rows it is about.
+    """
+
+    rows: Rel
+    violated: Typed
+    code: str
+    reason: str
+    shown: tuple[ColumnRef, ...]
+    seq: int
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_condition(self.violated, self.rows.schema)
+        _check_columns(self.shown, self.rows.schema)
+        _set_schema(self, self.rows.schema)
+
+
+Rel = Scan | Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack | Require
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -319,6 +349,8 @@ def expressions_of(node: Rel) -> Iterator[Typed]:
     match node:
         case Keep():
             yield node.condition
+        case Require():
+            yield node.violated
         case Derive():
             yield from node.values.values()
         case Reshape():

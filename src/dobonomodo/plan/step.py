@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dobonomodo.formula import Type
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.plan.operations.lowered import Lowered
-from dobonomodo.plan.operations.operation import Facts, Operation
+from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import LABELS, is_system
@@ -29,6 +29,12 @@ class Step:
     def facts(self) -> Facts:
         """What its type says of itself."""
         return self.operation.facts
+
+    @property
+    def deletes(self) -> bool:
+        """Whether it marks the rows that it selects as deleted."""
+        shares = self.lowered.shares
+        return Effect.DELETES in self.facts.effect or (shares is not None and shares.deletes)
 
     @property
     def after(self) -> Rows:

@@ -346,6 +346,7 @@ class OperationReason(StrEnum):
     ROWS_OF_GROUPS = "rows of groups"
     MIXED_STATES = "mixed states"
     UNUSED_AGAINST = "unused against"
+    SET_AMOUNT = "set amount"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -382,6 +383,8 @@ class InvalidOperation(Problem):
                 return f"one aggregate reads {' and '.join(self.known)}; their rows do not belong together"
             case OperationReason.UNUSED_AGAINST:
                 return "`expect` reads no column of `against`, so the comparison says nothing about it"
+            case OperationReason.SET_AMOUNT:
+                return f"`set` cannot give `{self.found}` a value: on new rows it is the part of the distributed amount"
             case _:
                 assert_never(self.reason)
 
@@ -401,6 +404,8 @@ class InvalidOperation(Problem):
                 return "write one aggregate for each, as in SUM(amount) = SUM(start.amount)"
             case OperationReason.UNUSED_AGAINST:
                 return "use a column as `against.column` inside an aggregate, or leave `against` out"
+            case OperationReason.SET_AMOUNT:
+                return "leave it out; an update after the allocation can change parts"
             case _:
                 assert_never(self.reason)
 

@@ -151,12 +151,14 @@ class JoinAliasConflict(Problem):
 
     alias: str
     taken_by: str
+    fixed: bool = False
+    """Whether the operation gives the alias."""
 
     def message(self) -> str:
         return f"the alias `{self.alias}` is already used by {self.taken_by}"
 
     def hint(self) -> str | None:
-        return "choose another alias"
+        return f"rename {self.taken_by}: the operation itself uses this name" if self.fixed else "choose another alias"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

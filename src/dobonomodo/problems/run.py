@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import ClassVar, Literal
+from enum import StrEnum
+from typing import ClassVar, Literal, assert_never
 
 from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem, listed
 
@@ -28,6 +29,78 @@ class JoinMultipleMatches(Problem):
 
     def hint(self) -> str | None:
         return "correct the data, or add a condition to `on` so that one row matches"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequirementNotMet(Problem):
+    """Base of the problems of rows for which an operation cannot do what it says."""
+
+    reason: str
+    rows: str
+    """Columns and values of the first row that was found."""
+
+
+class AllocationReason(StrEnum):
+    """Reasons why an amount cannot be distributed."""
+
+    NO_RECEIVERS = "no receivers"
+    NULL_DRIVER = "driver is NULL"
+    NEGATIVE_DRIVER = "driver is negative"
+    FINE_AMOUNT = "amount is finer than round"
+    LARGE_AMOUNT = "amount is too large"
+    LARGE_DRIVER = "driver is too large"
+    REPEATED_RECEIVER = "receiver is repeated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allocation(RequirementNotMet):
+    """An amount cannot be distributed to its receivers. Nothing is published: parts would be lost, or not add up to the amount."""
+
+    code: ClassVar[str] = "ALLOCATION"
+    example: ClassVar[Example] = Example(
+        "driver: receivers.heads   # 12, 3 and NULL", "driver: COALESCE(receivers.heads, 0)   # 12, 3 and 0"
+    )
+
+    def message(self) -> str:
+        match AllocationReason(self.reason):
+            case AllocationReason.NO_RECEIVERS:
+                what = "an amount has no receivers, or their drivers add up to 0"
+            case AllocationReason.NULL_DRIVER:
+                what = "the driver of a receiver is NULL"
+            case AllocationReason.NEGATIVE_DRIVER:
+                what = "the driver of a receiver is negative"
+            case AllocationReason.FINE_AMOUNT:
+                what = "an amount has more digits behind the point than `round` says"
+            case AllocationReason.LARGE_AMOUNT:
+                what = "an amount has too many digits to be distributed exactly"
+            case AllocationReason.LARGE_DRIVER:
+                what = "drivers have too many digits to distribute by them exactly"
+            case AllocationReason.REPEATED_RECEIVER:
+                what = "a receiver occurs more than once for one amount"
+            case other:
+                assert_never(other)
+        return f"{what}: {self.rows}" if self.rows else what
+
+    def hint(self) -> str | None:
+        match AllocationReason(self.reason):
+            case AllocationReason.NO_RECEIVERS:
+                return "correct the receivers or `match`, or write `no_receivers: keep` to leave such amounts where they are"
+            case AllocationReason.NULL_DRIVER:
+                return "correct the data, or write `COALESCE(..., 0)`"
+            case AllocationReason.NEGATIVE_DRIVER:
+                return "correct the data, or write `MAX(..., 0)`"
+            case AllocationReason.FINE_AMOUNT:
+                return "round the amount in an update before, or raise `round`"
+            case AllocationReason.LARGE_AMOUNT:
+                return "lower `round`; with `round: 2` an amount may have 30 digits before the point"
+            case AllocationReason.LARGE_DRIVER:
+                return "round the driver: its total may have 27 digits, those behind the point included"
+            case AllocationReason.REPEATED_RECEIVER:
+                return (
+                    "correct the data: the natural key of the receivers must be unique, since row ids are made from it"
+                )
+            case other:
+                assert_never(other)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -518,10 +591,14 @@ class DigestDiffers(Problem):
         return f"output `{self.table}`: recorded {self.expected}, found {self.found}"
 
 
+REQUIREMENTS: tuple[type[RequirementNotMet], ...] = (Allocation,)
+"""Problems that a row can stop a job with."""
+
 RUN_PROBLEMS: tuple[type[Problem], ...] = (
     CheckFailed,
     CheckEmpty,
     JoinMultipleMatches,
+    Allocation,
     ArithmeticOverflow,
     InvalidNumber,
     DataLoad,

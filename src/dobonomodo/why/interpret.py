@@ -26,6 +26,7 @@ from dobonomodo.plan.relation import (
     Lookup,
     Match,
     Rel,
+    Require,
     Reshape,
     Scan,
     Stack,
@@ -35,7 +36,7 @@ from dobonomodo.plan.system import PLACE, ROW_ID
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, TooManyRows, Traced, Wanted, satisfies
 
-_Single = Keep | Derive | Reshape | Lookup | Window | AssignIds
+_Single = Keep | Derive | Reshape | Lookup | Window | AssignIds | Require
 """Nodes that keep rows, or drop some."""
 _Below = tuple[dict[str, frozenset[Value]], frozenset[str] | None]
 """What is known of the rows of an input, and which of its columns are enough."""
@@ -73,6 +74,8 @@ class Interpreter:
         match node:
             case Keep():
                 return dict(wanted), _with(needed, [node.condition])
+            case Require():
+                return dict(wanted), needed
             case Derive() | Reshape():
                 return self._push_values(node, wanted, needed)
             case AssignIds():
@@ -162,6 +165,8 @@ class Interpreter:
         match node:
             case Keep():
                 return self._keep(node, rows)
+            case Require():
+                return [replace(row, node=node, below=(row,)) for row in rows]  # the run has met it
             case Derive() | Reshape():
                 return [self._derive(node, row, needed) for row in rows]
             case AssignIds():

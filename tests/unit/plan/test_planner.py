@@ -527,7 +527,7 @@ def test_a_type_that_does_not_exist_may_have_been_an_output() -> None:
     assert (problem.code, problem.found, problem.known) == (
         "INVALID_OPERATION",
         "outptu",
-        ("update", "aggregate", "append", "delete", "output", "check"),
+        ("update", "aggregate", "append", "delete", "output", "check", "allocate"),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dobonomodo.model.json_schema import Schema
 from dobonomodo.plan.operations.aggregate import Aggregate
+from dobonomodo.plan.operations.allocate import Allocate
 from dobonomodo.plan.operations.append import Append
 from dobonomodo.plan.operations.check import CheckRows
 from dobonomodo.plan.operations.delete import Delete
@@ -11,7 +12,7 @@ from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.operations.output import Output
 from dobonomodo.plan.operations.update import Update
 
-OPERATIONS: tuple[type[Operation], ...] = (Update, Aggregate, Append, Delete, Output, CheckRows)
+OPERATIONS: tuple[type[Operation], ...] = (Update, Aggregate, Append, Delete, Output, CheckRows, Allocate)
 
 OPERATION_BY_TYPE = {operation.type: operation for operation in OPERATIONS}
 

@@ -13,6 +13,7 @@ from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import CLOCK, FALSE, column, integer, null, text
 from dobonomodo.plan.relation import AssignIds, Derive, Rel, Reshape, Stack, Write
 from dobonomodo.plan.rows import Origin, Rows
+from dobonomodo.plan.shares import Shares
 from dobonomodo.plan.system import (
     CREATED_AT,
     DELETED,
@@ -49,6 +50,10 @@ class Lowered:
     write: Write | None = None
     check: Check | None = None
     """What must hold of rows."""
+    shares: Shares | None = None
+    """How amounts are distributed."""
+    marked: Rel | None = None
+    """The node at which it is known which rows are selected, where that is not the last one."""
     reads: frozenset[str] = frozenset()
     """The columns of the working dataset that it cannot do without; those of lookups as ``alias.column``."""
     sets: frozenset[str] = frozenset()

@@ -106,7 +106,7 @@ class Update(Operation):
             passage = places.passage("expression")
             value = ctx.check(passage, inside)
             written.append(value)
-            name = self._target(assignment, places, rows, places_by_target, ctx)
+            name = find_target(assignment, places, rows, places_by_target, ctx)
             if name is not None:
                 values[name] = self._assign(name, value, selected, places, rows, ctx)
                 formulas[name] = Formula(passage.value, value)
@@ -147,25 +147,6 @@ class Update(Operation):
         ]
         return [*joins, *(f"sets {step.show_column(name)} = {each}" for name, each in step.lowered.formulas.items())]
 
-    def _target(
-        self, assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
-    ) -> str | None:
-        """The stored spelling of the column to set, None when it cannot be set."""
-        name, span = assignment.column, places.span("column")
-        if not _is_target(name):
-            return None
-        if name.casefold() in RESERVED and name.casefold() not in ASSIGNABLE:
-            ctx.report(ReservedColumn(name=name, span=span))
-            return None
-        stored = rows.columns.spelling(name) or name
-        first = taken.setdefault(stored.casefold(), places)
-        if first is not places:
-            ctx.report(DuplicateTarget(name=name, first=first.span("column"), span=span))
-            return None
-        if stored == name and name.startswith("_") and name not in rows.columns:
-            ctx.report(UnderscoreColumn(name=name, span=span))
-        return stored
-
     def _assign(self, name: str, value: Typed, selected: Typed, places: Places, rows: Rows, ctx: Context) -> Typed:
         existing = rows.columns.get(name)
         kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
@@ -188,6 +169,26 @@ class Update(Operation):
         return if_else(selected, convert(value, kind), old)
 
 
+def find_target(
+    assignment: Assignment, places: Places, rows: Rows, taken: dict[str, Places], ctx: Context
+) -> str | None:
+    """The stored spelling of the column to set, None when it cannot be set; ``taken`` are those that are set already."""
+    name, span = assignment.column, places.span("column")
+    if not _is_target(name):
+        return None
+    if name.casefold() in RESERVED and name.casefold() not in ASSIGNABLE:
+        ctx.report(ReservedColumn(name=name, span=span))
+        return None
+    stored = rows.columns.spelling(name) or name
+    first = taken.setdefault(stored.casefold(), places)
+    if first is not places:
+        ctx.report(DuplicateTarget(name=name, first=first.span("column"), span=span))
+        return None
+    if stored == name and name.startswith("_") and name not in rows.columns:
+        ctx.report(UnderscoreColumn(name=name, span=span))
+    return stored
+
+
 class _Joins:
     """The joins of one update: each may use the aliases before it."""
 
@@ -202,7 +203,7 @@ class _Joins:
     def add(self, join: Join, places: Places) -> None:
         """Check a join and make its columns visible."""
         ctx, alias = self.ctx, join.alias
-        if (taken_by := self._taken(alias)) is not None:
+        if (taken_by := find_conflict(alias, self.rows, ctx, self.columns)) is not None:
             ctx.report(JoinAliasConflict(alias=alias, taken_by=taken_by, span=places.span("alias")))
         known = find_join(join.dataset_id, join.dataset_version, places, ctx)
         if known is None:
@@ -220,19 +221,6 @@ class _Joins:
         self.on_by_alias[alias] = on
         self._lookups.append((alias, Keep(scan, ACTIVE), on))
 
-    def _taken(self, alias: str) -> str | None:
-        folded = alias.casefold()
-        if self.ctx.parameters and folded == PARAM:
-            return "the parameters of the project"
-        if folded == self.rows.table.casefold():
-            return "the main table"
-        if any(folded == each.casefold() for each in self.rows.joined):
-            return "a lookup of the dataset"
-        if any(folded == each.casefold() for each in self.columns):
-            return "another join of this update"
-        flat = [name for name in self.rows.columns if name.casefold().startswith(f"{folded}.")]
-        return f"the column `{flat[0]}`" if flat else None
-
     def lower(self, selected: Typed) -> Rel:
         """The rows with the joined columns beside them.
 
@@ -244,6 +232,21 @@ class _Joins:
         for alias, source, on in self._lookups:
             node = Lookup(node, alias, source, on, only)
         return node
+
+
+def find_conflict(alias: str, rows: Rows, ctx: Context, others: Iterable[str] = ()) -> str | None:
+    """What has the name of an alias already; ``others`` are the aliases of the same operation."""
+    folded = alias.casefold()
+    if ctx.parameters and folded == PARAM:
+        return "the parameters of the project"
+    if folded == rows.table.casefold():
+        return "the main table"
+    if any(folded == each.casefold() for each in rows.joined):
+        return "a lookup of the dataset"
+    if any(folded == each.casefold() for each in others):
+        return "another join of this update"
+    flat = [name for name in rows.columns if name.casefold().startswith(f"{folded}.")]
+    return f"the column `{flat[0]}`" if flat else None
 
 
 def find_join(dataset_id: str, version: int | None, places: Places, ctx: Context) -> KnownDataset | None:

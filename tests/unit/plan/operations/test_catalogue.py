@@ -14,7 +14,7 @@ from tests.unit.plan.building import aggregate, append, delete, join, output, pl
 
 def test_every_type_that_can_be_written_has_a_meaning() -> None:
     #
-    assert set(OPERATION_BY_TYPE) == {"update", "aggregate", "append", "delete", "output", "check"}
+    assert set(OPERATION_BY_TYPE) == {"update", "aggregate", "append", "delete", "output", "check", "allocate"}
     assert len(OPERATIONS) == len(OPERATION_BY_TYPE)
 
 
@@ -42,6 +42,7 @@ def test_the_keys_of_the_seeds_are_there() -> None:
         "delete": set(),
         "output": {"destination", "mode", "columns", "include_deleted", "register_as_dataset"},
         "check": {"expect", "group_by", "severity", "empty", "against", "quarantine", "exclude"},
+        "allocate": {"amount", "receivers", "driver", "match", "set", "round", "pool", "no_receivers"},
     }
 
 
@@ -54,6 +55,7 @@ def test_what_the_types_do_with_rows() -> None:
         "delete": Effect.SELECTS | Effect.DELETES,
         "output": Effect.WRITES,
         "check": Effect.SELECTS | Effect.CHECKS,
+        "allocate": Effect.SELECTS | Effect.ADDS,
     }
 
 
@@ -63,7 +65,7 @@ def test_badges_tell_types_apart() -> None:
 
 
 def test_a_record_may_have_a_type_of_another_version() -> None:
-    assert find_facts("allocate").badge == "?"
+    assert find_facts("pivot").badge == "?"
 
 
 PLAN = plan_of(

@@ -1,0 +1,170 @@
+"""Exact shares, evaluated by a small interpreter of the nodes that does arithmetic as Spark's types allow it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.formula import ColumnRef, Columns, Typed, flat_name
+from dobonomodo.formula.typed import Cast, Literal, Operation, Order, Over
+from dobonomodo.formula.types import BOOLEAN, INTEGER, TEXT, DecimalType, as_decimal
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.relation import Derive, Rel, Scan, Window
+from dobonomodo.plan.shares import TOTAL_DIGITS, amount_digits, in_units, part_amounts, power
+
+EXACT = Context(prec=120)
+Row = dict[str, Decimal]
+POOL = ColumnRef("pool", None, TEXT)
+KEY = ColumnRef("key", None, INTEGER)
+
+
+def compute(node: Typed, row: Mapping[str, Decimal]) -> Decimal | bool | None:
+    """An expression; a number that its type cannot hold, or would round, is an error of the test."""
+    match node:
+        case Literal():
+            value = node.value
+            assert value is None or isinstance(value, Decimal)
+            return value
+        case ColumnRef():
+            return row[flat_name(node)]
+        case Cast():
+            return fit(compute(node.operand, row), node.type)
+        case Operation("CASE", (test, then, otherwise)):
+            return compute(then, row) if compute(test, row) else compute(otherwise, row)
+        case Operation("NEGATE", (operand,)):
+            value = compute(operand, row)
+            assert isinstance(value, Decimal)
+            return EXACT.minus(value)
+        case Operation(operator, (left, right)):
+            return apply_operator(operator, compute(left, row), compute(right, row), node)
+        case _ if getattr(getattr(node, "function", None), "name", "") == "ABS":
+            value = compute(node.operands[0], row)
+            assert isinstance(value, Decimal)
+            return EXACT.abs(value)
+        case _:
+            raise AssertionError(node)
+
+
+def apply_operator(operator: str, left: object, right: object, node: Operation) -> Decimal | bool:
+    assert isinstance(left, Decimal)
+    assert isinstance(right, Decimal)
+    compared = {"<": left < right, "<=": left <= right, ">": left > right}
+    if operator in compared:
+        return compared[operator]
+    exact = {
+        "+": EXACT.add(left, right),
+        "-": EXACT.subtract(left, right),
+        "*": EXACT.multiply(left, right),
+        "%": EXACT.remainder(left, right) if right else Decimal(0),
+        "/": EXACT.divide(left, right) if right else Decimal(0),
+    }[operator]
+    found = fit(exact, node.type)
+    assert isinstance(found, Decimal)
+    return found
+
+
+def fit(value: Decimal | bool | None, kind: object) -> Decimal | None:
+    assert isinstance(kind, DecimalType)
+    assert value is None or isinstance(value, Decimal)
+    if value is not None:
+        assert EXACT.abs(value) < Decimal(10) ** kind.whole, f"{value} does not fit {kind}"
+        assert EXACT.quantize(value, Decimal(1).scaleb(-kind.scale)) == value, f"{value} is rounded in {kind}"
+    return value
+
+
+def run(node: Rel, rows: list[Row]) -> None:
+    """Compute the nodes above the scan, in place. All rows belong to one pool."""
+    if isinstance(node, Scan):
+        return
+    assert isinstance(node, Derive | Window)
+    run(node.rows, rows)
+    if isinstance(node, Derive):
+        for row in rows:
+            row.update({name: compute(value, row) for name, value in node.values.items()})  # type: ignore[misc]
+        return
+    for name, over in node.values.items():
+        compute_window(f"{node.alias}.{name}", over, rows)
+
+
+def compute_window(name: str, over: Over, rows: list[Row]) -> None:
+    if over.call.function.name == "SUM":
+        (summed,) = over.call.operands
+        assert isinstance(summed, ColumnRef)
+        total = Decimal(sum(int(row[flat_name(summed)]) for row in rows))
+        for row in rows:
+            row[name] = total
+        return
+    assert over.call.function.name == "ROW_NUMBER"
+    ordered = sorted(
+        rows,
+        key=lambda row: [
+            int(row[flat_name(each.key)]) * (-1 if each.descending else 1)  # type: ignore[arg-type]
+            for each in over.order
+        ],
+    )
+    for number, row in enumerate(ordered, start=1):
+        row[name] = Decimal(number)
+
+
+def part(amount: Decimal, drivers: list[int], *, places: int, digits: int) -> list[Decimal]:
+    weight = ColumnRef("weight", None, DecimalType(digits, 0))
+    total = ColumnRef("total", None, DecimalType(38, 0))
+    given_amount = ColumnRef("amount", None, DecimalType(38, places))
+    columns = Columns({each.name: each.type for each in (POOL, KEY, weight, total, given_amount)})
+    node, value = part_amounts(
+        Scan(DatasetUse("input", "pairs", 1, "pairs", None, columns)),
+        pool=POOL,
+        amount=given_amount,
+        weight=weight,
+        total=total,
+        places=places,
+        ties=[Order(KEY)],
+    )
+    rows = [
+        {"amount": amount, "weight": Decimal(each), "total": Decimal(sum(drivers)), "key": Decimal(at)}
+        for at, each in enumerate(drivers)
+    ]
+    run(node, rows)
+    found = [compute(value, row) for row in rows]
+    return [each for each in found if isinstance(each, Decimal)]
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data(), st.sampled_from([1, 10, 11, 19, 27]), st.integers(0, 10))
+def test_parts_add_up_and_no_number_on_the_way_is_rounded(data: st.DataObject, digits: int, places: int) -> None:
+    limit = min(10**digits, 10 ** (TOTAL_DIGITS - 1)) - 1
+    drivers = data.draw(st.lists(st.integers(0, limit), min_size=1, max_size=8).filter(any))
+    units = data.draw(st.integers(-(10 ** amount_digits(places)) + 1, 10 ** amount_digits(places) - 1))
+    amount = EXACT.scaleb(Decimal(units), -places)
+    parts = part(amount, drivers, places=places, digits=digits)
+    assert sum(map(Fraction, parts)) == Fraction(amount)
+    for found, driver in zip(parts, drivers, strict=True):
+        assert abs(Fraction(found) - Fraction(amount) * driver / sum(drivers)) < Fraction(1, 10**places)
+
+
+@pytest.mark.parametrize(
+    ("amount", "drivers", "parts"),
+    [
+        ("0.05", [1, 1, 1], ["0.02", "0.02", "0.01"]),
+        ("-0.05", [1, 1, 1], ["-0.02", "-0.02", "-0.01"]),
+        ("0.01", [1, 2, 2], ["0.00", "0.01", "0.00"]),
+        ("0.02", [0, 1, 0, 1, 1], ["0.00", "0.01", "0.00", "0.01", "0.00"]),
+        ("0.00", [3, 1], ["0.00", "0.00"]),
+        ("1.00", [7], ["1.00"]),
+    ],
+)
+def test_units_that_are_left_go_by_remainder_driver_and_key(amount: str, drivers: list[int], parts: list[str]) -> None:
+    assert part(Decimal(amount), drivers, places=2, digits=19) == [Decimal(each) for each in parts]
+
+
+def test_numbers_in_units() -> None:
+    value = in_units(Literal(Decimal("12.34"), DecimalType(4, 2)), 2, 10)
+    assert compute(value, {}) == 1234
+    assert value.type == DecimalType(10, 0)
+    assert as_decimal(power(-2).type) == DecimalType(2, 2)
+    assert compute(Operation(">", (power(3), power(-3)), BOOLEAN), {}) is True
