@@ -207,6 +207,13 @@ def test_questions_without_an_answer(run: RunView) -> None:
     assert refused(lambda: run.why("net", key={"id": "A1"}, column="nett")).code == "INVALID_KEY"
 
 
+def test_rows_that_are_not_there(run: RunView) -> None:
+    kinds = {key: run.why_not("net", key={"id": key}).reasons[0].kind for key in ("A1", "A3", "A6", "A7")}
+    assert kinds == {"A1": "there", "A3": "deleted", "A6": "outside", "A7": "not in the input"}
+    (reason,) = run.why_not("list", key={"id": "A4"}, column="net").reasons
+    assert reason.text == "operation 10 did not set it: not selected"
+
+
 def test_an_edited_output_is_not_explained(run: RunView) -> None:
     path = data_of(run, "net")
     kept = path.read_bytes()
@@ -245,5 +252,7 @@ def test_the_command(ran: tuple[Path, str], capsys: pytest.CaptureFixture[str]) 
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["data"]["row"]["net"]) == ("dobo/why/1", "90.00")
     assert run_command(["-C", str(root), "why", "latest", "net", "--key", "id=A9"]) == 5
+    assert run_command(["-C", str(root), "why-not", "latest", "net", "--key", "id=A3"]) == 0
+    assert "deleted by operation 30" in capsys.readouterr().out
     assert run_command(["-C", str(root), "why", "latest", "net"]) == 2
     assert run_command(["-C", str(root), "why", "latest", "net", "--key", "A9"]) == 2

@@ -35,7 +35,7 @@ from dobonomodo.cli.schema import schema
 from dobonomodo.cli.sign import sign, unsign
 from dobonomodo.cli.test import test
 from dobonomodo.cli.validate import validate
-from dobonomodo.cli.why import why
+from dobonomodo.cli.why import why, why_not
 
 if TYPE_CHECKING:
     from dobonomodo.problems import Problem
@@ -59,6 +59,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
     ("cancel", cancel),
     ("verify", verify),
     ("why", why),
+    ("why-not", why_not),
     ("clean", clean),
     ("apply", apply),
     ("activate", activate),

@@ -1,4 +1,4 @@
-"""`dobo why`: the operations, formulas and stored rows that a value of an output comes from."""
+"""`dobo why` and `dobo why-not`: what a value of an output comes from, and why a row is not there."""
 
 from __future__ import annotations
 
@@ -61,6 +61,29 @@ def why(
         show_json("why", found)
         return
     for line in render_text(found):
+        show(line)
+
+
+def why_not(
+    run: RunId,
+    table: Table = None,
+    key: Key = None,
+    column: Annotated[
+        str | None, typer.Option("--column", "-c", help="Why this column of the row was not set.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Explain why a row is not in an output: not in the input, outside the period, deleted, or not selected.
+
+    With --column: which operations could have set it, and why they did not.
+    """
+    if not key:
+        usage_error("name the row: --key COLUMN=VALUE")
+    found = open_workspace().why_not(run, table, key=read_keys(key), column=column)
+    if as_json:
+        show_json("why-not", found)
+        return
+    for line in found.lines():
         show(line)
 
 

@@ -112,7 +112,7 @@ class NotProved(Problem):
     example: ClassVar[Example] = Example("an output that was edited by hand", "dobo run PROJECT --period P")
 
     table: str
-    reason: Literal["differs", "missing", "replaced", "gone"]
+    reason: Literal["differs", "missing", "missing row", "replaced", "gone"]
     differences: tuple[str, ...] = ()
     run: str
     other: str | None = None
@@ -126,6 +126,8 @@ class NotProved(Problem):
                 return f"the rows that the run wrote to `{self.table}` are gone"
             case "missing":
                 return f"no row of the inputs gives this row of `{self.table}`; {_OUTPUT_CHANGED}"
+            case "missing row":
+                return f"the run computed this row of `{self.table}`, and it is not there; {_OUTPUT_CHANGED}"
             case "differs":
                 return f"the row of `{self.table}` is not what the run computed; {_OUTPUT_CHANGED}"
 

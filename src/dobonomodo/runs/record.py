@@ -22,6 +22,7 @@ from dobonomodo.storage import InputHashes, Stored
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run
+    from dobonomodo.why.absence import Absence
     from dobonomodo.why.explanation import Explanation
 
 
@@ -96,6 +97,8 @@ class RunView:
 
     ask: Callable[..., Explanation] | None = None
     """Explains a row; set where the workspace is known."""
+    ask_absence: Callable[..., Absence] | None = None
+    """Explains why a row is not there."""
 
     def why(
         self,
@@ -110,6 +113,12 @@ class RunView:
         if self.ask is None:
             raise ValueError("this record does not know its workspace")
         return self.ask(table, key=key, row_id=row_id, column=column, contributors=contributors)
+
+    def why_not(self, table: str | None = None, *, key: Mapping[str, object], column: str | None = None) -> Absence:
+        """Why a row is not in an output, or a column of it was not set, as `dobo why-not` tells it."""
+        if self.ask_absence is None:
+            raise ValueError("this record does not know its workspace")
+        return self.ask_absence(table, key=key, column=column)
 
     def _repr_html_(self) -> str:
         """What a notebook shows; no Spark job is started for it."""

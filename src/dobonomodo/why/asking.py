@@ -20,6 +20,7 @@ from dobonomodo.problems.why import NotProved, OutputNotFound, RowNotFound, Seve
 from dobonomodo.runs import Output, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
 from dobonomodo.storage.kept import KeptInputs
+from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
 from dobonomodo.why.explain import Explainer, find_scans, names_of, trace_path
 from dobonomodo.why.explanation import Explanation, Touch, show
 from dobonomodo.why.interpret import Interpreter, SeveralMatches
@@ -102,6 +103,46 @@ class AskedRun:
             origin=origin,
             inputs=tuple(_inputs_of(row)),
         )
+
+    def why_not(self, table: str | None, key: Mapping[str, object], *, column: str | None = None) -> Absence:
+        """Why there is no row with a key, or why a column of it was not set."""
+        output = self.find_output(table)
+        step = self._step_of(output)
+        types = {**step.before.columns, **output.types()}
+        asked = read_key(key, types)
+        named = next(iter(read_key({column: None}, types))) if column is not None else None
+        finder = AbsenceFinder(self._spec.plan, self._facts, self._loader, self._explainer)
+        try:
+            if set(asked) <= set(output.columns) and self.find_rows(output, asked, at_most=1):
+                reasons = tuple(self._explain_there(finder, output, asked, named))
+            else:
+                reasons = tuple(self._explain_missing(finder, output, asked))
+        except TooManyRows as fault:
+            raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
+        return Absence(
+            run=self.view.id,
+            project=self.view.project,
+            period=self.view.period,
+            table=output.table,
+            key=asked,
+            column=named,
+            reasons=reasons,
+        )
+
+    def _explain_there(
+        self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value], column: str | None
+    ) -> Iterable[Reason]:
+        if column is None:
+            return (Reason("there", f"it is there: `dobo why {self.view.id} {output.table}` explains it"),)
+        explanation = self.why(output.table, asked)
+        return finder.explain_unset(self._step_of(output), column, explanation)
+
+    def _explain_missing(self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value]) -> Iterable[Reason]:
+        step, interpreter = self._step_of(output), self.interpreter()
+        wanted = {name: frozenset([value]) for name, value in asked.items()}
+        if interpreter.find(step.write.rows, wanted):
+            raise self._refuse(output, "missing row")
+        return finder.explain_missing(step, asked, interpreter)
 
     def find_output(self, table: str | None) -> Output:
         """The output of a name, or the only one."""

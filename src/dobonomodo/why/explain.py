@@ -20,7 +20,7 @@ from dobonomodo.plan.operations.lowered import Formula
 from dobonomodo.plan.relation import Derive, Group, Lookup, Rel, Scan, Window
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
-from dobonomodo.why.interpret import without_casts
+from dobonomodo.why.interpret import find_keys, without_casts
 from dobonomodo.why.row import Traced
 
 Path = Mapping[int, Traced]
@@ -76,7 +76,7 @@ class Explainer:
         joins = tuple(self._explain_joins(step.after.node, step.before.node, path, step.lowered.conditions))
         windows = self._windows(step, path)
         values = {
-            name: self._evaluate(str(formula), formula.tree, row.values, windows)
+            name: self.evaluate(str(formula), formula.tree, row.values, windows)
             for name, formula in lowered.formulas.items()
             if not _has_aggregates(formula.tree)
         }
@@ -106,7 +106,7 @@ class Explainer:
         if selected is None or not written or not written.strip():
             return None
         tree = selector_of(selected)
-        return self._evaluate(" ".join(written.split()), tree, row.values) if tree is not None else None
+        return self.evaluate(" ".join(written.split()), tree, row.values) if tree is not None else None
 
     def _explain_joins(
         self, node: Rel, stop: Rel | None, path: Path, conditions: Mapping[str, Formula]
@@ -123,11 +123,15 @@ class Explainer:
     def _explain_join(self, row: Traced, node: Lookup, conditions: Mapping[str, Formula]) -> JoinedRow:
         written = conditions.get(node.alias)
         text = str(written) if written is not None else print_checked(node.on)
+        dataset = _scan_of(node.source).use.dataset_id
+        wanted = {
+            name: evaluate(value, row.values, self._facts).value for value, name in find_keys(node.on, node.alias)
+        }
         joined = row.below[1] if len(row.below) > 1 else None
         if joined is None:
-            return JoinedRow(node.alias, None, text, _scan_of(node.source).use.dataset_id, None)
-        on = self._evaluate(text, node.on, row.values)
-        return JoinedRow(node.alias, on, text, _scan_of(node.source).use.dataset_id, place_of(joined))
+            return JoinedRow(node.alias, None, text, dataset, None, wanted)
+        on = self.evaluate(text, node.on, row.values)
+        return JoinedRow(node.alias, on, text, dataset, place_of(joined), wanted)
 
     def _windows(self, step: Step, path: Path) -> Mapping[Over, Result]:
         """The values of the windows of an operation, as they are numbered where they are computed."""
@@ -153,7 +157,7 @@ class Explainer:
         if group is not None and isinstance(group.node, Group):
             return touch, self.summarise(group, group.node, step.lowered.formulas, contributors)
         conditions = [
-            self._evaluate(str(formula), formula.tree, each.values)
+            self.evaluate(str(formula), formula.tree, each.values)
             for formula in step.lowered.conditions.values()
             for each in path.values()
             if isinstance(each.node, Scan)
@@ -202,9 +206,10 @@ class Explainer:
             stored.place if stored is not None else None,
         )
 
-    def _evaluate(
+    def evaluate(
         self, text: str, tree: Typed, values: Mapping[str, Value], windows: Mapping[Over, Result] | None = None
     ) -> Evaluated:
+        """A formula for a row; ``windows`` are those of its windows that are computed already."""
         result = evaluate_known(tree, values, self._facts, windows or {})
         return Evaluated(text, result.value, tuple(parts_of(result)), _reads(tree))
 

@@ -77,6 +77,8 @@ class JoinedRow:
     """The condition."""
     dataset: str
     row: StoredPlace | None
+    wanted: Mapping[str, Value] = field(default_factory=dict)
+    """The columns of the dataset that were compared for equality, and with what."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -84,6 +86,7 @@ class JoinedRow:
             "alias": self.alias,
             "on": self.text,
             "dataset": self.dataset,
+            "wanted": plain_row(self.wanted),
             "row": self.row.to_dict() if self.row is not None else None,
         }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
 from dobonomodo.engine.loading import find_interval, seed_part
@@ -34,6 +34,15 @@ _SYNONYM_BY_NAME = {name: synonym for synonym, name in SYNONYMS.items()}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Outside:
+    """A stored row that does not belong to the run."""
+
+    use: DatasetUse
+    row: StoredRow
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Loader:
     """Loads the rows of scans."""
 
@@ -41,12 +50,16 @@ class Loader:
     facts: RunFacts
     as_of: date | None
     seed: IdSeed
+    outside: list[Outside] = field(default_factory=list)
+    """The rows that were passed over since they do not belong to the run."""
 
     def load(self, node: Scan, wanted: Wanted, needed: frozenset[str] | None) -> list[Traced]:
         """The rows of a scan that are looked for; ``needed`` are the columns that are enough."""
         found: list[Traced] = []
         for row in self.find_stored(node, wanted, needed):
-            if self.why_outside(node.use, row) is not None:
+            reason = self.why_outside(node.use, row)
+            if reason is not None:
+                self.outside.append(Outside(node.use, row, reason))
                 continue
             traced = self._trace(node, row, needed)
             if satisfies(traced.values, wanted):

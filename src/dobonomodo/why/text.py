@@ -27,7 +27,7 @@ def render_text(explanation: Explanation) -> Iterator[str]:
     yield _head(explanation)
     yield ""
     for touch in with_relevant(explanation.operations, explanation.column):
-        yield from _touch(touch)
+        yield from render_touch(touch)
     if isinstance(explanation.origin, Summary):
         yield from _summary(explanation.origin, explanation.column)
     elif explanation.origin is not None:
@@ -44,7 +44,8 @@ def _head(explanation: Explanation) -> str:
     return f"{row} of {where}: {values}"
 
 
-def _touch(touch: Touch) -> Iterator[str]:
+def render_touch(touch: Touch) -> Iterator[str]:
+    """An operation, and what it did with the row."""
     title = f"{touch.seq:<3} {touch.name}" + (f" ({touch.type})" if touch.type else "")
     left_out = [name for name in touch.sets if name not in touch.values] if touch.effect == "selected" else []
     is_short = not (touch.values or touch.joins or touch.condition)
@@ -76,7 +77,8 @@ def _formula(name: str, each: Evaluated, width: int) -> Iterator[str]:
 
 def _join(join: JoinedRow, width: int) -> Iterator[str]:
     if join.row is None:
-        yield f"    {join.alias:<{width}} no row of {join.dataset} matches, on {join.text}"
+        wanted = f"has {_values(join.wanted)}" if join.wanted else "matches"
+        yield f"    {join.alias:<{width}} no row of {join.dataset} {wanted}, on {join.text}"
         return
     yield f"    {join.alias:<{width}} {_place(join.row)}, on {join.text}"
     yield from _further(join.row)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
     from dobonomodo.store import Run, Store
+    from dobonomodo.why.absence import Absence
     from dobonomodo.why.explanation import Explanation
     from dobonomodo.workspace.files import Files
 
@@ -27,6 +30,10 @@ class Answers:
     def store(self) -> Store:
         """The store of the workspace."""
         raise NotImplementedError
+
+    def _askable(self, view: RunView) -> RunView:
+        """A run that can be asked about its rows."""
+        return replace(view, ask=partial(self.why, view.id), ask_absence=partial(self.why_not, view.id))
 
     def why(
         self,
@@ -57,3 +64,13 @@ class Answers:
             column=column,
             contributors=contributors,
         )
+
+    def why_not(
+        self, run_id: str, table: str | None = None, *, key: Mapping[str, object], column: str | None = None
+    ) -> Absence:
+        """Why a row is not in a published output, or why a column of it was not set; needs no Spark."""
+        from dobonomodo.workspace.explaining import explain_absence
+
+        record = self._find_record(run_id)
+        view = self._describe(record)
+        return explain_absence(view, record, files=self._files, store=self.store, table=table, key=key, column=column)

@@ -17,6 +17,7 @@ from dobonomodo.workspace.verifying import find_later
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
     from dobonomodo.store import Run, Store
+    from dobonomodo.why.absence import Absence
     from dobonomodo.why.explanation import Explanation
     from dobonomodo.workspace.files import Files
 
@@ -37,6 +38,21 @@ def explain_row(
     asked = {**key, **({ROW_ID: row_id} if row_id is not None else {})}
     with open_run(view, record, files=files, store=store) as run:
         return run.why(table, asked, column=column, contributors=contributors)
+
+
+def explain_absence(
+    view: RunView,
+    record: Run,
+    *,
+    files: Files,
+    store: Store,
+    table: str | None,
+    key: Mapping[str, object],
+    column: str | None,
+) -> Absence:
+    """Why a row is not in an output, or a column of it was not set."""
+    with open_run(view, record, files=files, store=store) as run:
+        return run.why_not(table, key, column=column)
 
 
 @contextmanager

@@ -343,4 +343,4 @@ class Workspace(Decisions, Answers, Records):
     def _readable(self, view: RunView) -> RunView:
         from dobonomodo.workspace.verifying import with_frames
 
-        return replace(with_frames(view, self._files), ask=partial(self.why, view.id))
+        return self._askable(with_frames(view, self._files))

@@ -21,6 +21,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("cancel",): ("no-such-run",),
     ("verify",): ("no-such-run",),
     ("why",): ("no-such-run", "--key", "id=1"),
+    ("why-not",): ("no-such-run", "--key", "id=1"),
     ("clean",): ("--dry-run",),
     ("apply",): ("--yes",),
     ("activate",): ("no-such-project",),

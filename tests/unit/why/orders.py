@@ -85,7 +85,7 @@ class MemoryRows:
 
 
 def _read(name: str, value: object) -> Value:
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return fit(value, DecimalType(15, 2))
     if name in ("_period_from", "_period_to") and isinstance(value, str):
         return as_value(date.fromisoformat(value))

@@ -1,0 +1,113 @@
+"""Why a row is not in an output: each reason is found, with the values that decided."""
+
+from __future__ import annotations
+
+import pytest
+
+from dobonomodo.formula.meaning import Value
+from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
+from dobonomodo.why.explain import Explainer
+from dobonomodo.why.explanation import Explanation
+from tests.unit.why.orders import ALL, DELETE, OUTPUT, ROWS, UPDATE, Asked, Given
+from tests.world import JANUARY
+
+CHOSEN = """
+    - seq: 90
+      name: Write
+      type: output
+      selector: net > 20 AND customer <> "C2" AND amount < 50
+      arguments: {destination: {datasource_id: out, table: net}}
+"""
+
+
+def find_reasons(operations: str, rows: Given = ROWS, **key: Value) -> list[Reason]:
+    asked = Asked(operations, rows)
+    assert asked.find(**key) == []
+    finder = AbsenceFinder(asked.plan, JANUARY, asked.loader, Explainer(asked.plan, JANUARY))
+    return list(finder.explain_missing(asked.output, key, asked.interpreter))
+
+
+def test_a_deleted_row() -> None:
+    (reason,) = find_reasons(ALL, id="A4")
+    assert (reason.kind, reason.place) == ("deleted", "orders.parquet, row 4")
+    assert reason.operation is not None
+    assert (reason.operation.seq, reason.operation.condition and reason.operation.condition.value) == (40, True)
+
+
+def test_a_row_that_is_stored_as_deleted() -> None:
+    rows = {**ROWS, "orders": [{**ROWS["orders"][0], "_deleted": True}]}
+    (reason,) = find_reasons(UPDATE + OUTPUT, rows, id="A1")
+    assert (reason.kind, reason.operation) == ("deleted", None)
+
+
+def test_a_row_of_another_period() -> None:
+    (reason,) = find_reasons(ALL, id="A5")
+    assert (reason.kind, reason.place) == ("outside", "orders.parquet, row 5")
+    assert "2025-12" in reason.text
+
+
+@pytest.mark.parametrize(("row_id", "text"), [("A2", 'customer <> "C2"'), ("A1", "amount < 50"), ("A3", "net > 20")])
+def test_the_first_condition_that_is_not_true(row_id: str, text: str) -> None:
+    (reason,) = find_reasons(UPDATE + CHOSEN, id=row_id)
+    assert reason.kind == "not selected"
+    assert reason.operation is not None
+    assert reason.operation.condition is not None
+    assert reason.operation.condition.text == text
+
+
+def test_a_row_that_the_source_selector_leaves_out() -> None:
+    reasons = find_reasons(ALL, customer="C2", amount=20)
+    assert [(each.kind, each.place) for each in reasons] == [("not selected", "budget.parquet, row 2")]
+
+
+def test_a_row_that_is_not_stored() -> None:
+    (reason,) = find_reasons(UPDATE + DELETE + OUTPUT, id="A11")
+    assert (reason.kind, reason.nearest[:1]) == ("not in the input", ("A1",))
+
+
+def explain_unset(column: str, rows: Given = ROWS, **key: Value) -> list[Reason]:
+    asked = Asked(ALL, rows)
+    (row,) = asked.find(**key)
+    explainer = Explainer(asked.plan, JANUARY)
+    touches, origin = explainer.explain(row, asked.output, contributors=0)
+    explanation = Explanation("R", "p", "2026-01", "net", {}, key, column, touches, origin)
+    return list(
+        AbsenceFinder(asked.plan, JANUARY, asked.loader, explainer).explain_unset(asked.output, column, explanation)
+    )
+
+
+def test_an_operation_that_did_not_select_the_row() -> None:
+    (reason,) = explain_unset("net", id="A3")
+    assert (reason.kind, reason.text) == ("not selected", "operation 10 did not set it: not selected")
+
+
+def test_an_operation_that_set_the_column() -> None:
+    (reason,) = explain_unset("net", id="A1")
+    assert (reason.kind, reason.text) == ("set", "operation 10 set it to 90.00")
+
+
+def test_a_join_without_a_match_shows_keys_that_exist() -> None:
+    rows = {**ROWS, "orders": [{**ROWS["orders"][0], "customer": "C11"}]}
+    first, second = explain_unset("net", rows, id="A1")
+    assert (first.kind, first.text, first.nearest) == ("no match", "no row of customers has id = C11", ("C1",))
+    assert second.kind == "set"
+
+
+def test_columns_that_only_other_rows_have() -> None:
+    (reason,) = explain_unset("total", id="A1")
+    assert reason.text == "operation 20 sets it only on the rows that it adds"
+    (reason,) = explain_unset("amount", id="A1")
+    assert reason.kind == "never set"
+
+
+def test_text() -> None:
+    reasons = tuple(find_reasons(ALL, id="A4"))
+    found = Absence("R", "p", "2026-01", "net", {"id": "A4"}, None, reasons)
+    assert str(found) == (
+        "the row with id = A4 in net, period 2026-01, run R:\n"
+        "- it was deleted by operation 40 (orders.parquet, row 4)\n"
+        "  40  Empty (delete): deleted\n"
+        "      selected    amount = 0\n"
+        "                  0.00 = 0  TRUE"
+    )
+    assert found.to_dict()["key"] == {"id": "A4"}
