@@ -330,7 +330,7 @@ def _quotient(node: Operation) -> Steps:
     return None if values is None else divide(values[0], values[1], as_decimal(node.type))
 
 
-def _compare(function: Callable[[Any, Any], bool]) -> Callable[[Operation], Steps]:
+def _compare(function: Callable[..., bool]) -> Callable[[Operation], Steps]:
     return _strict(lambda kind, left, right: function(left, right))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
 
+from dobonomodo.model.plain import PlainDict
 from dobonomodo.plan.counts import Totals
 from dobonomodo.runs.figures import EXACT, Figures, OutputFigures
 
@@ -91,7 +91,7 @@ def share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:
     return percent.quantize(_TENTH, ROUND_HALF_UP, context=EXACT)
 
 
-def describe_figures(figures: Figures, others: Sequence[Other] = ()) -> dict[str, Any]:
+def describe_figures(figures: Figures, others: Sequence[Other] = ()) -> PlainDict:
     """Figures as ``--json`` prints them: exact, decimals as text."""
     return {
         "loaded": _describe_totals(figures.loaded),

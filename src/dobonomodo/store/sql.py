@@ -491,7 +491,7 @@ def _compare_one(definition: Definition, before: Version | None) -> Change:
 
 
 def _insert_version(
-    connection: Connection, definition: Definition, version: int, *, at: datetime, by: str, **more: Any
+    connection: Connection, definition: Definition, version: int, *, at: datetime, by: str, **more: object
 ) -> None:
     connection.execute(
         insert(VERSION).values(
@@ -586,7 +586,7 @@ def _move_project(
     by: str,
     reason: str | None = None,
     detail: Document | None = None,
-    **values: Any,
+    **values: object,
 ) -> Version:
     before = ProjectStatus(version.status)
     after = next_project_status(before, event, project=version.id, version=version.version)
