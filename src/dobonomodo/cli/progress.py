@@ -183,7 +183,7 @@ def show_summary(run: RunView, others: Sequence[Other], locale: Locale) -> None:
         lines.append((str(each.seq), f"{each.name} ({each.type})", *counts))
     if any(each.rows_in is not None or each.selected is not None for each in run.operations):
         show_counts(lines, right={0, 2, 3, 4, 5, 6})
-    show_checks(console, run.checks)
+    show_checks(console, run.checks, locale)
     for output in run.outputs.values():
         where = output.location.shown or output.destination
         kept = (

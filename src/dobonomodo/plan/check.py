@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -9,6 +10,7 @@ from typing import Literal
 
 from dobonomodo.formula import Typed
 from dobonomodo.formula.typed import Apply
+from dobonomodo.model.locale import ENGLISH, Locale
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.relation import Group, Rel
 from dobonomodo.problems import OperationRef, RunFailed
@@ -21,6 +23,8 @@ AGAINST = "against"
 
 Severity = Literal["stop", "warn"]
 Status = Literal["passed", "failed", "empty"]
+
+_AMOUNT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
 
 
 def state_after(seq: int) -> str:
@@ -174,20 +178,20 @@ class CheckResult:
         """What it means for the run."""
         return "passed" if self.holds else "failed" if self.severity == "stop" else "warned"
 
-    def describe(self) -> str:
+    def describe(self, locale: Locale = ENGLISH) -> str:
         """What came of it, in a few words."""
         if self.status == "empty":
             return "no row reached it"
         sides = ""
         if self.left is not None and self.right is not None:
-            sides = f"{self.left} and {self.right}"
+            sides = f"{_show_side(self.left, locale)} and {_show_side(self.right, locale)}"
             if self.difference is not None and not self.holds:
-                sides += f", difference {self.difference}"
+                sides += f", difference {_show_side(self.difference, locale)}"
         if self.what == "total":
             return sides or ("holds" if self.holds else "does not hold")
         if self.holds:
-            return f"{self.reached:,} {self.what}"
-        return f"{self.violations:,} of {self.reached:,} {self.what} violate it"
+            return f"{locale.show(self.reached)} {self.what}"
+        return f"{locale.show(self.violations)} of {locale.show(self.reached)} {self.what} violate it"
 
     @property
     def stops(self) -> bool:
@@ -232,3 +236,8 @@ def find_stop(results: Iterable[CheckResult], *, until: int | None = None) -> Ru
     stopping = [each for each in results if each.stops and (until is None or each.seq < until)]
     problems = [problem for each in stopping if (problem := each.problem()) is not None]
     return RunFailed(problems[0], others=problems[1:]) if problems else None
+
+
+def _show_side(text: str, locale: Locale) -> str:
+    """A side of a comparison. Amounts are grouped; whole numbers are not, since they are often numbers of something."""
+    return locale.show(Decimal(text)) if _AMOUNT.fullmatch(text) else text

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.model.locale import LOCALES
 from dobonomodo.plan import Plan
 from dobonomodo.plan.check import CheckResult, Severity, Status
 from dobonomodo.plan.facts import RunFacts
@@ -177,3 +178,10 @@ def test_what_came_of_checks_in_words() -> None:
         "1.00 and 2.00, difference -1.00": "failed",
         "1.00 and 1.00": "passed",
     }
+
+
+def test_sides_of_a_check_are_written_as_people_write_them() -> None:
+    total = replace(result(4, "failed"), what="total", left="1550972.63", right="-0.10", difference="1550972.73")
+    assert total.describe(LOCALES["de"]) == "1.550.972,63 and -0,10, difference 1.550.972,73"
+    numbers = replace(total, status="passed", left="006100", right="4000")
+    assert numbers.describe(LOCALES["de"]) == "006100 and 4000"

@@ -58,6 +58,18 @@ def test_what_people_decided_is_shown() -> None:
     for expected in ("late invoice", "approved by bob", "totals agree", "run 7 came later"):
         assert expected in words
     assert "Nobody has signed" in make_page().words
+
+
+def test_the_top_says_whether_checks_hold_and_who_signed() -> None:
+    kinds = (("passed", "stop"), ("passed", "stop"), ("failed", "warn"), ("failed", "stop"))
+    checks = tuple(
+        CheckResult(seq, "c", "TRUE", severity, status, "rows", 1)  # type: ignore[arg-type]
+        for seq, (status, severity) in enumerate(kinds)
+    )
+    signed = (Signed("cy", CLOCK, None), Signed("dora", CLOCK, None, "run 7 came later"))
+    top = make_page(checks=checks, signed=signed).words.split("Result")[0]
+    assert "1 check failed 1 check warned 2 checks passed signed by cy" in " ".join(top.split())
+    assert "dora" not in top
     assert "Overrides and sign-offs" not in make_page(draft=True).words
 
 
