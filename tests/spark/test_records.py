@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -128,3 +129,66 @@ def test_an_audit_finds_that_the_end_of_the_history_was_cut_off_with_all_that_it
         path.unlink()
     store.write_bytes(before)
     assert {problem.code for problem in ledger.open().audit().problems} == {"HISTORY_BROKEN"}
+
+
+def differences(found: Any) -> dict[str, tuple[int, str, str]]:
+    """The columns of numbers that differ: changed rows, totals before and after."""
+    return {
+        each.column: (each.changed, str(each.before), str(each.after))
+        for each in found.columns
+        if each.differs and each.before is not None
+    }
+
+
+def test_rows_of_two_runs_are_compared(ledger: Ledger) -> None:
+    first = ledger.run()
+    assert not ledger.open().diff_runs("latest", first.id, spark=ledger.spark).differs
+    # Line 1 is changed, line 2 removed, line 4 added; the summary of Bonds is gone with it.
+    ledger.write_lines("2026-01", [(1, "A", "12.50"), (3, "A", "0.00"), (4, "A", "7.00")])
+    second = ledger.run(at=CLOCK + timedelta(hours=1))
+    workspace = ledger.open()
+    closed, texts = workspace.diff_runs(first.id, "close@2026-01", spark=ledger.spark).tables
+    assert closed.key == ("_operation_seq", "id", "_period", "title")
+    assert (closed.rows_before, closed.rows_after, closed.added, closed.removed, closed.changed) == (4, 3, 1, 2, 2)
+    assert differences(closed)["amount"] == (1, "30.50", "19.50")
+    assert differences(closed)["total"] == (1, "30.50", "19.50")
+    amounts = [(each.row, each.before, each.after) for each in closed.largest if each.column == "amount"]
+    assert amounts == [("removed", "20.50", None), ("added", None, "7.00"), ("changed", "10.00", "12.50")]
+    # The other output does not say which operation made a row.
+    assert (texts.key, texts.changed, texts.unpaired is None) == ((), None, False)
+    assert (texts.added, texts.removed) == (2, 3)
+    (named,) = workspace.diff_runs(
+        first.id, second.id, "closed", key=["id", "title", "total"], spark=ledger.spark
+    ).tables
+    assert (named.key, named.added, named.removed) == (("id", "title", "total"), 2, 3)
+    check_recomputed(ledger, first, second)
+
+
+def check_recomputed(ledger: Ledger, first: Any, second: Any) -> None:
+    """Rows that are not published any more are computed again, or it is told why not."""
+    expected = ledger.open().diff_runs(first.id, second.id, "closed", spark=ledger.spark)
+    shutil.rmtree(ledger.root / first.outputs["closed"].location.data)
+    found = ledger.open().diff_runs(first.id, second.id, "closed", spark=ledger.spark)
+    assert found.tables == expected.tables
+    assert (len(expected.notes), len(found.notes)) == (0, 1)
+    assert not (ledger.root / ".dobo/runs" / first.id / "verify").exists() or not any(
+        path.name.startswith("rows-") for path in (ledger.root / ".dobo/runs" / first.id / "verify").iterdir()
+    )
+    for file in KeptInputs.of(ledger.root).files():
+        file.path.unlink()
+    with pytest.raises(Rejected) as refused:
+        ledger.open().diff_runs(first.id, second.id, "closed", spark=ledger.spark)
+    assert refused.value.problems[0].code == "ROWS_GONE"
+    for wanted, code in ((("nothing", []), "OUTPUT_NOT_FOUND"), (("closed", ["idd"]), "INVALID_KEY")):
+        with pytest.raises(Rejected) as refused:
+            ledger.open().diff_runs(second.id, second.id, wanted[0], key=wanted[1], spark=ledger.spark)
+        assert refused.value.problems[0].code == code
+
+
+def test_what_a_draft_would_change(ledger: Ledger) -> None:
+    ledger.run()
+    ledger.folder.change("dobo.yaml", "selector: amount = 0", "selector: amount < 15")
+    found = ledger.open().diff_draft("close@2026-01", "closed", spark=ledger.spark)
+    (closed,) = found.tables
+    assert (closed.added, closed.removed, closed.changed) == (0, 1, 0)
+    assert len(ledger.rows()) == 4, "the draft writes elsewhere"

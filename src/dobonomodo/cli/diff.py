@@ -1,26 +1,115 @@
-"""`dobo diff`: what differs between two versions of a project, by operation and formula."""
+"""`dobo diff`: what differs between two runs, row by row, or between two versions of a project."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Json, open_workspace, say, show, show_json
+from dobonomodo.cli.console import Json, open_workspace, say, show, show_json, usage_error
+from dobonomodo.cli.run import Conf, Master, Remote, WaitForExecutors, choose_session, ending_cleanly
+from dobonomodo.cli.table import show_lines
 
 if TYPE_CHECKING:
     from dobonomodo.model.difference import FieldChange
+    from dobonomodo.runs.difference import RunDifference, TableDifference
+    from dobonomodo.workspace import Workspace
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
 
 
 def diff(
-    one: Annotated[str, typer.Argument(metavar="PROJECT@v3", help="A version; without @v, the files.")],
-    other: Annotated[str, typer.Argument(metavar="PROJECT@v4", help="Another version.")],
+    one: Annotated[str, typer.Argument(metavar="BEFORE", help="A run, or a version: PROJECT@v3; PROJECT: the files.")],
+    other: Annotated[str | None, typer.Argument(metavar="AFTER", help="Another run, or another version.")] = None,
+    table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Only this output of the runs.")] = None,
+    key: Annotated[
+        str | None, typer.Option("--key", metavar="COLUMNS", help="Pair rows by these columns, with commas between.")
+    ] = None,
+    draft: Annotated[
+        bool, typer.Option("--draft", help="Run the files as they are, and compare with the result PROJECT@PERIOD.")
+    ] = False,
+    master: Master = None,
+    remote: Remote = None,
+    spark_conf: Conf = None,
+    wait_for_executors: WaitForExecutors = None,
     as_json: Json = False,
 ) -> None:
-    """Show what differs between two versions of a project: operations, formulas, selectors, inputs."""
-    found = open_workspace().diff_projects(one, other)
+    """Show what differs between the rows of two runs, or between two versions of a project."""
+    workspace = open_workspace()
+    if draft:
+        if table is not None:
+            usage_error("with --draft, give one result PROJECT@PERIOD, and perhaps a TABLE")
+    elif other is None:
+        usage_error("give two runs or two versions; or one result PROJECT@PERIOD and --draft")
+    elif workspace.names_definition(one) or workspace.names_definition(other):
+        _diff_projects(workspace, one, other, as_json=as_json)
+        return
+    columns = [each.strip() for each in key.split(",")] if key is not None else []
+    with ending_cleanly():
+        session = choose_session(master, remote, spark_conf, wait_for_executors)
+        found = (
+            workspace.diff_draft(one, other, key=columns, session=session, report=say)
+            if draft
+            else workspace.diff_runs(one, other or "", table, key=columns, session=session, report=say)
+        )
+    if as_json:
+        show_json("diff", found)
+    else:
+        _show_runs(found)
+
+
+def _show_runs(found: RunDifference) -> None:
+    for note in found.notes:
+        say(note)
+    for name in found.only_before:
+        show(f"- {name}: only in run {found.before}")
+    for name in found.only_after:
+        show(f"+ {name}: only in run {found.after}")
+    for table in found.tables:
+        for line in _head(table):
+            show(line)
+        if lines := list(_columns(table)):
+            show_lines([("COLUMN", "CHANGED", "BEFORE", "AFTER", "DIFFERENCE"), *lines])
+        if table.largest:
+            show(f"largest changes, by {', '.join(table.key)}:")
+            show_lines([("COLUMN", "ROW", "KEY", "BEFORE", "AFTER", "DIFFERENCE"), *_largest(table)])
+    if not found.differs:
+        say(f"the rows of runs {found.before} and {found.after} are the same")
+
+
+def _head(table: TableDifference) -> Iterator[str]:
+    how = f"{table.changed:,} changed" if table.changed is not None else "not paired"
+    yield (
+        f"{table.table}: {table.rows_before:,} rows before, {table.rows_after:,} after: "
+        f"{table.added:,} added, {table.removed:,} removed, {how}"
+    )
+    if table.unpaired is not None:
+        yield f"  rows are compared as a whole, since {table.unpaired}; --key names columns to pair them by"
+    if table.new_columns:
+        yield f"  new columns: {', '.join(table.new_columns)}"
+    if table.lost_columns:
+        yield f"  columns that are not there any more: {', '.join(table.lost_columns)}"
+
+
+def _columns(table: TableDifference) -> Iterator[tuple[str, ...]]:
+    for each in table.columns:
+        if each.differs:
+            changed = f"{each.changed:,}" if each.changed is not None else ""
+            numbers = (each.before, each.after, each.difference)
+            yield (each.column, changed, *(f"{number:,f}" if number is not None else "" for number in numbers))
+
+
+def _largest(table: TableDifference) -> Iterator[tuple[str, ...]]:
+    for each in table.largest:
+        before = "" if each.row == "added" else each.before if each.before is not None else "NULL"
+        after = "" if each.row == "removed" else each.after if each.after is not None else "NULL"
+        difference = f"{each.difference:,f}" if each.difference is not None else ""
+        yield each.column, each.row, ", ".join(part or "NULL" for part in each.key), before, after, difference
+
+
+def _diff_projects(workspace: Workspace, one: str, other: str, *, as_json: bool) -> None:
+    found = workspace.diff_projects(one, other)
     if as_json:
         show_json("diff", found)
         return

@@ -101,7 +101,7 @@ def run(
     if not draft and workspace.has_newer_files(project):
         say("the files changed after this version was activated; `--draft` runs them and writes to the sandbox")
     try:
-        with _ending_cleanly():
+        with ending_cleanly():
             for each in chosen:
                 from dobonomodo.cli.progress import make_progress
 
@@ -118,7 +118,7 @@ def run(
                         wait=wait,
                         figures=False if no_figures else None,
                         listener=progress,
-                        session=_session(master, remote, spark_conf, wait_for_executors),
+                        session=choose_session(master, remote, spark_conf, wait_for_executors),
                         parameters=read_set(parameters),
                     )
                 finally:
@@ -152,9 +152,9 @@ def resume(
 
     progress = make_progress()
     workspace = open_workspace()
-    with _ending_cleanly():
+    with ending_cleanly():
         try:
-            session = _session(master, remote, spark_conf, wait_for_executors)
+            session = choose_session(master, remote, spark_conf, wait_for_executors)
             view = workspace.resume(run_id, wait=wait, listener=progress, session=session)
         finally:
             _release(progress)
@@ -182,8 +182,8 @@ def verify(
     as_json: Json = False,
 ) -> None:
     """Check that the outputs of a run are still what it recorded."""
-    with _ending_cleanly():
-        session = _session(master, remote, spark_conf, wait_for_executors)
+    with ending_cleanly():
+        session = choose_session(master, remote, spark_conf, wait_for_executors)
         view, problems = open_workspace().verify(run_id, replay=replay, session=session, report=say)
     if as_json:
         show_json("verify", view, problems=problems, ok=not problems)
@@ -202,9 +202,10 @@ def verify(
         stop(Exit.NOTHING)
 
 
-def _session(
+def choose_session(
     master: str | None, remote: str | None, settings: list[str] | None, wait_for_executors: float | None
 ) -> SessionOptions:
+    """How Spark is to be reached, as the flags of a command say."""
     from dobonomodo.model.secret import address_holds_secret, is_reference, is_secret_key, setting_holds_secret
     from dobonomodo.model.workspace import TOKEN_VARIABLE
     from dobonomodo.workspace import SessionOptions
@@ -227,7 +228,7 @@ def _session(
 
 
 @contextmanager
-def _ending_cleanly() -> Iterator[None]:
+def ending_cleanly() -> Iterator[None]:
     """SIGTERM ends a run as Ctrl-C does: with its record written and its lease given back."""
 
     def end(number: int, frame: object) -> NoReturn:

@@ -228,6 +228,10 @@ class SparkEngine:
         needs = _find_id_needs(plan)
         return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._small_inputs))
 
+    def attended(self) -> AbstractContextManager[None]:
+        """Computing what is not a plan: where Spark is lost or has no executors, ``RunFailed`` is raised."""
+        return self._attended()
+
     @contextmanager
     def _attended(self) -> Iterator[None]:
         """Where Spark is lost or has no executors, raise ``RunFailed`` without an operation: none is at fault."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dobonomodo.problems.audit import AUDIT_PROBLEMS
 from dobonomodo.problems.control import CONTROL_PROBLEMS
 from dobonomodo.problems.definition import DEFINITION_PROBLEMS
+from dobonomodo.problems.difference import DIFFERENCE_PROBLEMS
 from dobonomodo.problems.formula import (
     AggregateNotAllowed,
     ExpressionSyntax,
@@ -52,6 +53,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *CONTROL_PROBLEMS,
     *WHY_PROBLEMS,
     *AUDIT_PROBLEMS,
+    *DIFFERENCE_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
     InternalFault,

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _VERSION = re.compile(r"(?P<id>.+)@v(?P<version>[0-9]+)")
 
 
+def names_definition(name: str, *, files: Files) -> bool:
+    """Whether a name is that of a version of a project, or of a project of the files, and not of a run."""
+    return _VERSION.fullmatch(name) is not None or name in files.definitions.projects
+
+
 def compare_projects(one: str, other: str, *, files: Files, stores: Stores) -> Difference:
     """What differs between two versions of projects (``PROJECT@v3``); ``PROJECT`` alone is the project of the files."""
     documents = [_find_document(name, files, stores) for name in (one, other)]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from dobonomodo.workspace.arguments import check_session, read_moment
-from dobonomodo.workspace.comparing import compare_projects
+from dobonomodo.workspace.comparing import compare_projects, names_definition
 from dobonomodo.workspace.periods import require_runnable
 from dobonomodo.workspace.stamp import now
 from dobonomodo.workspace.testing import run_scenarios
@@ -84,6 +84,10 @@ class Decisions:
         from dobonomodo.workspace.past import list_history
 
         return list_history(self._files, self._stores, self._periods, name=name, limit=limit)
+
+    def names_definition(self, name: str) -> bool:
+        """Whether a name is that of a version of a project, or of a project of the files, and not of a run."""
+        return names_definition(name, files=self._files)
 
     def diff_projects(self, one: str, other: str) -> Difference:
         """What differs between two versions of projects (``PROJECT@v3``); ``PROJECT`` alone is the project of the files."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import RunNotFound
+from dobonomodo.runs.neighbours import is_draft
+from dobonomodo.runs.state import RunStatus
 from dobonomodo.workspace.arguments import read_run
 
 if TYPE_CHECKING:
@@ -27,6 +29,18 @@ def find_run(store: Store | None, name: str) -> Run:
         if known:
             raise Rejected([RunNotFound(id=name, known=tuple(run.id for run in known))])
     raise Rejected([RunNotFound(id=name)])
+
+
+def find_completed(store: Store | None, name: str) -> Run:
+    """The same, for runs that are compared: ``PROJECT@PERIOD`` is the newest that completed and is no draft."""
+    read_run(name)
+    of, _, period = name.rpartition("@")
+    if store is not None and of and period and store.get_run(name) is None:
+        completed = store.list_runs(project=of, period=period, status=RunStatus.COMPLETED)
+        found = next((run for run in completed if not is_draft(run)), None)
+        if found is not None:
+            return found
+    return find_run(store, name)
 
 
 def _find_named(name: str, store: Store) -> Run | None:

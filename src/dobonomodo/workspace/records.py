@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dobonomodo.workspace.naming import find_run
+from dobonomodo.problems import Rejected
+from dobonomodo.runs.state import RunStatus
+from dobonomodo.workspace.arguments import check_session
+from dobonomodo.workspace.naming import find_completed, find_run
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from dobonomodo.runs import RunView
+    from dobonomodo.runs.difference import RunDifference
+    from dobonomodo.store import Run
     from dobonomodo.workspace.auditing import Audited
+    from dobonomodo.workspace.diffing import Diffing, Side
     from dobonomodo.workspace.evidence import Evidence
+    from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.session import SessionOptions, SparkChoice
     from dobonomodo.workspace.stores import Stores
 
 
@@ -26,6 +37,111 @@ class Records(ABC):
     @abstractmethod
     def find_run(self, run_id: str) -> RunView:
         """A run by its id or by a name for it."""
+
+    @abstractmethod
+    def _describe(self, record: Run) -> RunView: ...
+
+    @abstractmethod
+    def _choose_spark(self, spark: SparkSession | None, session: SessionOptions | None) -> SparkChoice: ...
+
+    @abstractmethod
+    def run(
+        self,
+        project_id: str,
+        *,
+        period: str,
+        as_of: date | str | None = None,
+        started_at: datetime | str | None = None,
+        spark: SparkSession | None = None,
+        draft: bool = False,
+        session: SessionOptions | None = None,
+        parameters: Mapping[str, object] | None = None,
+    ) -> RunView:
+        """Run a project for a period."""
+
+    @property
+    @abstractmethod
+    def _execution(self) -> Execution: ...
+
+    def diff_runs(
+        self,
+        before: str,
+        after: str,
+        table: str | None = None,
+        *,
+        key: Sequence[str] = (),
+        spark: SparkSession | None = None,
+        session: SessionOptions | None = None,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> RunDifference:
+        """What differs between the rows of two runs: of one output, or of all that both have.
+
+        Runs are named as everywhere; ``PROJECT@PERIOD`` is the newest that completed. ``key`` are the columns by which rows are
+        paired; left out, what the plans know of their rows.
+        """
+        check_session(spark)
+        store = self._stores.find_main()
+        sides = [self._side(find_completed(store, name)) for name in (before, after)]
+        return self._diffing(spark, session, report).compare(*sides, table=table, key=key)
+
+    def diff_draft(
+        self,
+        name: str,
+        table: str | None = None,
+        *,
+        key: Sequence[str] = (),
+        spark: SparkSession | None = None,
+        session: SessionOptions | None = None,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> RunDifference:
+        """What the files as they are would change in a published result (``PROJECT@PERIOD``), with its clock and parameters.
+
+        The draft writes to the sandbox.
+        """
+        check_session(spark)
+        published = find_completed(self._stores.find_main(), name)
+        draft = self._run_draft(published, spark, session, report)
+        record = find_run(self._stores.find_main(), draft.id)
+        return self._diffing(spark, session, report).compare(
+            self._side(published), self._side(record), table=table, key=key
+        )
+
+    def _run_draft(
+        self,
+        published: Run,
+        spark: SparkSession | None,
+        session: SessionOptions | None,
+        report: Callable[[str], None],
+    ) -> RunView:
+        report(f"running the files as they are, with the clock of run {published.id}")
+        snapshot = published.snapshot
+        known = self._files.find_project(published.project).parameters or {}
+        draft = self.run(
+            published.project,
+            period=published.period,
+            started_at=snapshot["started_at"],
+            as_of=snapshot["as_of"],
+            parameters={name: value for name, value in snapshot.get("parameters", {}).items() if name in known},
+            draft=True,
+            spark=spark,
+            session=session,
+        )
+        if draft.status != RunStatus.COMPLETED:
+            raise Rejected(draft.problems)
+        return draft
+
+    def _side(self, record: Run) -> Side:
+        from dobonomodo.workspace.diffing import Side
+
+        return Side(self._describe(record), record)
+
+    def _diffing(
+        self, spark: SparkSession | None, session: SessionOptions | None, report: Callable[[str], None]
+    ) -> Diffing:
+        from dobonomodo.workspace.diffing import Diffing
+
+        engine = self._choose_spark(spark, session).engine()
+        return Diffing(self._files, engine, self._execution.reopen_data, report)
 
     def audit(self, *, report: Callable[[str], None] = lambda _: None) -> Audited:
         """Whether history, records, outputs and manifests are what they were when they were written; needs no Spark."""

@@ -33,3 +33,10 @@ def test_what_there_is_not(dobo: Dobo, stored: Path) -> None:
     apply(stored)
     assert dobo("diff", f"{PROJECT}@v1", f"{PROJECT}@v9", "--json").codes == ["VERSION_NOT_FOUND"]
     assert dobo("diff", "nobody", f"{PROJECT}@v1", "--json").codes == ["NOT_DEFINED"]
+
+
+def test_what_is_typed_in_a_wrong_way(dobo: Dobo, stored: Path) -> None:
+    assert dobo("diff", "latest").code == 2
+    assert dobo("diff", "a@2026-01", "b", "c", "--draft").code == 2
+    assert dobo("diff", "latest", "previous", "--json").codes == ["RUN_NOT_FOUND"]
+    assert dobo("diff", "nobody@2026-01", "--draft", "--json").codes == ["RUN_NOT_FOUND"]

@@ -1,0 +1,134 @@
+"""What differs between the rows of two runs: counts, sums and the largest changes. Records, nothing more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+
+from dobonomodo.runs.figures import EXACT
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDifference:
+    """One column of both outputs."""
+
+    column: str
+    changed: int | None
+    """Rows of both runs in which it differs; None where rows are not paired."""
+    before: Decimal | None = None
+    """The total; None if the column is no number, or has more digits than Spark can sum."""
+    after: Decimal | None = None
+
+    @property
+    def difference(self) -> Decimal | None:
+        """What the total grew by."""
+        if self.before is None or self.after is None:
+            return None
+        return EXACT.subtract(self.after, self.before)
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to tell."""
+        return bool(self.changed) or bool(self.difference)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "column": self.column,
+            "changed": self.changed,
+            "before": self.before,
+            "after": self.after,
+            "difference": self.difference,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChange:
+    """One value of one row, before and after, as text; None for NULL, and where the row is not there."""
+
+    key: tuple[str | None, ...]
+    column: str
+    before: str | None
+    after: str | None
+    row: str
+    """`changed`, `added` or `removed`."""
+
+    @property
+    def difference(self) -> Decimal | None:
+        """Of numbers; a row that is not there counts as zero."""
+        try:
+            return EXACT.subtract(Decimal(self.after or 0), Decimal(self.before or 0))
+        except InvalidOperation:
+            return None
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        own = {name: getattr(self, name) for name in ("column", "row", "before", "after", "difference")}
+        return {"key": list(self.key), **own}
+
+
+@dataclass(frozen=True, slots=True)
+class TableDifference:
+    """One output of both runs."""
+
+    table: str
+    key: tuple[str, ...]
+    """The columns by which rows are paired; empty if they are compared as a multiset."""
+    unpaired: str | None
+    """Why rows are not paired."""
+    rows_before: int
+    rows_after: int
+    added: int
+    removed: int
+    changed: int | None
+    columns: tuple[ColumnDifference, ...]
+    largest: tuple[ValueChange, ...] = ()
+    new_columns: tuple[str, ...] = ()
+    lost_columns: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.added or self.removed or self.changed or self.new_columns or self.lost_columns)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        names = ("table", "unpaired", "rows_before", "rows_after", "added", "removed", "changed")
+        return {
+            **{name: getattr(self, name) for name in names},
+            "key": list(self.key),
+            "columns": [each.to_dict() for each in self.columns],
+            "largest": [each.to_dict() for each in self.largest],
+            "new_columns": list(self.new_columns),
+            "lost_columns": list(self.lost_columns),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """Two runs."""
+
+    before: str
+    after: str
+    tables: tuple[TableDifference, ...]
+    only_before: tuple[str, ...] = ()
+    """Outputs that only one of them has."""
+    only_after: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """Where rows came from that are not published any more."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.only_before or self.only_after) or any(each.differs for each in self.tables)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "tables": [each.to_dict() for each in self.tables],
+            "only_before": list(self.only_before),
+            "only_after": list(self.only_after),
+            "notes": list(self.notes),
+        }

@@ -1,0 +1,248 @@
+"""Comparing runs: the rows of two runs, where they were published or computed again from what stayed."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dobonomodo.formula import Type
+from dobonomodo.plan.system import DELETED, LABELS, OPERATION_SEQ, PERIOD, PERIOD_FROM, PERIOD_TO, is_system
+from dobonomodo.problems import Rejected, RunFailed
+from dobonomodo.problems.difference import NotComparable, RowsGone
+from dobonomodo.problems.why import InvalidKey, OutputNotFound
+from dobonomodo.runs import restore_snapshot
+from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.workspace.running import RUNS
+from dobonomodo.workspace.verifying import read_output
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from dobonomodo.engine.differences import Found
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.runs import Output, RunView
+    from dobonomodo.store import Run
+    from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.running import RunData
+
+_COMPARED = frozenset({DELETED, LABELS, PERIOD, PERIOD_FROM, PERIOD_TO})
+"""The system columns that are compared: the others differ between any two runs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Side:
+    """One of two runs."""
+
+    view: RunView
+    record: Run
+
+
+@dataclass(eq=False)
+class Diffing:
+    """Compares the rows of runs."""
+
+    files: Files
+    engine: SparkEngine
+    data: Callable[[Run], RunData]
+    report: Callable[[str], None]
+    notes: list[str] = field(default_factory=list)
+
+    def compare(self, before: Side, after: Side, *, table: str | None, key: Sequence[str]) -> RunDifference:
+        """What differs, for one output or for all that both have."""
+        names = _shared_outputs(before, after, table)
+        with self._scratch(before) as first, self._scratch(after) as second:
+            tables = [self._compare(name, (before, first), (after, second), key=key) for name in names]
+        one, other = before.view.outputs, after.view.outputs
+        return RunDifference(
+            before.view.id,
+            after.view.id,
+            tuple(tables),
+            tuple(name for name in one if name not in other) if table is None else (),
+            tuple(name for name in other if name not in one) if table is None else (),
+            tuple(self.notes),
+        )
+
+    def _compare(
+        self, name: str, before: tuple[Side, _Rows], after: tuple[Side, _Rows], *, key: Sequence[str]
+    ) -> TableDifference:
+        from dobonomodo.engine.differences import Sides, compare_as_multisets, compare_by_key, repeats_key
+
+        one, other = (side.view.outputs[name] for side, _ in (before, after))
+        self.report(f"comparing {name}")
+        types = one.types(), other.types()
+        shared = {column: (kind, types[1][column]) for column, kind in types[0].items() if column in types[1]}
+        _check_key(key, shared)
+        expressions = _find_key(name, [before[0], after[0]], shared, given=key)
+        compared = {
+            column: kinds for column, kinds in shared.items() if _is_compared(column) and column not in expressions
+        }
+        unpaired = None if expressions else "the output lacks the columns of a key"
+        with self.engine.attended():
+            sides = Sides(before[1].get(name), after[1].get(name), compared)
+            if expressions and any(
+                repeats_key(frame, list(expressions.values())) for frame in (sides.before, sides.after)
+            ):
+                unpaired = f"several rows have the same {', '.join(expressions)}"
+            if unpaired is None:
+                found = compare_by_key(sides, expressions)
+            else:
+                every = {column: kinds for column, kinds in shared.items() if _is_compared(column)}
+                found = compare_as_multisets(Sides(sides.before, sides.after, every))
+        paired = tuple(expressions) if unpaired is None else ()
+        return _describe(name, found, key=paired, unpaired=unpaired, types=types)
+
+    @contextmanager
+    def _scratch(self, side: Side) -> Iterator[_Rows]:
+        folder = self.files.root / RUNS / side.view.id / "verify" / f"rows-{secrets.token_hex(4)}"
+        try:
+            yield _Rows(self, side, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(eq=False)
+class _Rows:
+    """The rows of a run's outputs: as they are published, else computed again; never others than those that were recorded."""
+
+    diffing: Diffing
+    side: Side
+    folder: Path
+    computed: Mapping[int, DataFrame] | None = None
+
+    def get(self, name: str) -> DataFrame:
+        """The rows of an output."""
+        output = self.side.view.outputs[name]
+        published = self._read(output)
+        if published is not None:
+            return published
+        if self.computed is None:
+            self.computed = self._compute(output)
+            self.diffing.notes.append(
+                f"run {self.side.view.id}: its rows are not published any more and were computed again"
+            )
+        if output.seq not in self.computed:
+            raise Rejected([self._gone(output, "the run computes it differently now")])
+        return self.computed[output.seq]
+
+    def _read(self, output: Output) -> DataFrame | None:
+        """The rows where they were published, if they are still those of the run."""
+        engine = self.diffing.engine
+        try:
+            frame = read_output(self.diffing.files, self.side.view, output, engine.spark)
+        except (RunFailed, OSError):
+            return None
+        return frame if engine.digest(frame, list(output.columns)) == output.digest else None
+
+    def _compute(self, wanted: Output) -> Mapping[int, DataFrame]:
+        self.diffing.report(f"computing the rows of run {self.side.view.id} again")
+        spec, data = restore_snapshot(self.side.record.snapshot), self.diffing.data(self.side.record)
+        restored = data.restore(self.side.view.inputs or {})
+        if restored.changes:
+            raise Rejected([self._gone(wanted, *restored.changes)])
+        data.prepare()
+        engine = self.diffing.engine
+        digests = {output.seq: output.digest for output in self.side.view.outputs.values()}
+        found = {}
+        try:
+            reader = data.reader(engine.spark)
+            for output in engine.outputs(spec.plan, spec.facts, reader=reader, as_of=spec.as_of):
+                path = str(self.folder / str(output.step.spec.seq))
+                with output.explained():
+                    output.frame.write.mode("overwrite").parquet(path)
+                    result = output.finish()
+                if digests.get(result.seq) == result.digest:
+                    found[result.seq] = engine.spark.read.parquet(path)
+        finally:
+            data.clear()
+        return found
+
+    def _gone(self, output: Output, *reasons: str) -> RowsGone:
+        return RowsGone(run=self.side.view.id, table=output.table, reasons=reasons)
+
+
+def _shared_outputs(before: Side, after: Side, table: str | None) -> list[str]:
+    one, other = before.view.outputs, after.view.outputs
+    if table is not None:
+        for side in (before, after):
+            if table not in side.view.outputs:
+                known = tuple(side.view.outputs)
+                raise Rejected([OutputNotFound(run=side.view.id, table=table, known=known)])
+        return [table]
+    names = [name for name in one if name in other]
+    if not names:
+        reason = "they have no output in common"
+        raise Rejected([NotComparable(before=before.view.id, after=after.view.id, reason=reason)])
+    return names
+
+
+def _is_compared(column: str) -> bool:
+    return not is_system(column) or column in _COMPARED
+
+
+def _check_key(key: Sequence[str], columns: Mapping[str, object]) -> None:
+    for column in key:
+        if column not in columns:
+            raise Rejected([InvalidKey(column=column, known=tuple(columns))])
+
+
+def _find_key(
+    name: str, sides: Sequence[Side], columns: Mapping[str, tuple[Type, Type]], *, given: Sequence[str]
+) -> dict[str, str]:
+    """SQL for each column of the key of an output: given, or what both plans know of their rows; nothing if there is none."""
+    from dobonomodo.engine.differences import key_of_origins
+    from dobonomodo.formula.sql import quote_name
+
+    if given:
+        return {column: quote_name(column) for column in given}
+    keys: dict[int, tuple[str, ...]] = {}
+    for side in sides:
+        seq = side.view.outputs[name].seq
+        step = next(each for each in restore_snapshot(side.record.snapshot).plan.steps if each.spec.seq == seq)
+        for number, own in step.before.keys.items():
+            if keys.setdefault(number, own) != own:
+                return {}
+    named = OPERATION_SEQ if len(keys) > 1 else None
+    needed = {column for own in keys.values() for column in own} | ({named} if named is not None else set())
+    if not all(keys.values()) or not needed <= set(columns):
+        return {}
+    return key_of_origins(keys, seq=named)
+
+
+def _describe(
+    name: str,
+    found: Found,
+    *,
+    key: tuple[str, ...],
+    unpaired: str | None,
+    types: tuple[Mapping[str, Type], Mapping[str, Type]],
+) -> TableDifference:
+    columns = tuple(
+        ColumnDifference(column, each.changed, _decimal(each.before), _decimal(each.after))
+        for column, each in found.columns.items()
+    )
+    largest = tuple(ValueChange(each.key, each.column, each.before, each.after, each.row) for each in found.largest)
+    one, other = types
+    return TableDifference(
+        table=name,
+        key=key,
+        unpaired=unpaired,
+        rows_before=found.rows_before,
+        rows_after=found.rows_after,
+        added=found.added,
+        removed=found.removed,
+        changed=found.changed,
+        columns=columns,
+        largest=largest,
+        new_columns=tuple(column for column in other if column not in one),
+        lost_columns=tuple(column for column in one if column not in other),
+    )
+
+
+def _decimal(value: object) -> Decimal | None:
+    return Decimal(str(value)) if value is not None else None

@@ -1,0 +1,38 @@
+"""Differences as records: what counts as one, and how they are written."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+
+from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
+
+
+def table(**more: object) -> TableDifference:
+    given = {"rows_before": 2, "rows_after": 2, "added": 0, "removed": 0, "changed": 0, "columns": ()}
+    return TableDifference(table="t", key=("id",), unpaired=None, **{**given, **more})  # type: ignore[arg-type]
+
+
+def test_a_column_differs_by_its_rows_or_by_its_total() -> None:
+    assert not ColumnDifference("a", 0, Decimal(1), Decimal("1.0")).differs
+    assert ColumnDifference("a", 1, Decimal(1), Decimal(1)).differs
+    assert ColumnDifference("a", None, Decimal(1), Decimal(2)).difference == 1
+    assert ColumnDifference("a", None, Decimal(1), None).difference is None
+
+
+def test_a_row_that_is_not_there_counts_as_zero() -> None:
+    assert ValueChange(("1",), "a", None, "7.00", "added").difference == Decimal("7.00")
+    assert ValueChange(("1",), "a", "x", "y", "changed").difference is None
+
+
+def test_totals_of_38_digits_are_exact() -> None:
+    large, small = Decimal("9" * 38), Decimal("-" + "9" * 38)
+    assert ColumnDifference("a", 1, small, large).difference == Decimal("1" + "9" * 37 + "8")
+
+
+def test_a_run_differs_if_a_table_does() -> None:
+    assert not RunDifference("a", "b", (table(),)).differs
+    assert RunDifference("a", "b", (table(new_columns=("x",)),)).differs
+    assert RunDifference("a", "b", (), only_after=("t",)).differs
+    written = json.dumps(RunDifference("a", "b", (table(changed=3),)).to_dict(), default=str)
+    assert json.loads(written)["tables"][0]["changed"] == 3
