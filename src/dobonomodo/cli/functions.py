@@ -25,6 +25,7 @@ def functions(
 ) -> None:
     """List the functions, or explain one with its examples."""
     from dobonomodo.formula.functions import CHAPTERS, FUNCTION_BY_NAME, FUNCTIONS
+    from dobonomodo.formula.scope import MADE_BY
 
     if name is None:
         if as_json:
@@ -33,6 +34,9 @@ def functions(
         _show_table(CHAPTERS)
         return
     found = FUNCTION_BY_NAME.get(name.upper())
+    if name.upper() == MADE_BY and not as_json:
+        show(f'{MADE_BY}("name of an operation")\n\nWhether that operation made the row, whatever its number is.')
+        return
     if found is None:
         _show_unknown(name, as_json=as_json)
     if as_json:

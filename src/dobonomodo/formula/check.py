@@ -26,7 +26,7 @@ from dobonomodo.formula.functions.signature import piece as text_piece
 from dobonomodo.formula.parse import MAX_DEPTH, MAX_TOKENS, parse
 from dobonomodo.formula.print import print_formula
 from dobonomodo.formula.render import rendered_depth, rendered_size
-from dobonomodo.formula.scope import Scope
+from dobonomodo.formula.scope import MADE_BY, MAKER, Scope
 from dobonomodo.formula.typed import (
     Apply,
     Cast,
@@ -75,6 +75,7 @@ from dobonomodo.problems.formula import (
     WindowReason,
     WrongArity,
 )
+from dobonomodo.problems.operation import MakerReason, UnknownOperation
 from dobonomodo.problems.parameter import UnknownParameter
 
 MAX_SQL = 100_000
@@ -451,6 +452,8 @@ class _Checker:
     # --- functions
 
     def _call(self, node: tree.Call) -> Typed:
+        if node.name == MADE_BY:
+            return self._made_by(node)
         function = FUNCTION_BY_NAME.get(node.name)
         if node.star:
             return self._call_star(node, function)
@@ -461,6 +464,36 @@ class _Checker:
         if function.is_aggregate:
             return self._aggregate(node, function)
         return self._apply(node, function)
+
+    def _made_by(self, node: tree.Call) -> Typed:
+        """Whether an operation made the row: its name stands for its number, which may change."""
+        usage = (f'{MADE_BY}("name of an operation")',)
+        if node.star or len(node.arguments) != 1:
+            self._report(WrongArity, node, function=node.name, given=len(node.arguments) + node.star, usage=usage)
+            return HOLE
+        (written,) = node.arguments
+        if not isinstance(written, tree.Text):
+            self._mismatch(
+                written,
+                what=f"`{MADE_BY}`",
+                expected="the name of an operation in quotes",
+                found=describe(self.check(written).type),
+            )
+            return HOLE
+        numbers = (self.scope.makers or {}).get(written.value, ())
+        if len(numbers) != 1:
+            reason = MakerReason.UNKNOWN
+            if self.scope.makers is None:
+                reason = MakerReason.OTHER_ROWS
+            elif numbers:
+                reason = MakerReason.SEVERAL
+            elif written.value in self.scope.idle:
+                reason = MakerReason.NO_ROWS
+            known = tuple(self.scope.makers or ())
+            self._report(UnknownOperation, written, name=written.value, reason=reason, known=known, numbers=numbers)
+            return HOLE
+        maker = self._column(tree.Column(MAKER, start=node.start, end=node.end))
+        return Operation("=", (maker, Literal(numbers[0], INTEGER)), BOOLEAN)
 
     def _call_star(self, node: tree.Call, function: Function | None) -> Typed:
         if node.name == "COUNT":
@@ -489,6 +522,7 @@ class _Checker:
             self._report(InvalidAggregate, _name_of(node), reason=reason, name=node.name, supported=supported)
             return HOLE
         known = tuple(name for name, function in FUNCTION_BY_NAME.items() if self._is_offered(function))
+        known = (*known, MADE_BY) if self.scope.makers is not None else known
         self._report(UnknownFunction, _name_of(node), name=node.name, known=known, instead=INSTEAD.get(node.name))
         return HOLE
 

@@ -36,6 +36,10 @@ class Columns(Mapping[str, Type]):
 NO_COLUMNS = Columns({})
 PARAM = "param"
 """The qualifier of parameters: `param.uplift`."""
+MADE_BY = "MADE_BY"
+"""Asks for the rows that an operation of the project made, by its name."""
+MAKER = "_operation_seq"
+"""The column that has the number of the operation that made a row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,10 @@ class Scope:
     selectors: Mapping[str, Passage] = field(default_factory=dict)
     parameters: Columns | None = None
     """The parameters of the project; None where formulas cannot use any."""
+    makers: Mapping[str, tuple[int, ...]] | None = None
+    """The numbers of the operations that make rows, by name; None where rows are not made by operations."""
+    idle: frozenset[str] = frozenset()
+    """The names of the operations that make no rows."""
     upcoming: frozenset[str] = frozenset()
     """Columns that the same update creates, and that its expressions therefore cannot see yet."""
     group_by: tuple[ColumnRef, ...] | None = None

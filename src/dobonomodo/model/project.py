@@ -1,5 +1,6 @@
 """A project: operations that run in order over the rows of a dataset."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import ClassVar, Literal, NamedTuple, Self
@@ -7,7 +8,7 @@ from typing import ClassVar, Literal, NamedTuple, Self
 from pydantic import Field, ValidationError
 
 from dobonomodo.model.document import Entry, Node, Places
-from dobonomodo.model.entity import Entity, Loaded, Prepared
+from dobonomodo.model.entity import Entity, Loaded, Prepared, render_canonical
 from dobonomodo.model.operation import OperationSpec, operation_ref, prepare_operations
 from dobonomodo.model.parameter import Parameter, check_parameters
 from dobonomodo.model.shape import keys_of
@@ -17,6 +18,8 @@ from dobonomodo.problems.definition import InvalidValue
 
 REGISTER = "register_as_dataset"
 """The argument by which an operation makes its rows a dataset."""
+_MADE_BY = re.compile(r"\bmade_by\s*\(", re.IGNORECASE)
+"""A formula that finds rows by the name of an operation."""
 
 
 class Project(Entity):
@@ -52,6 +55,13 @@ class Project(Entity):
         description="Publish all outputs at the end, together (the default), or each when it is done (`as_done`).",
     )
     operations: tuple[OperationSpec, ...] = Field(description="The operations, which run in the order of `seq`.")
+
+    def essence(self) -> dict[str, object]:
+        """With the names of the operations, where formulas ask for rows by them."""
+        found = super().essence()
+        if _MADE_BY.search(render_canonical(found)):
+            found["names"] = [operation.name for operation in self.operations]
+        return found
 
     @classmethod
     def load(cls, places: Places, *, seed: str = "") -> Loaded[Self]:

@@ -52,6 +52,10 @@ class Context:
         self.used_selectors: set[str] = set()
         self.parameters = Columns({name: type_of(each.type) for name, each in (project.parameters or {}).items()})
         self.used_parameters: set[str] = set()
+        self.makers: dict[str, tuple[int, ...]] = {}
+        """The numbers of the operations that make rows, by name."""
+        self.idle: frozenset[str] = frozenset()
+        """The names of the other operations."""
         self.unchecked: list[OperationSpec] = []
         """Operations of which parts could not be checked."""
         self.destinations: dict[object, int] = {}
@@ -114,6 +118,8 @@ class Context:
             joined={**rows.joined, **(joined or {})},
             selectors=self.selectors,
             parameters=self.parameters,
+            makers=self.makers,
+            idle=self.idle,
             upcoming=upcoming,
         )
 

@@ -76,6 +76,7 @@ def plan_project(
     ``uncertain_from`` is the number of the first operation that could not be read, for a project that has such.
     """
     ctx = Context(project, datasets=datasets, resolution=resolution, datasources=datasources, kinds=kinds)
+    _note_makers(project, ctx)
     start = _load_input(project, ctx)
     rows = start
     ctx.states[START] = start
@@ -101,6 +102,15 @@ def plan_project(
     if failed or ctx.blocked or uncertain_from is not None:
         return Planned(None, problems)
     return Planned(Plan(project, ctx.uses[0], tuple(ctx.uses), start, tuple(steps), tuple(ctx.contracts)), problems)
+
+
+def _note_makers(project: Project, ctx: Context) -> None:
+    """Which operations make rows, so that formulas can ask for those by name."""
+    for spec in project.operations:
+        kind = OPERATION_BY_TYPE.get(spec.type)
+        if kind is None or Effect.ADDS in kind.facts.effect:
+            ctx.makers[spec.name] = (*ctx.makers.get(spec.name, ()), spec.seq)
+    ctx.idle = frozenset(spec.name for spec in project.operations if spec.name not in ctx.makers)
 
 
 def _report_type(spec: OperationSpec, ctx: Context) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dobonomodo.formula.scope import MAKER
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, Type
 
 ROW_ID = "_row_id"
@@ -10,7 +11,7 @@ CREATED_AT = "_created_at"
 UPDATED_AT = "_updated_at"
 SOURCE_DATASET = "_source_dataset_id"
 SOURCE_TABLE = "_source_table"
-OPERATION_SEQ = "_operation_seq"
+OPERATION_SEQ = MAKER
 LABELS = "_labels"
 PERIOD = "_period"
 PERIOD_FROM = "_period_from"

@@ -572,6 +572,49 @@ class PeriodNotRunnable(Problem):
         return f'a locked period cannot run; reopen it first: dobo period reopen {self.period} --reason "..."'
 
 
+class MakerReason(StrEnum):
+    """Reasons why rows cannot be told by the operation that made them."""
+
+    UNKNOWN = "unknown"
+    NO_ROWS = "no rows"
+    SEVERAL = "several"
+    OTHER_ROWS = "other rows"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownOperation(Problem):
+    """A formula asks for the rows of an operation that does not exist, or that makes no rows."""
+
+    code: ClassVar[str] = "UNKNOWN_OPERATION"
+    example: ClassVar[Example] = Example('NOT MADE_BY("Totls")', 'NOT MADE_BY("Totals")')
+
+    name: str
+    reason: MakerReason = MakerReason.UNKNOWN
+    known: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+    """The operations of that name, where there are several."""
+
+    def message(self) -> str:
+        match self.reason:
+            case MakerReason.UNKNOWN:
+                return f"the project has no operation `{self.name}`"
+            case MakerReason.NO_ROWS:
+                return f"the operation `{self.name}` makes no rows"
+            case MakerReason.SEVERAL:
+                return f"several operations are called `{self.name}`: {', '.join(map(str, self.numbers))}"
+            case MakerReason.OTHER_ROWS:
+                return "no operation of the project made these rows"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        if self.reason is MakerReason.SEVERAL:
+            return "give each of them a name of its own"
+        if self.reason is MakerReason.OTHER_ROWS:
+            return "`MADE_BY` is for rows of the working dataset"
+        return did_you_mean(self.name, self.known, otherwise="no operation of the project makes rows")
+
+
 # --- warnings
 
 
@@ -762,6 +805,7 @@ OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
     AppendResolverNotFound,
     ProjectNotRunnable,
     PeriodNotRunnable,
+    UnknownOperation,
     SummariesAggregated,
     BlankDelete,
     UnfilteredPeriods,

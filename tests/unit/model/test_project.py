@@ -112,3 +112,12 @@ def test_the_order_of_the_list_and_synonyms_do_not_matter() -> None:
     assert changed(operations=reordered) == changed()
     blank = operations({"selector": " "})
     assert changed(operations=blank) == changed(operations=operations({"selector": None}))
+
+
+def test_names_of_operations_count_where_formulas_ask_for_rows_by_them() -> None:
+    def fingerprint(name: str, selector: str) -> str:
+        operations = [{"seq": 1, "type": "delete", "name": name, "selector": selector}]
+        return Project.from_data({"input_dataset_id": "d", "operations": operations}).fingerprint()
+
+    assert fingerprint("a", "amount = 0") == fingerprint("b", "amount = 0")
+    assert fingerprint("a", 'Made_By ("a")') != fingerprint("b", 'Made_By ("a")')

@@ -8,7 +8,7 @@ from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation
-from dobonomodo.problems.operation import InputDatasetNotFound
+from dobonomodo.problems.operation import InputDatasetNotFound, MakerReason, UnknownOperation
 from dobonomodo.storage.table_target import StoredTable
 from tests.unit.plan.building import (
     SYSTEM,
@@ -27,6 +27,7 @@ from tests.unit.plan.building import (
     plan_of,
     planned,
     problem_in,
+    shown,
     step_of,
     types_after,
     update,
@@ -583,3 +584,53 @@ def test_a_table_with_the_name_of_parameters() -> None:
     operations = update("b = a")
     assert "JOIN_ALIAS_CONFLICT" in codes(operations, head=PARAMETERS, world=world, input_id="odd")
     assert codes(operations, world=world, input_id="odd") == []
+
+
+# --- rows by the operation that made them
+
+
+def totals(seq: int) -> str:
+    return aggregate("region", "amount = SUM(amount)", seq=seq).replace("type:", "name: Totals\n  type:", 1)
+
+
+@pytest.mark.parametrize("seq", [2, 40])
+def test_rows_are_found_by_the_name_of_the_operation_whatever_its_number(seq: int) -> None:
+    plan = plan_of(totals(seq) + delete('made_by("Totals")', seq=50))
+    by_number = plan_of(totals(seq) + delete(f"_operation_seq = {seq}", seq=50))
+    assert step_of(plan, 50).lowered.selected == step_of(by_number, 50).lowered.selected
+
+
+def test_details_are_told_from_summaries_by_name() -> None:
+    assert codes(totals(2) + aggregate("status", "amount = SUM(amount)", seq=3, selector='NOT MADE_BY("Totals")')) == []
+
+
+@pytest.mark.parametrize(
+    ("formula", "code", "place", "hint"),
+    [
+        ('MADE_BY("Totls")', "UNKNOWN_OPERATION", '"Totls"', "did you mean `Totals`?"),
+        ('MADE_BY("delete-50")', "UNKNOWN_OPERATION", '"delete-50"', "available: `Totals`"),
+        ("MADE_BY(region)", "TYPE_MISMATCH", "region", None),
+        ("MADE_BY()", "WRONG_ARITY", "MADE_BY()", None),
+        ("MADE_BY(*)", "WRONG_ARITY", "MADE_BY(*)", None),
+    ],
+)
+def test_operations_that_make_no_rows(formula: str, code: str, place: str, hint: str | None) -> None:
+    (problem,) = planned(totals(2) + delete(formula, seq=50)).problems
+    assert (problem.code, shown(problem.span)) == (code, place)
+    assert hint is None or problem.hint() == hint
+
+
+def test_a_name_that_several_operations_have() -> None:
+    (problem,) = [
+        each
+        for each in planned(totals(2) + totals(3) + delete('MADE_BY("Totals")', seq=50)).problems
+        if each.severity == "error"
+    ]
+    assert isinstance(problem, UnknownOperation)
+    assert (problem.reason, problem.numbers) == (MakerReason.SEVERAL, (2, 3))
+
+
+def test_rows_of_another_dataset_were_made_by_no_operation() -> None:
+    problem = problem_in(totals(2) + append("budget", where='MADE_BY("Totals")', seq=50))
+    assert problem.code == "APPEND_004"
+    assert problem.cause.code == "UNKNOWN_OPERATION"
