@@ -196,6 +196,32 @@ CASES: dict[str, Case] = {
         "amount: amount, receivers: {dataset_id: budget}, driver: receivers.amount, set: [{column: Amount, expression: '1'}]"
     ),
     "a pool that is none": allocated('amount: amount, receivers: {dataset_id: budget}, driver: "1", pool: remove'),
+    "the rows of an operation that is not there": Case(
+        f'{SUMMED.replace("seq: 1,", "seq: 1, name: Totals,")}\n- {{seq: 2, type: delete, selector: MADE_BY("Totls")}}'
+    ),
+    "the rows of an operation that makes none": Case(
+        "- {seq: 1, name: Zeros, type: delete, selector: MADE_BY('Zeros')}"
+    ),
+    "a parameter that is not there": Case(
+        "- {seq: 1, type: update, arguments: {assignments: [{column: net, expression: amount * param.uplfit}]}}\n"
+        "- {seq: 2, type: delete, selector: amount < param.uplift}",
+        head="parameters: {uplift: {type: integer}}",
+    ),
+    "a parameter of another type": Case(
+        "- {seq: 1, type: delete, selector: region = param.uplift}",
+        head="parameters: {uplift: {type: integer, default: 3}}",
+    ),
+    "a default that does not fit": Case(
+        "- {seq: 1, type: delete, selector: amount < param.uplift}",
+        head="parameters: {uplift: {type: 'decimal(5,4)', default: 3%}}",
+    ),
+    "a parameter that nothing uses": Case(
+        "- {seq: 1, type: delete, selector: paid}", head="parameters: {uplift: {type: date}}"
+    ),
+    "a join of an append without its alias": appended(
+        "source: {dataset_id: budget, joins: [{alias: c, dataset_id: customers, on: c.country = region}]}, "
+        'source_selector: tier = "gold"'
+    ),
     "a new column that starts with an underscore": Case(
         "- {seq: 1, type: update, arguments: {assignments: [{column: _note, expression: region}]}}"
     ),

@@ -157,7 +157,7 @@ class _Run:
 
     def run(self) -> Interpreted:
         self.rows = self.load(self.given)
-        self.join_lookups()
+        self.join_lookups(self.rows, self.given["dataset"].get("lookups", ()))
         self.sum_up(0)
         for operation in sorted(self.project["operations"], key=lambda each: each["seq"]):
             getattr(self, operation["type"])(operation, operation.get("arguments", {}))
@@ -223,11 +223,13 @@ class _Run:
         given = self.find(dataset_id, version)
         return given, [row for row in self.load(given) if row.active]
 
-    def join_lookups(self) -> None:
+    def join_lookups(
+        self, rows: Sequence[Row], lookups: Sequence[Mapping[str, Any]], *, seq: int | None = None
+    ) -> None:
         """C-82."""
-        for lookup in self.given["dataset"].get("lookups", ()):
+        for lookup in lookups:
             _, source = self.visible(lookup["target"]["id"], None)
-            for row in self.rows:
+            for row in rows:
                 pairs = [(each["source_column"], each["target_column"]) for each in lookup["join_conditions"]]
                 matches = [
                     each
@@ -238,8 +240,9 @@ class _Run:
                     )
                 ]
                 if row.active:
-                    self.require_one(matches, None, lookup["alias"])
-                    self.result.joins.setdefault((0, lookup["alias"]), Joined()).note(row, matches)
+                    self.require_one(matches, seq, lookup["alias"])
+                    if seq is None:
+                        self.result.joins.setdefault((0, lookup["alias"]), Joined()).note(row, matches)
                 row.lookups[lookup["alias"]] = matches[0].values if len(matches) == 1 else {}
 
     def require_one(self, matches: Sequence[Row], seq: int | None, alias: str) -> None:
@@ -254,24 +257,8 @@ class _Run:
         """C-23 parallel, C-32 at most one match, C-33 no match is NULL, R-013."""
         seq = operation["seq"]
         selector = self.selector(operation)
-        joins = arguments.get("joins", ())
-        aliases = {join["alias"] for join in joins}
-        uses_alias = selector is not None and bool(qualifiers(selector) & aliases)
         active = [row for row in self.rows if row.active]
-        taking_part = active if uses_alias else [row for row in active if _chosen(selector, row.read)]
-        joined: dict[int, dict[str, dict[str, Any]]] = {id(row): {} for row in taking_part}
-        for join in joins:
-            _, source = self.visible(join["dataset_id"], join.get("dataset_version"))
-            for row in taking_part:
-                matches = [
-                    each
-                    for each in source
-                    if _chosen(join["on"].tree, _reader(row, {**joined[id(row)], join["alias"]: each.values}))
-                ]
-                self.require_one(matches, seq, join["alias"])
-                self.result.joins.setdefault((seq, join["alias"]), Joined()).note(row, matches)
-                joined[id(row)][join["alias"]] = matches[0].values if len(matches) == 1 else {}
-        selected = [row for row in taking_part if _chosen(selector, _reader(row, joined[id(row)]))]
+        selected, joined = self.join(active, arguments.get("joins", ()), selector, seq, counted=True)
         assignments = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments["assignments"]]
         new = [
             {column: evaluate(tree, _reader(row, joined[id(row)])) for column, tree in assignments} for row in selected
@@ -284,6 +271,34 @@ class _Run:
             row.values |= {column: self.fit(column, value) for column, value in values.items()}
             row.values["_updated_at"] = self.clock
         self.count(seq, selected=len(selected))
+
+    def join(
+        self,
+        active: Sequence[Row],
+        joins: Sequence[Mapping[str, Any]],
+        selector: Node | None,
+        seq: int,
+        *,
+        counted: bool,
+    ) -> tuple[list[Row], dict[int, dict[str, dict[str, Any]]]]:
+        """The selected rows with what is joined to them, by alias; only they need a match, unless a join selects them."""
+        aliases = {join["alias"] for join in joins}
+        uses_alias = selector is not None and bool(qualifiers(selector) & aliases)
+        taking_part = list(active) if uses_alias else [row for row in active if _chosen(selector, row.read)]
+        joined: dict[int, dict[str, dict[str, Any]]] = {id(row): {} for row in taking_part}
+        for join in joins:
+            _, source = self.visible(join["dataset_id"], join.get("dataset_version"))
+            for row in taking_part:
+                matches = [
+                    each
+                    for each in source
+                    if _chosen(join["on"].tree, _reader(row, {**joined[id(row)], join["alias"]: each.values}))
+                ]
+                self.require_one(matches, seq, join["alias"])
+                if counted:
+                    self.result.joins.setdefault((seq, join["alias"]), Joined()).note(row, matches)
+                joined[id(row)][join["alias"]] = matches[0].values if len(matches) == 1 else {}
+        return [row for row in taking_part if _chosen(selector, _reader(row, joined[id(row)]))], joined
 
     def delete(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """R-046, C-38: rows that were deleted before keep their time."""
@@ -306,13 +321,19 @@ class _Run:
         seq, source = operation["seq"], arguments["source"]
         given, rows = self.visible(source["dataset_id"], source.get("dataset_version"))
         selector = _tree(arguments.get("source_selector"))
-        kept = [row for row in rows if _chosen(selector, row.read)]
         dataset = given["dataset"]
+        used = {name for tree in _trees(arguments) for name in qualifiers(tree)}
+        self.join_lookups(rows, [each for each in dataset.get("lookups", ()) if each["alias"] in used], seq=seq)
+        kept, joined = self.join(rows, source.get("joins", ()), selector, seq, counted=False)
+        for row in kept:
+            row.lookups |= joined[id(row)]
         origin = {"_source_dataset_id": dataset["id"], "_source_table": dataset["main_table"]["name"]}
         if (grouping := arguments.get("aggregation")) is not None:
+            names = [each.tree.name for each in grouping["group_by"]]
             made = [
                 (("made", seq, keys), {self.spelling(name): value for name, value in values.items()} | origin)
-                for keys, values in self.group(grouping, kept)
+                for keys, grouped in self.group(grouping, kept)
+                for values in [{**dict(zip(names, keys, strict=True)), **grouped}]
             ]
             kinds = self.kinds_of(grouping) | {each.tree.name: each.tree.kind for each in grouping["group_by"]}
             self.take_in(seq, made, kinds, selected=None)
@@ -514,6 +535,16 @@ def _reader(row: Row, joined: Mapping[str, Mapping[str, Any]]) -> Read:
 def _tree(written: Formula | str | None) -> Node | None:
     """A selector that is blank is none (C-20)."""
     return written.tree if isinstance(written, Formula) else None
+
+
+def _trees(arguments: Any) -> Iterator[Node]:
+    """The trees of all formulas in some arguments."""
+    if isinstance(arguments, Formula):
+        yield arguments.tree
+    for each in arguments.values() if isinstance(arguments, Mapping) else ():
+        yield from _trees(each)
+    for each in arguments if isinstance(arguments, list | tuple) else ():
+        yield from _trees(each)
 
 
 def _chosen(condition: Node | None, read: Read) -> bool:

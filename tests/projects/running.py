@@ -12,7 +12,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP
 from dobonomodo.model import Dataset, Places, Project
 from dobonomodo.model.parameter import settle_parameters
-from dobonomodo.plan import DatasetUse, KnownDataset, Planned, plan_project
+from dobonomodo.plan import DatasetUse, KnownDataset, Plan, Planned, plan_project
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Problem, RunFailed
@@ -86,6 +86,15 @@ def plan_case(case: Case) -> Planned:
     )
 
 
+def facts_of(case: Case, plan: Plan) -> RunFacts:
+    """The clock, the period and the parameters of a run."""
+    given = {name: show(value) for name, value in case.given.items()}
+    settled = settle_parameters(plan.project.id, plan.project.parameters or {}, given)
+    assert settled.problems == ()
+    period = case.period
+    return RunFacts(case.clock, period.identifier, period.start_date, date(2026, 1, 31), settled.values)
+
+
 def run_case(
     case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: bool = False, figures: bool = False
 ) -> Ran:
@@ -93,10 +102,7 @@ def run_case(
     planned = plan_case(case)
     assert planned.plan is not None, planned.problems
     period = case.period
-    project = planned.plan.project
-    settled = settle_parameters(project.id, project.parameters or {}, {n: show(v) for n, v in case.given.items()})
-    assert settled.problems == ()
-    facts = RunFacts(case.clock, period.identifier, period.start_date, date(2026, 1, 31), settled.values)
+    facts = facts_of(case, planned.plan)
     ran = Ran()
     reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
     try:

@@ -685,7 +685,7 @@ class _Projects:
         def by_number() -> Node:
             whole = replace(scope, columns=tuple(scope.of(INTEGER)))
             mine = drawing.leaf(whole, INTEGER) if drawing.chance(60) else drawing.numeric(scope, 1)
-            pair = (mine[0], drawing.column(number, MAIN))
+            pair = (mine[0], drawing.column(number, scope.table))
             return Apply("=", pair if drawing.chance(60) else pair[::-1], BOOLEAN)
 
         def by_columns() -> Node:
@@ -696,20 +696,20 @@ class _Projects:
             if alike and drawing.chance(75):
                 pairs = alike
             chosen = [
-                Apply("=", (drawing.column(mine, MAIN), drawing.column(theirs, MAIN)), BOOLEAN)
+                Apply("=", (drawing.column(mine, scope.table), drawing.column(theirs, scope.table)), BOOLEAN)
                 for mine, theirs in drawing.some(pairs, 1, 2)
             ]
             return chosen[0] if len(chosen) == 1 else Apply("AND", tuple(chosen), BOOLEAN)
 
         def by_range() -> Node:
-            start = Apply("*", (drawing.column(number, MAIN), Literal(10, INTEGER)), INTEGER)
+            start = Apply("*", (drawing.column(number, scope.table), Literal(10, INTEGER)), INTEGER)
             value = drawing.leaf(scope, *NUMBERS)[0]
             low = Apply("<=", (start, value), BOOLEAN)
             high = Apply("<", (value, Apply("+", (start, Literal(10, INTEGER)), INTEGER)), BOOLEAN)
             return Apply("AND", (low, high), BOOLEAN)
 
         def by_constant() -> Node:
-            return Apply("=", (drawing.column(number, MAIN), Literal(drawing.number(0, 3), INTEGER)), BOOLEAN)
+            return Apply("=", (drawing.column(number, scope.table), Literal(drawing.number(0, 3), INTEGER)), BOOLEAN)
 
         def by_anything() -> Node:
             return Apply(
@@ -811,8 +811,17 @@ class _Projects:
             for name, formula in self.selectors.items()
             if all(each.name in names for each in walk(formula.tree) if isinstance(each, Column))
         )
-        scope = Scope(table["name"], (*columns, *labels), usable)
+        looked = [
+            replace(each, qualifier=lookup["alias"])
+            for lookup in document.get("lookups", ())
+            for each in _joined(self.latest(lookup["target"]["id"]))
+        ]
+        scope = Scope(table["name"], (*columns, *labels, *looked), usable)
         arguments: dict[str, Any] = {"source": {"dataset_id": dataset_id, **self.pin(dataset_id)}}
+        if drawing.chance(30):
+            join, joined = self.join(scope, "s")
+            arguments["source"]["joins"] = [join]
+            scope = replace(scope, columns=(*scope.columns, *joined))
         if chosen := self.selector(scope, none=40):
             arguments["source_selector"] = chosen["selector"]
         if drawing.chance(45) and (grouping := self.appended_groups(scope)):
@@ -855,14 +864,23 @@ class _Projects:
         self.set(amount.name, DECIMAL if places else amount.kind, amount.bound)
         self.add("allocate", arguments=arguments, **self.selector(scope))
 
+    def takes(self, known: Known) -> bool:
+        """Whether the working dataset has a column that values of a joined one can be appended to."""
+        column = self.columns.get(self.stored(known.name))
+        return column is not None and _match(column, known)
+
     def appended_groups(self, scope: Scope) -> dict[str, Any] | None:
         drawing = self.drawing
-        keys = [
-            drawing.column(each, scope.table)
-            for each in drawing.some(
-                [each for each in scope.columns if each.name not in ("_labels", "_updated_at")], 1, 2
-            )
+        # A joined key becomes the column of its name, which must be there and able to hold it.
+        fitting = [
+            each
+            for each in scope.columns
+            if each.name not in ("_labels", "_updated_at") and (each.qualifier is None or self.takes(each))
         ]
+        drawn = drawing.some(fitting, 1, 2)
+        if len({each.name.casefold() for each in drawn}) < len(drawn):
+            drawn = drawn[:1]
+        keys = [drawing.column(each, scope.table) for each in drawn]
         taken = {self.stored(key.name) for key in keys}
         free = [each for each in self.columns.values() if each.name not in taken and each.name not in FIXED]
         made = []
@@ -876,9 +894,8 @@ class _Projects:
             return None
         for key in keys:
             if not key.name.startswith("_"):
-                self.set(
-                    self.stored(key.name), key.kind, next(each.bound for each in scope.columns if each.name == key.name)
-                )
+                bounds = [each.bound for each in scope.columns if each.name == key.name]
+                self.set(self.stored(key.name), key.kind, max(bounds))
         return {"group_by": [Formula(key) for key in keys], "aggregations": made}
 
     def output(self) -> None:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
-from dobonomodo.model.schema import MAX_PRECISION, ColumnType, DataType, check_type
+from dobonomodo.model.schema import MAX_PRECISION, ColumnType, DataType, TypeName, check_type
 from dobonomodo.model.value import Setting, Text, is_identifier, parse_date
 from dobonomodo.problems import Problem, Span
 from dobonomodo.problems.definition import InvalidValue
@@ -24,6 +24,15 @@ _NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
 _WHOLE = re.compile(r"[-+]?[0-9]+")
 _LONGEST = 1_000
 """Characters of a text."""
+_EXAMPLES: Mapping[TypeName, str] = {
+    "string": "a text of at most 1,000 characters",
+    "integer": "a whole number such as `12`",
+    "decimal": "a number such as `0.05`, with no more digits than its type has",
+    "boolean": "`true` or `false`",
+    "date": "a date such as `2026-01-31`",
+    "timestamp": "a time such as `2026-01-31T08:00:00Z`",
+}
+"""What a value of a type looks like."""
 
 
 class Parameter(Entity):
@@ -121,14 +130,15 @@ def settle_value(name: str, kind: DataType, value: object, *, span: Span | None 
     except ValueError as wrong:
         written = show_value(value)
         shown = written if len(written) <= 80 else f"{written[:77]}..."
-        return InvalidParameter(name=name, value=shown, type=str(kind), wrong=str(wrong), span=span)
+        reason, instead = (*wrong.args, _EXAMPLES[kind.name])[:2]
+        return InvalidParameter(name=name, value=shown, type=str(kind), wrong=reason, instead=instead, span=span)
 
 
 def read_value(value: object, kind: DataType) -> ParameterValue:
-    """A value in a type, never rounded; raises ValueError with what is wrong, in words that follow the value."""
+    """A value in a type, never rounded; raises ValueError with what is wrong and perhaps what to write instead."""
     if kind.name == "string":
         if not isinstance(value, str):
-            raise ValueError("is not a text; put it in quotes")
+            raise ValueError("is not a text", "it in quotes")
         if len(value) > _LONGEST:
             raise ValueError(f"is longer than {_LONGEST:,} characters")
         return value
@@ -146,7 +156,7 @@ def read_value(value: object, kind: DataType) -> ParameterValue:
             try:
                 return parse_date(text)
             except ValueError:
-                raise ValueError("is not a date such as `2026-01-31`") from None
+                raise ValueError("is not a date") from None
         case "timestamp":
             return _read_time(text)
 
@@ -177,8 +187,8 @@ def _read_integer(text: str) -> int:
 def _read_decimal(text: str, kind: DataType) -> Decimal:
     if not _NUMBER.fullmatch(text):
         if text.endswith("%") and _NUMBER.fullmatch(text[:-1]):
-            raise ValueError(f"is not a number; write `{Decimal(text[:-1]).scaleb(-2):f}`")
-        raise ValueError("is not a number such as `0.05`")
+            raise ValueError("is not a number", f"`{Decimal(text[:-1]).scaleb(-2):f}`")
+        raise ValueError("is not a number")
     whole, _, fraction = text.lstrip("+-").partition(".")
     precision = kind.precision if kind.precision is not None else MAX_PRECISION
     scale = kind.scale if kind.scale is not None else BARE_SCALE
@@ -197,4 +207,4 @@ def _read_time(text: str) -> datetime:
             raise ValueError
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ValueError("is not a time such as `2026-01-31T08:00:00Z`") from None
+        raise ValueError("is not a time") from None

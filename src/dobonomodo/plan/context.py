@@ -124,10 +124,15 @@ class Context:
         )
 
     def scope_of(self, scan: Scan) -> Scope:
-        """What an expression over the rows of another dataset can see."""
+        """What an expression over the stored rows of another dataset can see."""
+        return self.scope_over(Rows(scan, scan.use.table, scan.use.dataset_id, {}))
+
+    def scope_over(self, rows: Rows, *, joined: Mapping[str, Columns] | None = None) -> Scope:
+        """The same with what is joined to those rows."""
         return Scope(
-            columns=scan.schema.columns,
-            table=scan.use.table,
+            columns=rows.columns,
+            table=rows.table,
+            joined={**rows.joined, **(joined or {})},
             selectors=self.selectors,
             parameters=self.parameters,
         )

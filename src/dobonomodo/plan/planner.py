@@ -10,30 +10,25 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from dobonomodo.formula import HOLE, ColumnRef, Columns, Typed, convert, parse
-from dobonomodo.formula.types import as_decimal, describe, is_number, unify
-from dobonomodo.model.dataset import Dataset, DatasetTarget
-from dobonomodo.model.dataset import Lookup as LookupSpec
+from dobonomodo.formula import HOLE, parse
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
 from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.plan.check import START, Check, state_after
-from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, unknown_use
+from dobonomodo.plan.dataset import Datasets, DatasetUse, unknown_use
 from dobonomodo.plan.destination import DestinationKind
-from dobonomodo.plan.expression import ACTIVE, TRUE, all_of, equal
+from dobonomodo.plan.lookup import join_lookup
 from dobonomodo.plan.operations import OPERATION_BY_TYPE, Effect, Lowered, Operation
-from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan
+from dobonomodo.plan.relation import Derive, Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Origin, Rows
 from dobonomodo.plan.step import Step
 from dobonomodo.plan.system import TEMPORAL
 from dobonomodo.problems import Problem, in_order
 from dobonomodo.problems.definition import InvalidOperation, OperationReason, UnknownReference
-from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
-from dobonomodo.problems.operation import InputDatasetNotFound, JoinDatasetNotFound, UnusedSelector, WithoutEffect
+from dobonomodo.problems.operation import InputDatasetNotFound, UnusedSelector, WithoutEffect
 from dobonomodo.problems.parameter import UnusedParameter
 
 if TYPE_CHECKING:
@@ -218,73 +213,13 @@ def _load_input(project: Project, ctx: Context) -> Rows:
     key = tuple(scan.use.columns.spelling(name) or name for name in scan.use.natural_key)
     rows = Rows(scan, scan.use.table, dataset_id, origins, keys={0: key})
     for position, lookup in enumerate(known.dataset.lookups):
-        rows = _join_lookup(rows, lookup, known, position, ctx)
+        rows = join_lookup(rows, lookup, known, position, ctx)
     return rows
 
 
 def _unknown_input(dataset_id: str) -> Rows:
     """A working dataset of which nothing is known: every name is a column, so that only the input is reported."""
     return Rows(Scan(unknown_use("input", dataset_id)), "", dataset_id, {}, certain=False)
-
-
-def _join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: int, ctx: Context) -> Rows:
-    """A lookup of the dataset, joined before the first operation (C-82)."""
-    places = known.dataset.places.at("lookups", position)
-    target = known
-    if isinstance(lookup.target, DatasetTarget):
-        found = ctx.datasets.find(lookup.target.id)
-        if found is None:
-            if ctx.datasets.is_broken(lookup.target.id):
-                ctx.blocked = True
-            else:
-                span = places.span("target", "id") if places is not None else None
-                ctx.report(JoinDatasetNotFound(dataset_id=lookup.target.id, known=tuple(ctx.datasets.ids()), span=span))
-            unknown = Scan(unknown_use("lookup", lookup.target.id, alias=lookup.alias))
-            return replace(rows, node=Lookup(rows.node, lookup.alias, unknown, TRUE, ACTIVE))
-        target = found
-        at = places.at("target", "id") if places is not None else None
-        scan = ctx.scan(found, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=at)
-        if places is not None:
-            ctx.check_as_of(places, scan.use)
-    else:
-        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=places)
-    columns = joined_columns(scan.schema.columns)
-    conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
-    node = Lookup(rows.node, lookup.alias, Keep(scan, ACTIVE), all_of(*conditions), ACTIVE)
-    table_of = target.dataset.id if target is not known else f"{known.dataset.id}.{lookup.alias}"
-    origins = {f"{lookup.alias}.{name}": Origin(frozenset({f"{table_of}.{name}"})) for name in columns}
-    return replace(rows, node=node, origins={**rows.origins, **origins})
-
-
-def _lookup_conditions(
-    rows: Rows, lookup: LookupSpec, columns: Columns, dataset: Dataset, position: int, ctx: Context
-) -> Iterator[Typed]:
-    for number, condition in enumerate(lookup.join_conditions):
-        left = rows.columns.spelling(condition.source_column)
-        right = columns.spelling(condition.target_column)
-        if right is None:
-            span = dataset.places.span("lookups", position, "join_conditions", number, "target_column")
-            name, known = condition.target_column, tuple(columns)
-            ctx.report(UnknownColumn(name=name, known=known, qualifier=lookup.alias, span=span))
-        if left is None or right is None:
-            continue  # the source column is checked where the dataset is defined
-        one, other = rows.columns[left], columns[right]
-        common = unify((one, other))
-        if common is None:
-            ctx.report(
-                TypeMismatch(
-                    what=f"the lookup `{lookup.alias}`",
-                    expected=f"columns of one kind, here {describe(one)}",
-                    found=describe(other),
-                    span=dataset.places.span("lookups", position, "join_conditions", number),
-                )
-            )
-            continue
-        mine, theirs = ColumnRef(left, None, one), ColumnRef(right, lookup.alias, other)
-        if is_number(one) and is_number(other) and one != other:
-            yield equal(convert(mine, as_decimal(one)), convert(theirs, as_decimal(other)))
-        else:
-            yield equal(convert(mine, common), convert(theirs, common))
 
 
 # --- warnings about the whole

@@ -23,6 +23,7 @@ _MISSING: dict[Role, type[DatasetMissing]] = {
     "lookup": JoinDatasetNotFound,
     "join": JoinDatasetNotFound,
     "append": AppendDatasetNotFound,
+    "against": JoinDatasetNotFound,
 }
 
 

@@ -56,6 +56,7 @@ class InvalidParameter(Problem):
     type: str
     wrong: str
     """What is wrong with the value, in words that follow it."""
+    instead: str
 
     @property
     def blame(self) -> Blame:
@@ -63,6 +64,9 @@ class InvalidParameter(Problem):
 
     def message(self) -> str:
         return f"the parameter `{self.name}` is {self.type}: `{self.value}` {self.wrong}"
+
+    def hint(self) -> str | None:
+        return f"write {self.instead}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -50,7 +50,7 @@ def test_values(kind: str, given: object, value: ParameterValue) -> None:
     [
         ("decimal(5,4)", "0.05001", "more than 4 digits behind the point"),
         ("decimal(5,4)", "10", "more than 1 digits before the point"),
-        ("decimal(5,4)", "3%", "write `0.03`"),
+        ("decimal(5,4)", "3%", "`0.03`"),
         ("decimal", "1e3", "not a number"),
         ("decimal", "0,05", "not a number"),
         ("decimal", "", "not a number"),
@@ -60,7 +60,7 @@ def test_values(kind: str, given: object, value: ParameterValue) -> None:
         ("date", "2026-02-30", "not a date"),
         ("date", "31.01.2026", "not a date"),
         ("timestamp", "2026-01-31", "not a time"),
-        ("string", 10, "put it in quotes"),
+        ("string", 10, "in quotes"),
         ("string", "x" * 1001, "longer than"),
     ],
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
@@ -18,9 +20,11 @@ from dobonomodo.plan.columns import is_hole
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset
 from dobonomodo.plan.expression import ACTIVE, all_of, column
+from dobonomodo.plan.lookup import join_lookup
 from dobonomodo.plan.operations.aggregate import Grouping, describe_groups, group
 from dobonomodo.plan.operations.lowered import Formula, Lowered, stack
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
+from dobonomodo.plan.operations.update import Join, Joins, describe_joins
 from dobonomodo.plan.relation import Keep, Rel, Scan, walk_between
 from dobonomodo.plan.rows import Origin, Rows, merge
 from dobonomodo.plan.system import LABELS, PERIOD, PERIOD_FROM, PERIOD_TO, ROW_ID
@@ -35,6 +39,8 @@ from dobonomodo.problems.operation import (
     AppendExpressionInvalid,
     AppendResolverNotFound,
     AppendVersionNotFound,
+    DuplicateAggColumn,
+    DuplicateGroupBy,
     UnfilteredPeriods,
 )
 
@@ -53,6 +59,24 @@ class Source(Entity):
         default=None, description="A fixed version; the default is the latest active version."
     )
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    joins: tuple[Join, ...] = Field(
+        default=(), description="Datasets to join to its rows; the selector and the aggregation can use their columns."
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Source:
+    """The rows to append from: as they are stored, with what is joined to them and what selects them."""
+
+    rows: Rows
+    scan: Scan
+    selector: Typed | None
+    joins: Joins
+
+    def conditions(self) -> frozenset[str]:
+        """The stored columns that decide which rows are taken, and which rows are joined to them."""
+        chosen = [self.selector] if self.selector is not None else []
+        return self.rows.conditions_of(*chosen, *self.joins.on_by_alias.values())
 
 
 class Append(Operation):
@@ -92,30 +116,45 @@ class Append(Operation):
             ctx.report(UnfilteredPeriods(dataset_id=known.dataset.id, span=places.span("source", "dataset_id")))
         # Stored rows may carry them whatever the temporal mode is; where they do not, they are NULL (C-87).
         scan = replace(scan, carried=CARRIED)
-        scope = ctx.scope_of(scan)
         ctx.check_qualifier(scan.use.table, taken_by="the table of the source", span=source.span("dataset_id"))
+        stored = self._look_up(Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan)), known, ctx)
+        joins = Joins(stored, ctx, visible=ctx.scope_over(stored))
+        for position, join in enumerate(self.source.joins):
+            joins.add(join, source.at("joins", position) or source)
+        scope = ctx.scope_over(stored, joined=joins.columns)
         selector = self._selector(places, scope, ctx)
-        kept = Keep(scan, all_of(ACTIVE, selector))
+        kept = Keep(joins.lower(all_of(ACTIVE, selector)), all_of(ACTIVE, selector))
+        from_source = _Source(replace(stored, origins={**stored.origins, **joins.origins}), scan, selector, joins)
         if self.aggregation is None:
-            lowered = self._append_rows(rows, scan, kept, selector, ctx)
+            lowered = self._append_rows(rows, from_source, kept, ctx)
         else:
-            lowered = self._append_groups(rows, scan, kept, selector, scope, places.at("aggregation") or places, ctx)
+            lowered = self._append_groups(rows, from_source, kept, scope, places.at("aggregation") or places, ctx)
         ctx.report_resolvers()
         if not known.has_period and scan.use.temporal_mode != "period" and PERIOD in rows.columns:
             lowered = replace(lowered, rows=_without_period(lowered.rows, ctx.spec.seq))
-        if selector is None:
-            return lowered
-        chosen = Formula(places.passage("source_selector").value, selector)
-        return replace(lowered, conditions={scan.use.table: chosen})
+        conditions = dict(joins.conditions)
+        if selector is not None:
+            conditions[scan.use.table] = Formula(places.passage("source_selector").value, selector)
+        return replace(lowered, conditions=conditions)
+
+    def _look_up(self, stored: Rows, known: KnownDataset, ctx: Context) -> Rows:
+        """The rows of the source with those lookups of its dataset that are mentioned; others are not read."""
+        arguments = json.dumps(ctx.arguments.data, default=str)
+        texts = " ".join([arguments, *ctx.project.selectors.values()])
+        for position, lookup in enumerate(known.dataset.lookups):
+            if re.search(rf"\b{re.escape(lookup.alias)}`?\s*\.", texts, re.IGNORECASE):
+                stored = join_lookup(stored, lookup, known, position, ctx)
+        return stored
 
     @classmethod
     def describe(cls, step: Step) -> list[str]:
         """The rows that come in, how they are summarised, and which columns they widen."""
         lines = []
         for node in walk_between(step.top, step.before.node):
-            if isinstance(node, Scan):
+            if isinstance(node, Scan) and node.use.role == "append":
                 chosen = step.lowered.conditions.get(node.use.table)
                 lines.append(f"takes rows of {node.use.dataset_id}" + (f" where {chosen}" if chosen else ""))
+        lines += describe_joins(step)
         lines += describe_groups(step, show=str)
         widened = [name for name, (before, after) in step.shown_changes().items() if before != after]
         return lines + ([f"widens {', '.join(map(step.show_column, widened))}"] if widened else [])
@@ -147,20 +186,19 @@ class Append(Operation):
             ctx.report(recode(problem, AppendExpressionInvalid))
         return checked.tree if checked.tree is not None else HOLE
 
-    def _append_rows(self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, ctx: Context) -> Lowered:
+    def _append_rows(self, rows: Rows, given: _Source, kept: Rel, ctx: Context) -> Lowered:
         """Each row with all its business columns."""
+        scan = given.scan
         source = scan.schema.columns
         values: dict[str, Typed] = {name: column(name, source) for name in scan.use.columns}
         span_of = {name: ctx.arguments.span("source", "dataset_id") for name in values}
         values |= {name: column(name, source) for name in CARRIED if name in rows.columns}
         values[LABELS] = column(LABELS, source)
         origins = {name: Origin(frozenset({f"{scan.use.dataset_id}.{name}"})) for name in scan.use.columns}
-        return self._stack(
-            rows, scan, kept, values, origins, span_of, (ROW_ID,), selector, ctx, key=scan.use.natural_key
-        )
+        return self._stack(rows, given, kept, values, origins, span_of, (ROW_ID,), ctx, key=scan.use.natural_key)
 
     def _append_groups(
-        self, rows: Rows, scan: Scan, kept: Rel, selector: Typed | None, scope: Scope, places: Places, ctx: Context
+        self, rows: Rows, given: _Source, kept: Rel, scope: Scope, places: Places, ctx: Context
     ) -> Lowered:
         """One row a group, with the keys and the results as its columns."""
 
@@ -181,31 +219,37 @@ class Append(Operation):
             report=lambda problem: ctx.report(recode(problem, AppendColumnNotFound)),
         )
         made = groups.node
-        values: dict[str, Typed] = {key.name: column(name, made.schema.columns) for name, key in groups.keys.items()}
         key_places = places.at("group_by") or places
+        values: dict[str, Typed] = {}
+        for name, key in groups.keys.items():
+            if any(key.name.casefold() == each.casefold() for each in values):
+                ctx.report(DuplicateGroupBy(name=key.name, span=key_places.span()))
+            values[key.name] = column(name, made.schema.columns)
         span_of = {key.name: key_places.span() for key in groups.keys.values()}
-        stored = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan))
+        stored = given.rows
         origins = {key.name: stored.origin_of(key) for key in groups.keys.values()}
+        keys = {name.casefold() for name in values}
         for name, value, at in groups.values:
+            if name.casefold() in keys:
+                ctx.report(DuplicateAggColumn(name=name, is_key=True, span=at.span("column")))
             span_of[name] = at.span("column")
             values[name] = column(f"={name}", made.schema.columns) if not is_hole(value) else HOLE
             origins[name] = stored.origin_of(value)
         dropped = [name for name in CARRIED if name in values and name not in rows.columns]
         values = {name: value for name, value in values.items() if name not in dropped}
-        key = [each.name for each in groups.keys.values()]
-        lowered = self._stack(rows, scan, made, values, origins, span_of, tuple(groups.keys), selector, ctx, key=key)
+        names = [each.name for each in groups.keys.values()]
+        lowered = self._stack(rows, given, made, values, origins, span_of, tuple(groups.keys), ctx, key=names)
         return replace(lowered, formulas=groups.formulas)
 
     def _stack(
         self,
         rows: Rows,
-        scan: Scan,
+        given: _Source,
         made: Rel,
         values: Mapping[str, Typed],
         origins: Mapping[str, Origin],
         span_of: Mapping[str, Span | None],
         by: tuple[str, ...],
-        selector: Typed | None,
         ctx: Context,
         *,
         key: Sequence[str],
@@ -233,11 +277,9 @@ class Append(Operation):
             aligned[stored] = convert(value, kind)
             if kind != rows.columns[stored]:
                 changes[stored] = kind
-        seq = ctx.spec.seq
-        node, added = stack(rows, changes, made, aligned, ctx, by=by, source=(scan.use.dataset_id, scan.use.table))
-        conditions = Rows(scan, scan.use.table, scan.use.dataset_id, _stored_origins(scan)).conditions_of(
-            *([selector] if selector is not None else [])
-        )
+        seq, use = ctx.spec.seq, given.scan.use
+        node, added = stack(rows, changes, made, aligned, ctx, by=by, source=(use.dataset_id, use.table))
+        conditions = given.conditions()
         merged = dict(rows.origins)
         for name in values:
             column = rows.columns.spelling(name)

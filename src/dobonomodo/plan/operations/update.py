@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
-from dobonomodo.formula import Columns, Typed, columns_of, convert
+from dobonomodo.formula import Columns, Scope, Typed, columns_of, convert
 from dobonomodo.formula.scope import PARAM
 from dobonomodo.formula.types import BOOLEAN, UNKNOWN, describe
 from dobonomodo.model.document import Places
@@ -46,7 +46,7 @@ _TARGET = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class Join(Entity):
-    """Another dataset, whose matching row is at hand while the update computes."""
+    """Another dataset, whose matching row is available beside each row."""
 
     alias: Identifier = Field(description="The name that qualifies its columns: `alias.column`.")
     dataset_id: Id = Field(description="The dataset to join.")
@@ -89,7 +89,7 @@ class Update(Operation):
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """One select: a CASE per target, so that rows that are not selected cannot raise."""
-        joins = _Joins(rows, ctx)
+        joins = Joins(rows, ctx)
         for position, join in enumerate(self.joins):
             joins.add(join, ctx.arguments.at("joins", position) or ctx.arguments)
         targets = [each.column for each in self.assignments]
@@ -138,14 +138,10 @@ class Update(Operation):
     @classmethod
     def describe(cls, step: Step) -> list[str]:
         """The joins and the columns that are set, in the order in which they were written."""
-        lookups = [node for node in walk_between(step.top, step.before.node) if isinstance(node, Lookup)]
-        joins = [
-            f"joins {scan.use.dataset_id} as {node.alias} on {step.lowered.conditions[node.alias]}"
-            for node in reversed(lookups)
-            for scan in walk_relation(node.source)
-            if isinstance(scan, Scan)
+        return [
+            *describe_joins(step),
+            *(f"sets {step.show_column(name)} = {each}" for name, each in step.lowered.formulas.items()),
         ]
-        return [*joins, *(f"sets {step.show_column(name)} = {each}" for name, each in step.lowered.formulas.items())]
 
     def _assign(self, name: str, value: Typed, selected: Typed, places: Places, rows: Rows, ctx: Context) -> Typed:
         existing = rows.columns.get(name)
@@ -189,11 +185,24 @@ def find_target(
     return stored
 
 
-class _Joins:
-    """The joins of one update: each may use the aliases before it."""
+def describe_joins(step: Step) -> list[str]:
+    """The joins of an operation, the first first; those of datasets have no condition of the operation's."""
+    found = [node for node in walk_between(step.top, step.before.node) if isinstance(node, Lookup)]
+    return [
+        f"joins {scan.use.dataset_id} as {node.alias}"
+        + (f" on {step.lowered.conditions[node.alias]}" if node.alias in step.lowered.conditions else "")
+        for node in reversed(found)
+        for scan in walk_relation(node.source)
+        if isinstance(scan, Scan)
+    ]
 
-    def __init__(self, rows: Rows, ctx: Context) -> None:
+
+class Joins:
+    """The joins of one operation: each may use the aliases before it."""
+
+    def __init__(self, rows: Rows, ctx: Context, *, visible: Scope | None = None) -> None:
         self.rows, self.ctx = rows, ctx
+        self._visible = visible or ctx.scope(rows)
         self.columns: dict[str, Columns] = {}
         self.origins: dict[str, Origin] = {}
         self.on_by_alias: dict[str, Typed] = {}
@@ -214,7 +223,7 @@ class _Joins:
         self.columns[alias] = joined_columns(scan.schema.columns)
         for name in self.columns[alias]:
             self.origins[f"{alias}.{name}"] = Origin(frozenset({f"{join.dataset_id}.{name}"}))
-        scope = ctx.scope(self.rows, joined=self.columns)
+        scope = replace(self._visible, joined={**self._visible.joined, **self.columns})
         passage = places.passage("on")
         on = ctx.check(passage, scope, wanted=BOOLEAN, what="`on`")
         self.conditions[alias] = Formula(passage.value, on)
@@ -244,7 +253,7 @@ def find_conflict(alias: str, rows: Rows, ctx: Context, others: Iterable[str] = 
     if any(folded == each.casefold() for each in rows.joined):
         return "a lookup of the dataset"
     if any(folded == each.casefold() for each in others):
-        return "another join of this update"
+        return "another join of this operation"
     flat = [name for name in rows.columns if name.casefold().startswith(f"{folded}.")]
     return f"the column `{flat[0]}`" if flat else None
 

@@ -9,7 +9,7 @@ import pytest
 from dobonomodo.formula.typed import ColumnRef, Literal, Operation
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
-from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Reshape, Scan, Stack
+from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Lookup, Reshape, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.operation import (
     AppendColumnMismatch,
@@ -30,6 +30,7 @@ from tests.unit.plan.building import (
     plan_of,
     planned,
     problem_in,
+    quoted,
     step_of,
     types_after,
     update,
@@ -523,3 +524,93 @@ def test_a_selector_used_in_an_append_of_a_missing_dataset_is_used() -> None:
 
 def test_a_broken_source_is_not_reported_again() -> None:
     assert codes(append("budget"), world=WORLD_BUILT.without("budget", broken=True)) == []
+
+
+# --- joins and lookups of the source
+
+WITH_LOOKUP = """\
+    dataset:
+      id: plan
+      main_table: {name: plan, columns: [{name: region, type: string}, {name: amount, type: "decimal(15,2)"}]}
+      lookups:
+        - alias: land
+          target: {type: dataset, id: customers}
+          join_conditions: [{source_column: region, target_column: country}]
+"""
+PLANS = WORLD_BUILT.with_dataset(WITH_LOOKUP)
+GOLD = "[{alias: c, dataset_id: customers, on: c.country = region}]"
+
+
+def joining(selector: str, joins: str = GOLD, *, dataset: str = "budget", grouping: str = "") -> str:
+    more = f"\n    aggregation: {grouping}" if grouping else ""
+    return (
+        f"- seq: 1\n  type: append\n  arguments:\n    source: {{dataset_id: {dataset}, joins: {joins}}}\n"
+        f"    source_selector: {quoted(selector)}{more}\n"
+    )
+
+
+def test_a_join_comes_before_the_selector_and_the_aggregation() -> None:
+    grouping = "{group_by: [c.tier], aggregations: [{column: amount, expression: SUM(budgets.amount * LEN(c.id))}]}"
+    appending = joining("c.tier <> ''", grouping=grouping).replace("seq: 1", "seq: 3")
+    plan = plan_of(update("tier = status", seq=2) + appending)
+    step = step_of(plan, 3)
+    assert step.lowered.added is not None
+    (lookup,) = nodes(step.lowered.added, Lookup)
+    assert (lookup.alias, lookup.only) == ("c", ACTIVE)
+    origin = step.after.origins["tier"]
+    assert {"customers.tier", "sales.status"} <= origin.inputs
+    assert {"customers.country", "budget.region", "customers.tier"} <= origin.conditions
+    assert [use.role for use in plan.uses] == ["input", "append", "join"]
+    assert "joins customers as c on c.country = region" in step.describe()
+
+
+def test_only_selected_rows_need_a_match_unless_the_join_selects_them() -> None:
+    added = step_of(plan_of(joining("amount > 0")), 1).lowered.added
+    assert added is not None
+    (lookup,) = nodes(added, Lookup)
+    assert lookup.only != ACTIVE
+
+
+def test_joined_columns_are_not_appended() -> None:
+    assert codes(joining("c.tier = 'gold'")) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "problem"),
+    [
+        (joining("tier = 'gold'"), ("APPEND_006", "tier")),
+        (joining("orders.region = 'N'"), ("APPEND_006", "orders.region")),
+        (
+            joining("TRUE", GOLD.replace("alias: c", "alias: budgets").replace("c.c", "budgets.c")),
+            ("JOIN_ALIAS_CONFLICT", "budgets"),
+        ),
+        (joining("TRUE", GOLD.replace("customers", "custmers")), ("JOIN_DATASET_NOT_FOUND", "custmers")),
+        (joining("TRUE", GOLD.replace("c.country = region", "c.country = regoin")), ("UNKNOWN_COLUMN", "regoin")),
+        (joining("TRUE", GOLD.replace("c.country = region", "c.country")), ("TYPE_MISMATCH", "c.country")),
+    ],
+)
+def test_faults_of_joins(operation: str, problem: tuple[str, str]) -> None:
+    assert problem in found(operation)
+
+
+def test_two_keys_that_become_one_column() -> None:
+    grouping = "{group_by: [c.country, region], aggregations: [{column: amount, expression: SUM(amount)}]}"
+    assert "APPEND_003" in codes(joining("TRUE", grouping=grouping))
+    same = grouping.replace("c.country, region", "region, d.region")
+    twice = "[{alias: d, dataset_id: sales, on: d.order_id = region}]"
+    assert "DUPLICATE_GROUP_BY" in codes(joining("TRUE", twice, grouping=same))
+    result = "{group_by: [d.status], aggregations: [{column: status, expression: MIN_AGG(status)}]}"
+    assert "DUPLICATE_AGG_COLUMN" in codes(joining("TRUE", twice, grouping=result))
+
+
+def test_lookups_of_the_source_are_joined_where_they_are_mentioned() -> None:
+    used = plan_of(joining("land.tier = 'gold'", "[]", dataset="plan"), world=PLANS)
+    assert [(use.role, use.alias, use.seq) for use in used.uses[1:]] == [("append", None, 1), ("lookup", "land", 1)]
+    unused = plan_of(joining("amount > 0", "[]", dataset="plan"), world=PLANS)
+    assert [use.role for use in unused.uses] == ["input", "append"]
+    selectors = 'selectors: {gold: land.tier = "gold"}'
+    assert len(plan_of(joining("{{gold}}", "[]", dataset="plan"), world=PLANS, head=selectors).uses) == 3
+    assert ("JOIN_ALIAS_CONFLICT", "land") in found(
+        joining("land.tier = 'gold'", GOLD.replace("alias: c", "alias: land").replace("c.", "land."), dataset="plan"),
+        world=PLANS,
+    )

@@ -418,7 +418,7 @@ def test_joined_columns_do_not_stay() -> None:
 
 @pytest.mark.parametrize(
     ("alias", "taken_by"),
-    [("orders", "the main table"), ("ORDERS", "the main table"), ("C", "another join of this update")],
+    [("orders", "the main table"), ("ORDERS", "the main table"), ("C", "another join of this operation")],
 )
 def test_an_alias_that_is_taken_is_refused(alias: str, taken_by: str) -> None:
     # C-35
