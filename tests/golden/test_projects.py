@@ -86,6 +86,13 @@ def appended(arguments: str, world: World = WORLD_BUILT) -> Case:
     return Case(f"- {{seq: 1, name: budget, type: append, arguments: {{{arguments}}}}}", world=world)
 
 
+def leveled(arguments: str) -> Case:
+    return aggregated(
+        "group_by: [region, status], level_column: level, aggregations: [{column: n, expression: COUNT(*)}], "
+        + arguments
+    )
+
+
 def allocated(arguments: str) -> Case:
     return Case(f"- {{seq: 1, name: share, type: allocate, arguments: {{{arguments}}}}}")
 
@@ -177,6 +184,20 @@ CASES: dict[str, Case] = {
     ),
     "a selector that nothing uses": Case(
         "- {seq: 1, type: delete, selector: paid}", head="selectors: {big: amount > 1000}"
+    ),
+    "subtotals without a level": aggregated(
+        "group_by: [region, status], rollup: [all], aggregations: [{column: n, expression: COUNT(*)}]"
+    ),
+    "a subtotal by another column": leveled("rollup: [all, regon]"),
+    "a subtotal by the last key": leveled("rollup: [status]"),
+    "a subtotal twice": leveled("rollup: [all, region, orders.Region]"),
+    "a level that is a key": aggregated(
+        "group_by: [region], rollup: [all], level_column: Region, aggregations: [{column: n, expression: COUNT(*)}]"
+    ),
+    "a tree over another column": leveled("hierarchy: {column: regin, dataset_id: customers, child: id, parent: tier}"),
+    "a tree that does not exist": leveled("hierarchy: {column: region, dataset_id: customrs, child: id, parent: tier}"),
+    "a tree without its column": leveled(
+        "hierarchy: {column: region, dataset_id: customers, child: id, parent: parnt}"
     ),
     "an amount that does not exist": allocated('amount: amout, receivers: {dataset_id: budget}, driver: "1"'),
     "an amount that is no number": allocated('amount: region, receivers: {dataset_id: budget}, driver: "1"'),

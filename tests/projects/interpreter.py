@@ -310,11 +310,56 @@ class _Run:
     def aggregate(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """R-126 to R-143; new columns come even without a group (C-44)."""
         selected = self.select(operation)
-        groups = self.group(arguments, selected)
         dataset = self.given["dataset"]
         origin = {"_source_dataset_id": dataset["id"], "_source_table": self.table["name"]}
-        made = [(("made", operation["seq"], keys), {**values, **origin}) for keys, values in groups]
-        self.take_in(operation["seq"], made, self.kinds_of(arguments), selected=len(selected))
+        kinds = self.kinds_of(arguments)
+        if (column := arguments.get("level_column")) is None:
+            groups = self.group(arguments, selected)
+            made: list[tuple[tuple[Any, ...], dict[str, Any]]]
+            made = [(("made", operation["seq"], keys), {**values, **origin}) for keys, values in groups]
+        else:
+            levels = self.roll_up(operation["seq"], arguments, selected)
+            made = [
+                (("made", operation["seq"], level, keys), {**values, **origin, column: level})
+                for level, keys, values in levels
+            ]
+            kinds = {column: TEXT, **kinds}
+        self.take_in(operation["seq"], made, kinds, selected=len(selected))
+
+    def roll_up(
+        self, seq: int, arguments: Mapping[str, Any], rows: Sequence[Row]
+    ) -> Iterator[tuple[str, Any, dict[str, Any]]]:
+        """Groups of every level, each computed by itself: a subtotal keeps some keys, a node those below it."""
+        keys: list[Column] = [each.tree for each in arguments["group_by"]]
+        names = [_flat(key) for key in keys]
+        levels = [(names[-1], len(keys))]
+        for each in arguments.get("rollup", ()):
+            name = each if each == "all" else _flat(each.tree)
+            levels.append((name, 0 if name == "all" else names.index(name) + 1))
+        tree = arguments.get("hierarchy")
+        above: dict[Any, list[Any]] = {}
+        at = -1
+        if tree is not None:
+            _, nodes = self.visible(tree["dataset_id"], tree.get("dataset_version"))
+            found = ancestors([(row.values[tree["child"]], row.values[tree["parent"]]) for row in nodes])
+            if found is None:
+                self.result.failures.append(Failure("HIERARCHY_CYCLE", seq))
+                return
+            above, at = found, [key.name if key.qualifier is None else None for key in keys].index(tree["column"])
+        for level, count in levels:
+            members: dict[tuple[str, tuple[Any, ...]], list[Row]] = {}
+            for row in rows:
+                own = [row.read(key.qualifier, key.name) for key in keys]
+                kept = [value if number < count else None for number, value in enumerate(own)]
+                members.setdefault((level, tuple(kept)), []).append(row)
+                for node in above.get(own[at], ()) if 0 <= at < count else ():
+                    members.setdefault((f"{level} total", (*kept[:at], node, *kept[at + 1 :])), []).append(row)
+            for (name, values), group in members.items():
+                by_key = {(key.qualifier, key.name): value for key, value in zip(keys, values, strict=True)}
+                columns = {name: value for (qualifier, name), value in by_key.items() if qualifier is None}
+                for each in arguments["aggregations"]:
+                    columns[each["column"]] = summarise(each["expression"].tree, [row.read for row in group], by_key)
+                yield name, values, columns
 
     def append(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """R-144 to R-167, C-51."""
@@ -512,6 +557,31 @@ def share(units: int, drivers: Sequence[Fraction], order: Sequence[Any]) -> list
     for at in by_remainder[: abs(units) - sum(parts)]:
         parts[at] += 1
     return [part if units >= 0 else -part for part in parts]
+
+
+def ancestors(pairs: Sequence[tuple[Any, Any]]) -> dict[Any, list[Any]] | None:
+    """For each node those above it, None where the pairs are no tree."""
+    parents: dict[Any, set[Any]] = {}
+    for child, parent in pairs:
+        if child is not None:
+            parents.setdefault(child, set()).update({parent} - {None})
+    if any(len(each) > 1 for each in parents.values()):
+        return None
+    found: dict[Any, list[Any]] = {}
+    for node in parents:
+        above: list[Any] = []
+        here = node
+        while parents.get(here):
+            (here,) = parents[here]
+            above.append(here)
+            if len(above) > len(parents):
+                return None
+        found[node] = above
+    return found
+
+
+def _flat(key: Column) -> str:
+    return key.name if key.qualifier is None else f"{key.qualifier}.{key.name}"
 
 
 def sum_of(values: Iterable[Any]) -> Decimal:

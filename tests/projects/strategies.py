@@ -790,7 +790,35 @@ class _Projects:
         keyword = self.selector(scope)
         for name, kind, bound in kinds:
             self.set(name, kind, bound)
-        self.add("aggregate", arguments={"group_by": [Formula(key) for key in keys], "aggregations": made}, **keyword)
+        arguments: dict[str, Any] = {"group_by": [Formula(key) for key in keys], "aggregations": made}
+        self.add("aggregate", arguments=arguments | self.levels(keys, made), **keyword)
+
+    def levels(self, keys: Sequence[Column], made: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Subtotals and a tree, or nothing."""
+        drawing = self.drawing
+        taken = {each.name.casefold() for each in keys} | {each["column"].casefold() for each in made}
+        if not drawing.chance(40) or "level" in taken:
+            return {}
+        found: dict[str, Any] = {"level_column": "level"}
+        self.set("level", TEXT, 0)
+        levels = ["all", *(Formula(key) for key in keys[:-1])]
+        if drawing.chance(70):
+            found["rollup"] = drawing.some(levels, 1, len(levels))
+        trees = [
+            (key.name, given["dataset"]["id"], child["name"], parent["name"])
+            for key in keys
+            if key.qualifier is None and key.name in self.columns
+            for given in self.datasets
+            if given["dataset"] is self.latest(given["dataset"]["id"])
+            for child in given["dataset"]["main_table"]["columns"]
+            for parent in given["dataset"]["main_table"]["columns"]
+            if child["type"] == parent["type"] == "string" and self.columns[key.name].kind == TEXT
+            if "x.y" not in (key.name, child["name"].casefold(), parent["name"].casefold())
+        ]
+        if trees and drawing.chance(60):
+            column, dataset, child, parent = drawing.pick(trees)
+            found["hierarchy"] = {"column": column, "dataset_id": dataset, "child": child, "parent": parent}
+        return found
 
     def append(self) -> None:
         drawing = self.drawing
@@ -995,7 +1023,7 @@ def _simpler(operation: dict[str, Any]) -> Iterator[dict[str, Any]]:
     if "selector" in operation:
         yield {key: value for key, value in operation.items() if key != "selector"}
     arguments = operation.get("arguments", {})
-    for key in ("source_selector", "columns", "match", "set"):
+    for key in ("source_selector", "columns", "match", "set", "rollup", "hierarchy"):
         if key in arguments:
             yield {**operation, "arguments": {name: value for name, value in arguments.items() if name != key}}
     for key in ("joins", "assignments", "group_by", "aggregations"):

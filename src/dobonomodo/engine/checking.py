@@ -62,7 +62,7 @@ class Checking:
         value = if_else(condition.violated, integer(2), if_else(condition.selected, integer(1), integer(0)))
         flag = quote_name(name)
         metrics = {f"selected_{seq}": f"count_if({flag} > 0L)", f"violations_{seq}": f"count_if({is_violated(seq)})"}
-        self._keep(seq, step.before.node, name, value, metrics)
+        self._keep(seq, condition.rows, name, value, metrics)
 
     def _keep_measures(self, step: Step, condition: GroupCondition) -> None:
         """The operand of every aggregate, for the rows that count; an operation that selects rows counts them."""

@@ -13,14 +13,17 @@ from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.requirement import require
 from dobonomodo.engine.rowid import id_by_key
 from dobonomodo.engine.tracking import Tracked, Tracking
+from dobonomodo.engine.tree import read_ancestors
 from dobonomodo.formula import Typed, columns_of
 from dobonomodo.formula.sql import literal, quote_name
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import (
+    Ancestors,
     AssignIds,
     Derive,
+    Expand,
     Group,
     Keep,
     Lookup,
@@ -124,11 +127,27 @@ class Frames:
         return self._tracking.keep_values(node, made)
 
     def _compute(
-        self, node: Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack | Require
+        self,
+        node: Keep
+        | Derive
+        | Reshape
+        | Lookup
+        | Match
+        | Window
+        | Group
+        | AssignIds
+        | Stack
+        | Require
+        | Expand
+        | Ancestors,
     ) -> DataFrame:
         match node:
             case Keep():
                 return self._frame(node.rows).where(self._run.sql(node.condition))
+            case Expand():
+                return self._expand(node)
+            case Ancestors():
+                return read_ancestors(node, self._frame(node.rows))
             case Require():
                 return require(node, self._frame(node.rows), run=self._run)
             case Derive() | Reshape():
@@ -158,6 +177,14 @@ class Frames:
             f"{self._run.sql(over)} AS {quote_name(f'{node.alias}.{name}')}" for name, over in node.values.items()
         ]
         return self._frame(node.rows).selectExpr("*", *values)
+
+    def _expand(self, node: Expand) -> DataFrame:
+        choices = [
+            ", ".join(f"{self._run.sql(value)} AS {quote_name(name)}" for name, value in choice.items())
+            for choice in node.choices
+        ]
+        structs = ", ".join(f"struct({each})" for each in choices)
+        return self._frame(node.rows).selectExpr("*", f"inline(array({structs}))")
 
     def _lookup(self, node: Lookup) -> DataFrame:
         hidden = partial(self._tracking.joined, node)

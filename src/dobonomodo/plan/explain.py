@@ -16,8 +16,10 @@ from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import (
+    Ancestors,
     AssignIds,
     Derive,
+    Expand,
     Group,
     Keep,
     Lookup,
@@ -294,6 +296,14 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
         case Keep():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"WHERE {sql(node.condition)}")
+        case Ancestors():
+            _render_node(node.rows, stop, run, lines)
+            lines.append(f"all pairs of a node and one above it by {node.child.name} and {node.parent.name}")
+        case Expand():
+            _render_node(node.rows, stop, run, lines)
+            for choice in node.choices:
+                shown = ", ".join(f"{sql(value)} AS {quote_name(name)}" for name, value in choice.items())
+                lines.append(f"EACH ROW WITH {shown}")
         case Require():
             _render_node(node.rows, stop, run, lines)
             lines.append(f"FAIL WHERE {sql(node.violated)}  -- {node.reason}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.planner import Plan
 from dobonomodo.plan.relation import Group, walk_between
 from dobonomodo.plan.step import Step
@@ -32,5 +31,6 @@ def shown_columns(step: Step) -> tuple[str, ...]:
 
 def _group_keys(step: Step) -> list[str]:
     between = walk_between(step.after.node, step.before.node)
-    keys = [key for node in between if isinstance(node, Group) for key in node.keys.values()]
-    return [key.name for key in keys if isinstance(key, ColumnRef) and key.qualifier is None]
+    if step.lowered.shares is not None or not any(isinstance(node, Group) for node in between):
+        return []
+    return list(step.after.keys.get(step.spec.seq, ()))

@@ -17,7 +17,7 @@ from dobonomodo.plan.columns import columns_with, joined_columns
 from dobonomodo.plan.dataset import DatasetUse, working_columns
 from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.system import PLACE, ROW_ID, SYNONYMS
-from dobonomodo.problems import InternalError
+from dobonomodo.problems import InternalError, OperationRef
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,6 +225,47 @@ class Stack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Expand:
+    """Expand: each row once for each of the ``choices``, with the columns of that choice. All choices have the same columns."""
+
+    rows: Rel
+    choices: tuple[Mapping[str, Typed], ...]
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        before = self.rows.schema
+        added = {name: value.type for name, value in self.choices[0].items()}
+        for choice in self.choices:
+            _check_columns(choice.values(), before)
+            if {name: value.type for name, value in choice.items()} != added:
+                raise InternalError("choices differ in their columns")
+        _set_schema(self, Schema(Columns({**before.columns, **added}), before.joined))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ancestors:
+    """Ancestors: the pairs of a tree, as ``NODE``, ``ANCESTOR`` and ``DEPTH``: every node with itself and all nodes above it.
+
+    The rows have a child and its parent each; a bounded number of them is read before the job. What is no tree fails the run.
+    """
+
+    rows: Rel
+    child: ColumnRef
+    parent: ColumnRef
+    dataset_id: str
+    operation: OperationRef
+    schema: Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_columns((self.child, self.parent), self.rows.schema)
+        kind = self.child.type
+        _set_schema(self, Schema(Columns({NODE: kind, ANCESTOR: kind, DEPTH: INTEGER})))
+
+
+NODE, ANCESTOR, DEPTH = "node", "ancestor", "depth"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Require:
     """Require (assert): the same rows. The run fails where ``violated`` is true, with a code, a reason and the values of ``shown``.
 
@@ -245,7 +286,9 @@ class Require:
         _set_schema(self, self.rows.schema)
 
 
-Rel = Scan | Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack | Require
+Rel = (
+    Scan | Keep | Derive | Reshape | Lookup | Match | Window | Group | AssignIds | Stack | Require | Expand | Ancestors
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -351,6 +394,8 @@ def expressions_of(node: Rel) -> Iterator[Typed]:
             yield node.condition
         case Require():
             yield node.violated
+        case Expand():
+            yield from (value for choice in node.choices for value in choice.values())
         case Derive():
             yield from node.values.values()
         case Reshape():

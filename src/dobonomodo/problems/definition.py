@@ -347,6 +347,7 @@ class OperationReason(StrEnum):
     MIXED_STATES = "mixed states"
     UNUSED_AGAINST = "unused against"
     SET_AMOUNT = "set amount"
+    NO_LEVEL_COLUMN = "no level column"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -383,6 +384,8 @@ class InvalidOperation(Problem):
                 return f"one aggregate reads {' and '.join(self.known)}; their rows do not belong together"
             case OperationReason.UNUSED_AGAINST:
                 return "`expect` reads no column of `against`, so the comparison says nothing about it"
+            case OperationReason.NO_LEVEL_COLUMN:
+                return f"`{self.found}` needs `level_column`: else a subtotal looks like a group whose key is NULL"
             case OperationReason.SET_AMOUNT:
                 return f"`set` cannot give `{self.found}` a value: on new rows it is the part of the distributed amount"
             case _:
@@ -404,6 +407,8 @@ class InvalidOperation(Problem):
                 return "write one aggregate for each, as in SUM(amount) = SUM(start.amount)"
             case OperationReason.UNUSED_AGAINST:
                 return "use a column as `against.column` inside an aggregate, or leave `against` out"
+            case OperationReason.NO_LEVEL_COLUMN:
+                return "add `level_column: level` to the arguments"
             case OperationReason.SET_AMOUNT:
                 return "leave it out; an update after the allocation can change parts"
             case _:

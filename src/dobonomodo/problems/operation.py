@@ -84,15 +84,16 @@ class EmptyAggregations(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroupBy(Problem):
-    """``group_by`` contains the same column twice, possibly once with its table."""
+    """``group_by`` or ``rollup`` contains the same column twice, possibly once with its table."""
 
     code: ClassVar[str] = "DUPLICATE_GROUP_BY"
     example: ClassVar[Example] = Example("group_by: [region, orders.region]", "group_by: [region]")
 
     name: str
+    key: str = "group_by"
 
     def message(self) -> str:
-        return f"`{self.name}` is in `group_by` twice"
+        return f"`{self.name}` is in `{self.key}` twice"
 
     def hint(self) -> str | None:
         return "remove one of the two"

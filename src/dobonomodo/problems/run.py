@@ -103,6 +103,47 @@ class Allocation(RequirementNotMet):
                 assert_never(other)
 
 
+class HierarchyReason(StrEnum):
+    """Reasons why a hierarchy is not a tree."""
+
+    CYCLE = "cycle"
+    SECOND_PARENT = "second parent"
+    TOO_LARGE = "too large"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HierarchyCycle(Problem):
+    """A hierarchy is not a tree: a node is above itself, or has two parents. Totals would count rows twice."""
+
+    code: ClassVar[str] = "HIERARCHY_CYCLE"
+    example: ClassVar[Example] = Example(
+        "line,parent\nR10,R20\nR20,R10   # each is above the other", "line,parent\nR10,R20\nR20,"
+    )
+
+    dataset_id: str
+    reason: HierarchyReason
+    nodes: tuple[str, ...] = ()
+
+    def message(self) -> str:
+        match self.reason:
+            case HierarchyReason.CYCLE:
+                way = " -> ".join(f"`{node}`" for node in self.nodes)
+                return f"the hierarchy `{self.dataset_id}` goes in a circle: {way}"
+            case HierarchyReason.SECOND_PARENT:
+                child, *parents = self.nodes
+                both = " and ".join(f"`{parent}`" for parent in parents)
+                return f"node `{child}` of the hierarchy `{self.dataset_id}` has two parents: {both}"
+            case HierarchyReason.TOO_LARGE:
+                return f"the hierarchy `{self.dataset_id}` is too large: at most 100,000 nodes are read"
+            case _:
+                assert_never(self.reason)
+
+    def hint(self) -> str | None:
+        if self.reason is HierarchyReason.TOO_LARGE:
+            return "leave out nodes that have no rows"
+        return "correct the hierarchy: every node has one parent, and roots have none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArithmeticOverflow(Problem):
     """A computed number is too large for its type. Integers have 64 bits, decimals 38 digits."""
@@ -599,6 +640,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     CheckEmpty,
     JoinMultipleMatches,
     Allocation,
+    HierarchyCycle,
     ArithmeticOverflow,
     InvalidNumber,
     DataLoad,

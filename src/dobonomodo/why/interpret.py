@@ -19,8 +19,13 @@ from dobonomodo.formula.typed import Cast, Literal, Operation
 from dobonomodo.formula.types import Type, is_number
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import (
+    ANCESTOR,
+    DEPTH,
+    NODE,
+    Ancestors,
     AssignIds,
     Derive,
+    Expand,
     Group,
     Keep,
     Lookup,
@@ -33,6 +38,7 @@ from dobonomodo.plan.relation import (
     Window,
 )
 from dobonomodo.plan.system import PLACE, ROW_ID
+from dobonomodo.plan.tree import Above, find_ancestors
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, TooManyRows, Traced, Wanted, satisfies
 
@@ -56,7 +62,7 @@ class Interpreter:
         """The rows of a node that have wanted values; ``needed`` are the columns that are enough."""
         chain: list[tuple[_Single, Wanted, frozenset[str] | None]] = []
         here, known, enough = node, wanted, needed if needed is None else needed | set(wanted)
-        while not isinstance(here, Scan | Group | Stack | Match):
+        while not isinstance(here, Scan | Group | Stack | Match | Expand | Ancestors):
             below = self._push(here, known, enough)
             if below is None:
                 return []
@@ -114,7 +120,7 @@ class Interpreter:
     # --- where rows come from
 
     def _find_branch(
-        self, node: Scan | Group | Stack | Match, wanted: Wanted, needed: frozenset[str] | None
+        self, node: Scan | Group | Stack | Match | Expand | Ancestors, wanted: Wanted, needed: frozenset[str] | None
     ) -> list[Traced]:
         match node:
             case Scan():
@@ -127,6 +133,12 @@ class Interpreter:
                 own = {name: allowed for name, allowed in wanted.items() if name in node.rows.schema.names}
                 rows = self.find(node.rows, own, None)
                 return [row for row in self._match(node, rows) if satisfies(row.values, wanted)]
+            case Expand():
+                own = {name: allowed for name, allowed in wanted.items() if name in node.rows.schema.names}
+                rows = self.find(node.rows, own, None)
+                return [row for row in self._expand(node, rows) if satisfies(row.values, wanted)]
+            case Ancestors():
+                return [row for row in self._find_ancestors(node) if satisfies(row.values, wanted)]
             case _:
                 assert_never(node)
 
@@ -218,8 +230,26 @@ class Interpreter:
             below = (row,) if joined is None else (row, joined)
             yield replace(row, node=node, values=values, below=below)
 
+    def _expand(self, node: Expand, rows: list[Traced]) -> Iterator[Traced]:
+        for row in rows:
+            for number, choice in enumerate(node.choices):
+                given = {name: compute(value, row.values, self._facts) for name, value in choice.items()}
+                identity = (*row.identity, number)
+                yield replace(row, node=node, values={**row.values, **given}, below=(row,), identity=identity)
+
+    def _find_ancestors(self, node: Ancestors) -> Iterator[Traced]:
+        rows = self.find(node.rows, {}, None)
+        pairs = [(row.values[node.child.name], row.values[node.parent.name]) for row in rows]
+        tree: list[Above[Value]] = find_ancestors(pairs)
+        for each in tree:
+            values: dict[str, Value] = {NODE: each.node, ANCESTOR: each.ancestor, DEPTH: each.depth}
+            yield Traced(node, values, (), (id(node), each.node, each.depth))
+
     def _match(self, node: Match, rows: list[Traced]) -> Iterator[Traced]:
         for row, found in self._pair(node, rows):
+            if node.unmatched and not found and compute(node.only, row.values, self._facts) is True:
+                names = [f"{node.alias}.{name}" for name in node.schema.joined[node.alias]]
+                yield replace(row, node=node, values={**row.values, **dict.fromkeys(names)}, below=(row,))
             for joined in found:
                 values = {**row.values, **_beside(node, joined)}
                 identity = (*row.identity, *joined.identity)

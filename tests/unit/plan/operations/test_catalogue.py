@@ -37,7 +37,7 @@ def test_the_keys_of_the_seeds_are_there() -> None:
     keys = {name: set(schema.get("properties", {})) for name, schema in schemas.items()}
     assert keys == {
         "update": {"joins", "assignments"},
-        "aggregate": {"group_by", "aggregations"},
+        "aggregate": {"group_by", "aggregations", "rollup", "hierarchy", "level_column"},
         "append": {"source", "source_selector", "aggregation"},
         "delete": set(),
         "output": {"destination", "mode", "columns", "include_deleted", "register_as_dataset"},

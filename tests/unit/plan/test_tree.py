@@ -1,0 +1,69 @@
+"""A tree out of pairs: who is above whom, and what is no tree."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.plan import tree
+from dobonomodo.plan.tree import Above, NotATree, find_ancestors
+from dobonomodo.problems.run import HierarchyReason
+
+
+def test_every_node_has_itself_and_all_above() -> None:
+    found = find_ancestors([("a", "b"), ("b", "c"), ("d", None), (None, "e")])
+    assert set(found) == {
+        *(Above(each, each, 0) for each in "abcde"),
+        Above("a", "b", 1),
+        Above("a", "c", 2),
+        Above("b", "c", 1),
+    }
+
+
+def test_a_pair_may_be_said_twice_and_a_root_too() -> None:
+    found = find_ancestors([("a", "b"), ("a", None), ("a", "b"), ("b", None)])
+    assert {(each.node, each.ancestor) for each in found} == {("a", "a"), ("a", "b"), ("b", "b")}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "nodes"),
+    [
+        ([("a", "a")], ("a", "a")),
+        ([("a", "b"), ("b", "a")], ("a", "b", "a")),
+        ([("x", "a"), ("a", "b"), ("b", "c"), ("c", "a")], ("a", "b", "c", "a")),
+    ],
+)
+def test_a_circle_is_named_without_the_way_to_it(pairs: list[tuple[str, str]], nodes: tuple[str, ...]) -> None:
+    with pytest.raises(NotATree) as caught:
+        find_ancestors(pairs)
+    assert (caught.value.reason, caught.value.nodes) == (HierarchyReason.CYCLE, nodes)
+
+
+def test_two_parents_are_named_with_their_child() -> None:
+    with pytest.raises(NotATree) as caught:
+        find_ancestors([("a", "z"), ("a", "b")])
+    assert (caught.value.reason, caught.value.nodes) == (HierarchyReason.SECOND_PARENT, ("a", "b", "z"))
+
+
+def test_pairs_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "PAIRS_AT_MOST", 5)
+    assert len(find_ancestors([(1, 2), (2, None)])) == 3
+    with pytest.raises(NotATree) as caught:
+        find_ancestors([(1, 2), (2, 3), (3, None)])
+    assert caught.value.reason is HierarchyReason.TOO_LARGE
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(0, 30), max_size=30))
+def test_parents_that_come_before_their_children_are_a_tree(numbers: list[int]) -> None:
+    pairs = [(at + 1, number % (at + 1)) for at, number in enumerate(numbers)]
+    found = find_ancestors(pairs)
+    above = {child: parent for child, parent in pairs}
+    for each in found:
+        here = each.node
+        for _ in range(each.depth):
+            here = above[here]
+        assert here == each.ancestor
+    roots = {each.ancestor for each in found if each.ancestor not in above}
+    assert roots == ({0} if pairs else set())
