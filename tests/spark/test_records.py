@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from datetime import timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,3 +193,30 @@ def test_what_a_draft_would_change(ledger: Ledger) -> None:
     (closed,) = found.tables
     assert (closed.added, closed.removed, closed.changed) == (0, 1, 0)
     assert len(ledger.rows()) == 4, "the draft writes elsewhere"
+
+
+def test_a_difference_is_divided_among_its_causes(ledger: Ledger) -> None:
+    ledger.run()
+    ledger.write_lines("2026-01", [(1, "A", "12.50"), (2, "B", "20.50"), (3, "A", "0.00"), (4, "A", "7.00")])
+    ledger.folder.change("dobo.yaml", "selector: amount = 0", "selector: amount < 10")
+    ledger.activate()
+    second = ledger.run()
+    workspace = ledger.open()
+    found = workspace.diff_runs("previous", second.id, "closed", attribute=True, spark=ledger.spark).attribution
+    assert (found.causes, found.computed) == (("rows of input lines", "operation 3 delete-3"), 4)
+    lines = {line.column: line for line in found.lines}
+    assert {line.residual for line in found.lines} == {0}
+    # The new selector deletes the new line: half of that is due to either, by the average over both orders.
+    assert (lines[None].before, lines[None].after, lines[None].parts) == (4, 4, (Decimal(1), Decimal(-1)))
+    assert [str(part) for part in lines["amount"].parts] == ["6.00", "-3.50"]
+    assert [str(part) for part in lines["total"].parts] == ["9.50", "0.00"]
+    assert not list((ledger.root / ".dobo/runs").glob("compare-*"))
+    # Without the rows of before, they cannot be told apart from the program; everything else can.
+    lines_before = workspace.find_run("previous").inputs["input/lines/v1/lines/0/"][0][0]
+    for file in KeptInputs.of(ledger.root).files():
+        if file.sha256 == lines_before:
+            file.path.unlink()
+    lost = ledger.open().diff_runs("previous", second.id, "closed", attribute=True, spark=ledger.spark).attribution
+    assert lost.causes == ("operation 3 delete-3", "rows of input lines + version of the program")
+    assert len(lost.notes) == 1
+    assert {line.residual for line in lost.lines} == {0}

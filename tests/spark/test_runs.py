@@ -373,10 +373,16 @@ def test_locked_results_stay_readable_after_the_period_was_reopened_and_run_agai
     ledger.write_lines("2026-01", [(1, "A", "10.00"), (2, "B", "20.50"), (9, "B", "7.00")])
     again = ledger.run(at=CLOCK + timedelta(hours=1))
     assert again.outputs["closed"].digest != locked.outputs["closed"].digest
+    assert (again.locked.run, again.locked.problems) == (locked.id, ())
+    attributed = again.locked.difference.attribution
+    assert attributed.causes == ("rows of input lines", "clock")
+    amount = next(line for line in attributed.lines if (line.table, line.column) == ("closed", "amount"))
+    assert [str(part) for part in amount.parts] == ["7.00", "0.00"]
     long_ago = time.time() - 24 * 3600
     for mark in ledger.root.rglob("replaced"):
         os.utime(mark, (long_ago, long_ago))
-    assert ledger.run(at=CLOCK + timedelta(hours=2)).status == "completed"
+    third = ledger.run(at=CLOCK + timedelta(hours=2))
+    assert (third.status, third.locked) == ("completed", None)
     for run, ids in ((locked, [1, 2]), (again, None)):
         found = workspace.find_run(run.id)
         if ids is not None:

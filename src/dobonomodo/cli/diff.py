@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Json, open_workspace, say, show, show_json, usage_error
+from dobonomodo.cli.console import Json, open_workspace, say, show, show_json, show_problems, usage_error
 from dobonomodo.cli.run import Conf, Master, Remote, WaitForExecutors, choose_session, ending_cleanly
 from dobonomodo.cli.table import show_lines
+from dobonomodo.cli.waterfall import list_differences, name_number, render_waterfall
 
 if TYPE_CHECKING:
     from dobonomodo.model.difference import FieldChange
-    from dobonomodo.runs.difference import RunDifference, TableDifference
+    from dobonomodo.runs.attribution import Attribution
+    from dobonomodo.runs.difference import LockedComparison, RunDifference, TableDifference
     from dobonomodo.workspace import Workspace
 
 _SIGNS = {"added": "+", "removed": "-", "changed": "~"}
@@ -28,6 +30,9 @@ def diff(
     ] = None,
     draft: Annotated[
         bool, typer.Option("--draft", help="Run the files as they are, and compare with the result PROJECT@PERIOD.")
+    ] = False,
+    attribute: Annotated[
+        bool, typer.Option("--attribute", help="Divide the differences among their causes; computes outputs again.")
     ] = False,
     master: Master = None,
     remote: Remote = None,
@@ -49,14 +54,40 @@ def diff(
     with ending_cleanly():
         session = choose_session(master, remote, spark_conf, wait_for_executors)
         found = (
-            workspace.diff_draft(one, other, key=columns, session=session, report=say)
+            workspace.diff_draft(one, other, key=columns, attribute=attribute, session=session, report=say)
             if draft
-            else workspace.diff_runs(one, other or "", table, key=columns, session=session, report=say)
+            else workspace.diff_runs(
+                one, other or "", table, key=columns, attribute=attribute, session=session, report=say
+            )
         )
     if as_json:
         show_json("diff", found)
     else:
         _show_runs(found)
+        if found.attribution is not None:
+            show_attribution(found.attribution)
+
+
+def show_locked(found: LockedComparison) -> None:
+    """What the first run since a locked period was reopened changed in its result."""
+    say(f"this period was locked with the result of run {found.run}; this run changes it:")
+    if found.difference is None:
+        show_problems(found.problems)
+        return
+    _show_runs(found.difference)
+    if found.difference.attribution is not None:
+        show_attribution(found.difference.attribution)
+
+
+def show_attribution(found: Attribution) -> None:
+    """What differences come from: a waterfall for each number that differs."""
+    for line in list_differences(found):
+        show(f"{name_number(line)}: {line.difference:+,f}")
+        show_lines([("CAUSE", "PART", ""), *render_waterfall(found, line)])
+    for name in found.unknown:
+        show(f"{name}: not attributed, since it has more digits than can be summed")
+    for note in found.notes:
+        say(note)
 
 
 def _show_runs(found: RunDifference) -> None:

@@ -260,6 +260,10 @@ def _show_end(view: RunView, workspace: Workspace) -> None:
     resumable = view.status == "failed" and workspace.can_resume(view.id)
     locale = LOCALES[workspace.settings.locale]
     show_end(view, resumable=resumable, others=_find_others(view, workspace), locale=locale)
+    if view.locked is not None:
+        from dobonomodo.cli.diff import show_locked
+
+        show_locked(view.locked)
 
 
 def _find_others(view: RunView, workspace: Workspace) -> Sequence[Other]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from dobonomodo.problems import Problem
+from dobonomodo.runs.attribution import Attribution
 from dobonomodo.runs.figures import EXACT
 
 
@@ -18,6 +20,7 @@ class ColumnDifference:
     before: Decimal | None = None
     """The total; None if the column is no number, or has more digits than Spark can sum."""
     after: Decimal | None = None
+    is_number: bool = False
 
     @property
     def difference(self) -> Decimal | None:
@@ -105,6 +108,25 @@ class TableDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class LockedComparison:
+    """A run beside the locked result that it replaced, after its period was reopened."""
+
+    run: str
+    """The locked result."""
+    difference: RunDifference | None
+    problems: tuple[Problem, ...] = ()
+    """Why they could not be compared."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "run_id": self.run,
+            "difference": self.difference.to_dict() if self.difference is not None else None,
+            "problems": [problem.to_dict() for problem in self.problems],
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class RunDifference:
     """Two runs."""
 
@@ -116,6 +138,8 @@ class RunDifference:
     only_after: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     """Where rows came from that are not published any more."""
+    attribution: Attribution | None = None
+    """What the differences come from, if that was asked."""
 
     @property
     def differs(self) -> bool:
@@ -131,4 +155,5 @@ class RunDifference:
             "only_before": list(self.only_before),
             "only_after": list(self.only_after),
             "notes": list(self.notes),
+            "attribution": self.attribution.to_dict() if self.attribution is not None else None,
         }

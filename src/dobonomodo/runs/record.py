@@ -16,6 +16,7 @@ from dobonomodo.problems import Problem
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other, describe_figures
 from dobonomodo.runs.control import Overridden, Signed
+from dobonomodo.runs.difference import LockedComparison
 from dobonomodo.runs.figures import Figures
 from dobonomodo.runs.progress import Progress, PublishedOutput
 from dobonomodo.storage import InputHashes, Stored
@@ -95,6 +96,8 @@ class RunView:
     inputs: InputHashes | None = None
     """The SHA-256 of the files that it read, once it published something; None in a run of an earlier version."""
 
+    locked: LockedComparison | None = None
+    """What it changed in a locked result, if it is the first run since the period was reopened and has just ended."""
     ask: Callable[..., Explanation] | None = None
     """Explains a row; set where the workspace is known."""
     ask_absence: Callable[..., Absence] | None = None
@@ -195,6 +198,7 @@ class RunView:
                 for each in self.outputs.values()
             ],
             "figures": describe_figures(self.figures, others) if self.figures is not None else None,
+            "locked": self.locked.to_dict() if self.locked is not None else None,
         }
 
 

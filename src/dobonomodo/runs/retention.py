@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from dobonomodo.model.plain import Document
-from dobonomodo.runs.results import find_results
+from dobonomodo.runs.results import find_results, wrote_results
 from dobonomodo.store import PeriodEvent
 
 if TYPE_CHECKING:
@@ -41,6 +41,25 @@ def list_hashes(progress: Document) -> Iterator[str]:
     for pins in (progress.get("inputs") or {}).values():
         for files in pins:
             yield from (each for each in files if each is not None)
+
+
+def find_locked_result(history: Iterable[Entry], runs: Iterable[Run], run: Run) -> str | None:
+    """The locked result that a run is the first one to replace, since its period was reopened. ``runs`` are those of the period."""
+    found, since = None, None
+    for entry in history:
+        if entry.event == PeriodEvent.REOPEN:
+            kept = [each["run"] for each in (entry.detail or {}).get(KEPT, ()) if each["project"] == run.project]
+            found, since = (kept[0], entry.at) if kept else (found, since)
+        elif entry.event == PeriodEvent.LOCK:
+            found = None
+    if found is None or since is None or not wrote_results(run):
+        return None
+    earlier = (
+        each
+        for each in runs
+        if each.project == run.project and each.id != run.id and each.created_at > since and wrote_results(each)
+    )
+    return found if not any(earlier) else None
 
 
 def find_locked_runs(history: Iterable[Entry]) -> frozenset[str]:

@@ -6,12 +6,13 @@ import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
+from dobonomodo.formula.types import is_number
 from dobonomodo.plan.system import DELETED, LABELS, OPERATION_SEQ, PERIOD, PERIOD_FROM, PERIOD_TO, is_system
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.difference import NotComparable, RowsGone
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Output, RunView
     from dobonomodo.store import Run
+    from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.files import Files
-    from dobonomodo.workspace.running import RunData
 
 _COMPARED = frozenset({DELETED, LABELS, PERIOD, PERIOD_FROM, PERIOD_TO})
 """The system columns that are compared: the others differ between any two runs."""
@@ -49,17 +50,21 @@ class Diffing:
 
     files: Files
     engine: SparkEngine
-    data: Callable[[Run], RunData]
+    execution: Execution
     report: Callable[[str], None]
     notes: list[str] = field(default_factory=list)
 
-    def compare(self, before: Side, after: Side, *, table: str | None, key: Sequence[str]) -> RunDifference:
-        """What differs, for one output or for all that both have."""
+    def compare(
+        self, before: Side, after: Side, *, table: str | None, key: Sequence[str], attribute: bool = False
+    ) -> RunDifference:
+        """What differs, for one output or for all that both have; with ``attribute``, and why."""
+        from dobonomodo.workspace.attributing import Attributing
+
         names = _shared_outputs(before, after, table)
         with self._scratch(before) as first, self._scratch(after) as second:
             tables = [self._compare(name, (before, first), (after, second), key=key) for name in names]
         one, other = before.view.outputs, after.view.outputs
-        return RunDifference(
+        found = RunDifference(
             before.view.id,
             after.view.id,
             tuple(tables),
@@ -67,6 +72,10 @@ class Diffing:
             tuple(name for name in other if name not in one) if table is None else (),
             tuple(self.notes),
         )
+        if not attribute:
+            return found
+        attributing = Attributing(self.engine, self.execution.open_data, self.report)
+        return replace(found, attribution=attributing.attribute(before, after, found))
 
     def _compare(
         self, name: str, before: tuple[Side, _Rows], after: tuple[Side, _Rows], *, key: Sequence[str]
@@ -141,7 +150,7 @@ class _Rows:
 
     def _compute(self, wanted: Output) -> Mapping[int, DataFrame]:
         self.diffing.report(f"computing the rows of run {self.side.view.id} again")
-        spec, data = restore_snapshot(self.side.record.snapshot), self.diffing.data(self.side.record)
+        spec, data = restore_snapshot(self.side.record.snapshot), self.diffing.execution.reopen_data(self.side.record)
         restored = data.restore(self.side.view.inputs or {})
         if restored.changes:
             raise Rejected([self._gone(wanted, *restored.changes)])
@@ -223,7 +232,13 @@ def _describe(
     types: tuple[Mapping[str, Type], Mapping[str, Type]],
 ) -> TableDifference:
     columns = tuple(
-        ColumnDifference(column, each.changed, _decimal(each.before), _decimal(each.after))
+        ColumnDifference(
+            column,
+            each.changed,
+            _decimal(each.before),
+            _decimal(each.after),
+            is_number=all(is_number(kinds[column]) for kinds in types),
+        )
         for column, each in found.columns.items()
     )
     largest = tuple(ValueChange(each.key, each.column, each.before, each.after, each.row) for each in found.largest)

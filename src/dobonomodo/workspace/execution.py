@@ -159,12 +159,12 @@ def _take_snapshot(planned: PlannedRun, override: Override | None, inputs: Pinne
         datasources=own.datasources,
         together=planned.together,
         inputs=inputs,
-        versions=_program_versions(),
+        versions=program_versions(),
         override=override,
     )
 
 
-def _program_versions() -> dict[str, str]:
+def program_versions() -> dict[str, str]:
     """The programs that a run is computed with."""
     from dobonomodo import __version__
 

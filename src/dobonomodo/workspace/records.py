@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dobonomodo.problems import Rejected
+from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.runs.state import RunStatus
+from dobonomodo.store import Kind
 from dobonomodo.workspace.arguments import check_session
 from dobonomodo.workspace.naming import find_completed, find_run
 
@@ -70,6 +72,7 @@ class Records(ABC):
         table: str | None = None,
         *,
         key: Sequence[str] = (),
+        attribute: bool = False,
         spark: SparkSession | None = None,
         session: SessionOptions | None = None,
         report: Callable[[str], None] = lambda _: None,
@@ -77,12 +80,13 @@ class Records(ABC):
         """What differs between the rows of two runs: of one output, or of all that both have.
 
         Runs are named as everywhere; ``PROJECT@PERIOD`` is the newest that completed. ``key`` are the columns by which rows are
-        paired; left out, what the plans know of their rows.
+        paired; left out, what the plans know of their rows. With ``attribute``, differences of rows and totals are divided among
+        their causes, which computes the outputs several times.
         """
         check_session(spark)
         store = self._stores.find_main()
         sides = [self._side(find_completed(store, name)) for name in (before, after)]
-        return self._diffing(spark, session, report).compare(*sides, table=table, key=key)
+        return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
 
     def diff_draft(
         self,
@@ -90,6 +94,7 @@ class Records(ABC):
         table: str | None = None,
         *,
         key: Sequence[str] = (),
+        attribute: bool = False,
         spark: SparkSession | None = None,
         session: SessionOptions | None = None,
         report: Callable[[str], None] = lambda _: None,
@@ -102,9 +107,8 @@ class Records(ABC):
         published = find_completed(self._stores.find_main(), name)
         draft = self._run_draft(published, spark, session, report)
         record = find_run(self._stores.find_main(), draft.id)
-        return self._diffing(spark, session, report).compare(
-            self._side(published), self._side(record), table=table, key=key
-        )
+        sides = (self._side(published), self._side(record))
+        return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
 
     def _run_draft(
         self,
@@ -130,6 +134,31 @@ class Records(ABC):
             raise Rejected(draft.problems)
         return draft
 
+    def _compare_with_locked(self, view: RunView, spark: SparkChoice) -> RunView:
+        """A run that has just ended, beside the locked result that it is the first one to replace, if there is one."""
+        from dobonomodo.runs.difference import LockedComparison
+        from dobonomodo.runs.retention import find_locked_result
+        from dobonomodo.workspace.diffing import Diffing
+
+        if view.draft or view.status != RunStatus.COMPLETED:
+            return view
+        store = self._stores.main
+        record = store.get_run(view.id)
+        history = [entry for entry in store.list_history(period=view.period) if entry.subject.kind == Kind.PERIOD]
+        runs = store.list_runs(period=view.period) if history else ()
+        locked = find_locked_result(history, runs, record) if record is not None else None
+        if locked is None or record is None:
+            return view
+        try:
+            sides = [self._side(each) for each in (find_run(store, locked), record)]
+            diffing = Diffing(self._files, spark.engine(), self._execution, lambda _: None)
+            found = diffing.compare(*sides, table=None, key=(), attribute=True)
+        except Rejected as rejected:
+            return replace(view, locked=LockedComparison(locked, None, tuple(rejected.problems)))
+        except RunFailed as failed:
+            return replace(view, locked=LockedComparison(locked, None, (failed.problem,)))
+        return replace(view, locked=LockedComparison(locked, found))
+
     def _side(self, record: Run) -> Side:
         from dobonomodo.workspace.diffing import Side
 
@@ -141,7 +170,7 @@ class Records(ABC):
         from dobonomodo.workspace.diffing import Diffing
 
         engine = self._choose_spark(spark, session).engine()
-        return Diffing(self._files, engine, self._execution.reopen_data, report)
+        return Diffing(self._files, engine, self._execution, report)
 
     def audit(self, *, report: Callable[[str], None] = lambda _: None) -> Audited:
         """Whether history, records, outputs and manifests are what they were when they were written; needs no Spark."""

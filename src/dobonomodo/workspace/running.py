@@ -158,6 +158,15 @@ class RunData:
         self._pinned = restored.pinned
         return restored
 
+    def find_lost(self, hashes: InputHashes) -> dict[str, tuple[str, ...]]:
+        """The datasets whose rows are not there any more, neither as they were nor as copies, with what became of them."""
+        lost: dict[str, tuple[str, ...]] = {}
+        for use in self._planned.plan.uses:
+            changes = self._inputs.restore([use], self._pinned, hashes, self._kept).changes
+            if changes:
+                lost[use.dataset_id] = tuple(dict.fromkeys([*lost.get(use.dataset_id, ()), *changes]))
+        return lost
+
     def find_commit(self, seq: int) -> tuple[int, str] | None:
         """Rows and digest of what an output published, if it did."""
         commit = self._outputs.find_commit(self._written[seq])

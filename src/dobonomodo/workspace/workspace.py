@@ -160,7 +160,7 @@ class Workspace(Decisions, Answers, Records):
         override = self._signing.allow_override(planned, reason=why) if why is not None else None
         chosen = self._choose_spark(spark, session)
         view = self._execution.run(planned, chosen, override=override, wait=wait, listener=listener, figures=figures)
-        return self._readable(view)
+        return self._compare_with_locked(self._readable(view), chosen)
 
     def start(
         self,
@@ -198,7 +198,8 @@ class Workspace(Decisions, Answers, Records):
         record = self._find_record(run_id)
         self._periods.require_resumable(record)
         chosen = self._choose_spark(spark, session)
-        return self._readable(self._execution.resume(record, chosen, wait=wait, listener=listener))
+        view = self._execution.resume(record, chosen, wait=wait, listener=listener)
+        return self._compare_with_locked(self._readable(view), chosen)
 
     def can_resume(self, run_id: str) -> bool:
         """Whether ``resume`` would go on with a run, as far as can be known now."""

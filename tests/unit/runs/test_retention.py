@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dobonomodo.runs.retention import find_locked_runs, find_needed_hashes
+from dobonomodo.runs.retention import find_locked_result, find_locked_runs, find_needed_hashes
 from dobonomodo.store import Entry, PeriodEvent, Run, Subject
 
 AT = datetime(2026, 2, 3, 8, tzinfo=UTC)
@@ -65,3 +65,19 @@ def test_results_of_a_reopened_period_are_needed_until_it_is_locked_again() -> N
     reopened = [entry(PeriodEvent.LOCK), entry(PeriodEvent.REOPEN, "first", "other")]
     assert find_locked_runs(reopened) == {"first", "other"}
     assert find_locked_runs([*reopened, entry(PeriodEvent.CLOSE), entry(PeriodEvent.LOCK)]) == frozenset()
+
+
+def test_the_first_run_after_a_locked_period_was_reopened_has_something_to_compare_with() -> None:
+    def entry(event: str, minute: int, *runs: str) -> Entry:
+        detail = {"kept": [{"run": name, "project": "close"} for name in runs]} if runs else None
+        at = AT + timedelta(minutes=minute)
+        return Entry(subject=Subject.of_period("2026-01"), event=event, at=at, by="ann", detail=detail)
+
+    locked, first, second = run("first"), run("second", fence=3), run("third", fence=4)
+    history = [entry(PeriodEvent.LOCK, 1), entry(PeriodEvent.REOPEN, 2, "first")]
+    assert find_locked_result(history, [locked, first], first) == "first"
+    assert find_locked_result(history, [locked, first, second], second) is None
+    assert find_locked_result(history, [locked, DRAFT], DRAFT) is None
+    assert find_locked_result(history, [locked, replace(first, status="failed"), second], second) == "first"
+    assert find_locked_result([*history, entry(PeriodEvent.LOCK, 3)], [locked, second], second) is None
+    assert find_locked_result([], [first], first) is None

@@ -1,0 +1,371 @@
+"""Why two runs differ: the causes that can be told apart, snapshots with some of them exchanged, and parts that add up exactly.
+
+Pure: what a snapshot gives is computed by others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from fractions import Fraction
+from itertools import combinations, pairwise
+from math import factorial, floor
+
+from dobonomodo.model.plain import Document, hash_document
+from dobonomodo.plan.dataset import reading_key
+from dobonomodo.runs.figures import EXACT
+
+SEPARATED_AT_MOST = 3
+"""How many causes are exchanged one at a time; the smallest of more are put together."""
+
+InputHashes = Mapping[str, Sequence[Sequence[str | None]]]
+
+
+class Cause(StrEnum):
+    """What a difference can come from."""
+
+    INPUT = "input"
+    DATASET = "dataset"
+    OPERATION = "operation"
+    PROJECT = "project"
+    FACTS = "facts"
+    """The clock, the as-of day, the period and the parameters."""
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """One cause that differs between two runs."""
+
+    cause: Cause
+    id: str
+    name: str
+    """For people."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pinned:
+    """A run as what its result depends on."""
+
+    snapshot: Document
+    hashes: InputHashes
+
+
+# --- what differs
+
+
+def find_factors(before: Pinned, after: Pinned, *, reads_clock: bool) -> tuple[Factor, ...]:
+    """The causes whose fingerprints differ. ``reads_clock`` says whether a formula of either run depends on its clock."""
+    one, other = before.snapshot, after.snapshot
+    found = list(_changed_datasets(before, after))
+    found += _changed_operations(_project(one), _project(other))
+    if _settings(_project(one)) != _settings(_project(other)):
+        found.append(Factor(Cause.PROJECT, "", "settings of the project"))
+    facts = [name for name in _FACTS if one.get(name) != other.get(name) and (name != "started_at" or reads_clock)]
+    if facts:
+        found.append(Factor(Cause.FACTS, "", ", ".join(_FACTS[name] for name in facts)))
+    return tuple(found)
+
+
+_FACTS = {"started_at": "clock", "as_of": "as-of day", "period": "period", "parameters": "parameters"}
+
+
+def _project(snapshot: Document) -> Document:
+    found: Document = snapshot["project"]["document"]
+    return found
+
+
+def _changed_datasets(before: Pinned, after: Pinned) -> Iterator[Factor]:
+    main = _project(after.snapshot)["input_dataset_id"]
+    shared = {each["dataset"] for each in before.snapshot["readings"]}
+    for name in dict.fromkeys(each["dataset"] for each in after.snapshot["readings"]):
+        if name in shared and _content(before, name) != _content(after, name):
+            is_input = name == main
+            cause = Cause.INPUT if is_input else Cause.DATASET
+            yield Factor(cause, name, f"rows of input {name}" if is_input else f"dataset {name}")
+
+
+def _content(run: Pinned, dataset: str) -> str:
+    """A fingerprint of the definition and the rows of a dataset, as a run read them."""
+    documents = [
+        {key: value for key, value in each["document"].items() if key not in ("name", "description")}
+        for each in run.snapshot["datasets"]
+        if each["document"]["id"] == dataset
+    ]
+    rows = {
+        each["table"]: [
+            {
+                "period": pin.get("period"),
+                "optional": pin.get("optional"),
+                "rows": pin.get("fingerprint") or _hashes_of(run, _key(each), number) or pin["files"],
+            }
+            for number, pin in enumerate((run.snapshot["inputs"] or {}).get(_key(each), ()))
+        ]
+        for each in run.snapshot["readings"]
+        if each["dataset"] == dataset
+    }
+    return hash_document({"documents": documents, "rows": rows})
+
+
+def _hashes_of(run: Pinned, key: str, number: int) -> list[str | None] | None:
+    known = run.hashes.get(key, ())
+    return list(known[number]) if number < len(known) and None not in known[number] else None
+
+
+def _key(reading: Document) -> str:
+    return reading_key(*(reading[name] for name in ("role", "dataset", "version", "table", "operation_seq", "alias")))
+
+
+def _changed_operations(one: Document, other: Document) -> Iterator[Factor]:
+    before, after = _operations(one), _operations(other)
+    for seq in sorted({*before, *after}):
+        if _essence(before.get(seq)) != _essence(after.get(seq)):
+            known = after.get(seq) or before[seq]
+            change = "" if seq in before and seq in after else " (new)" if seq in after else " (removed)"
+            yield Factor(Cause.OPERATION, str(seq), f"operation {seq} {known.get('name') or known['type']}{change}")
+
+
+def _operations(project: Document) -> dict[int, Document]:
+    return {each["seq"]: each for each in project["operations"]}
+
+
+def _essence(operation: Document | None) -> Document | None:
+    if operation is None:
+        return None
+    return {key: value for key, value in operation.items() if key not in ("name", "description")}
+
+
+_OWN = ("operations", "name", "description", "owner", "input_dataset_version")
+
+
+def _settings(project: Document) -> Document:
+    return {key: value for key, value in project.items() if key not in _OWN}
+
+
+# --- snapshots with causes exchanged
+
+
+def mix(
+    before: Pinned,
+    after: Pinned,
+    factors: Iterable[Factor],
+    taken: Iterable[Factor],
+    *,
+    prefer: frozenset[str] = frozenset(),
+) -> Pinned:
+    """The run before, with what is ``taken`` from the run after; what does not differ is as it is after.
+
+    Of datasets that do not differ, those that are preferred are read as before: their rows may be there alone.
+    The fingerprint of the project is left out: it follows from the operations that come together here.
+    """
+    chosen = frozenset(taken)
+    named = tuple(factors)
+    held = {(factor.cause, factor.id) for factor in named if factor not in chosen}
+    sides = _choose_sides(before, after, named, held, prefer)
+    facts = before.snapshot if (Cause.FACTS, "") in held else after.snapshot
+    readings, inputs, hashes = _mix_readings(before, after, sides)
+    project = _mix_project(before, after, held)
+    if (version := _input_version(project, sides)) is not None:
+        project = {**project, "input_dataset_version": version}
+    sources = {each["id"]: each for side in (before, after) for each in side.snapshot["datasources"]}
+    snapshot = {
+        **after.snapshot,
+        "project": {**after.snapshot["project"], "document": project},
+        **{name: facts.get(name) for name in ("started_at", "as_of", "period")},
+        "parameters": facts.get("parameters", {}),
+        "datasets": [
+            each for name, side in sides.items() for each in side.snapshot["datasets"] if each["document"]["id"] == name
+        ],
+        "datasources": list(sources.values()),
+        "readings": readings,
+        "inputs": inputs,
+    }
+    return Pinned(snapshot, hashes)
+
+
+def _choose_sides(
+    before: Pinned, after: Pinned, factors: Sequence[Factor], held: set[tuple[Cause, str]], prefer: frozenset[str]
+) -> dict[str, Pinned]:
+    """The run whose rows of a dataset are read, by dataset; one that a single run reads is taken from that."""
+    one, other = ({each["dataset"] for each in run.snapshot["readings"]} for run in (before, after))
+    changed = {factor.id for factor in factors if factor.cause in (Cause.INPUT, Cause.DATASET)}
+    sides = {}
+    for name in sorted(one | other):
+        is_held = bool({(Cause.INPUT, name), (Cause.DATASET, name)} & held)
+        is_before = name not in other or is_held or (name in one and name in prefer and name not in changed)
+        sides[name] = before if is_before else after
+    return sides
+
+
+def _mix_project(before: Pinned, after: Pinned, held: set[tuple[Cause, str]]) -> Document:
+    one, other = _project(before.snapshot), _project(after.snapshot)
+    operations = {**_operations(other)}
+    for seq, operation in _operations(one).items():
+        if (Cause.OPERATION, str(seq)) in held:
+            operations[seq] = operation
+    for seq in set(_operations(other)) - set(_operations(one)):
+        if (Cause.OPERATION, str(seq)) in held:
+            del operations[seq]
+    settings = _settings(one if (Cause.PROJECT, "") in held else other)
+    own = {name: other[name] for name in _OWN if name in other}
+    return {**settings, **own, "operations": [operations[seq] for seq in sorted(operations)]}
+
+
+def _mix_readings(
+    before: Pinned, after: Pinned, sides: Mapping[str, Pinned]
+) -> tuple[list[Document], dict[str, object], dict[str, Sequence[Sequence[str | None]]]]:
+    """Every reading of either run, with the rows of the run that its dataset is taken from."""
+    readings: dict[str, Document] = {}
+    inputs: dict[str, object] = {}
+    hashes: dict[str, Sequence[Sequence[str | None]]] = {}
+    for each in (*before.snapshot["readings"], *after.snapshot["readings"]):
+        side = sides[each["dataset"]]
+        source = _find_reading(side.snapshot, each)
+        if source is None:
+            continue
+        reading = {**each, **{name: source[name] for name in ("version", "resolver", "locations")}}
+        key = _key(reading)
+        readings[key] = reading
+        inputs[key] = (side.snapshot["inputs"] or {}).get(_key(source), [])
+        hashes[key] = side.hashes.get(_key(source), ())
+    return list(readings.values()), inputs, hashes
+
+
+def _find_reading(snapshot: Document, wanted: Document) -> Document | None:
+    """The reading of the same dataset and table in another run: by the same operation, else by any."""
+    same = [
+        each
+        for each in snapshot["readings"]
+        if (each["dataset"], each["table"]) == (wanted["dataset"], wanted["table"])
+    ]
+    names = ("role", "operation_seq", "alias")
+    return next((each for each in same if all(each[name] == wanted[name] for name in names)), same[0] if same else None)
+
+
+def _input_version(project: Document, sides: Mapping[str, Pinned]) -> int | None:
+    name = project["input_dataset_id"]
+    if name not in sides or "input_dataset_version" not in _project(sides[name].snapshot):
+        return None
+    version: int = _project(sides[name].snapshot)["input_dataset_version"]
+    return version
+
+
+# --- parts that add up
+
+
+def share_out(factors: int, value: Callable[[frozenset[int]], Fraction]) -> list[Fraction]:
+    """What each of some factors contributes, averaged over all orders in which they could have been exchanged."""
+    everyone = range(factors)
+    parts = [Fraction(0)] * factors
+    for at in everyone:
+        others = [each for each in everyone if each != at]
+        for size in range(factors):
+            weight = Fraction(factorial(size) * factorial(factors - size - 1), factorial(factors))
+            for subset in combinations(others, size):
+                parts[at] += weight * (value(frozenset({*subset, at})) - value(frozenset(subset)))
+    return parts
+
+
+def round_parts(parts: Sequence[Fraction], *, scale: int) -> list[Decimal]:
+    """Parts with so many digits behind the point, which add up to exactly what they added up to before.
+
+    Each is cut off, and what is then missing goes to those that lost most, the first ones first.
+    """
+    unit = 10**scale
+    cut = [floor(part * unit) for part in parts]
+    missing = sum(parts, Fraction(0)) * unit - sum(cut)
+    if missing.denominator != 1:
+        raise AssertionError("the whole has no more digits than its parts")
+    order = sorted(range(len(parts)), key=lambda at: (-(parts[at] * unit - cut[at]), at))
+    for at in order[: int(missing)]:
+        cut[at] += 1
+    return [EXACT.scaleb(Decimal(each), -scale) for each in cut]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One number of an output, and what its difference comes from."""
+
+    table: str
+    column: str | None
+    """None for the number of rows."""
+    before: Decimal
+    after: Decimal
+    parts: tuple[Decimal, ...]
+    """One for each cause."""
+
+    @property
+    def difference(self) -> Decimal:
+        """The whole."""
+        return EXACT.subtract(self.after, self.before)
+
+    @property
+    def residual(self) -> Decimal:
+        """What is explained by no part: nothing."""
+        left = self.difference
+        for part in self.parts:
+            left = EXACT.subtract(left, part)
+        return left
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "table": self.table,
+            "column": self.column,
+            "before": self.before,
+            "after": self.after,
+            "difference": self.difference,
+            "parts": list(self.parts),
+            "residual": self.residual,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Attribution:
+    """What the differences between two runs come from."""
+
+    before: str
+    after: str
+    causes: tuple[str, ...]
+    """For people, in the order of the parts."""
+    kinds: tuple[tuple[str, ...], ...]
+    """The kinds of causes that each of them puts together."""
+    lines: tuple[Line, ...]
+    unknown: tuple[str, ...] = ()
+    """Numbers that cannot be attributed, since they have more digits than Spark can sum."""
+    notes: tuple[str, ...] = ()
+    computed: int = 0
+    """How many times the outputs were computed again."""
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "before": self.before,
+            "after": self.after,
+            "causes": [
+                {"name": name, "kinds": list(kinds)} for name, kinds in zip(self.causes, self.kinds, strict=True)
+            ],
+            "lines": [line.to_dict() for line in self.lines],
+            "unknown": list(self.unknown),
+            "notes": list(self.notes),
+            "computed": self.computed,
+        }
+
+
+def scale_of(values: Iterable[Decimal]) -> int:
+    """How many digits behind the point the longest of some numbers has."""
+    exponents = (value.as_tuple().exponent for value in values)
+    return max((-each for each in exponents if isinstance(each, int) and each < 0), default=0)
+
+
+def find_bars(line: Line) -> list[tuple[float, float]]:
+    """Where the parts of a waterfall lie between its lowest and its highest point, from 0 to 1, the smaller end first."""
+    points = [line.before]
+    for part in line.parts:
+        points.append(EXACT.add(points[-1], part))
+    low, high = min(points), max(points)
+    span = float(EXACT.subtract(high, low)) or 1.0
+    places = [float(EXACT.subtract(point, low)) / span for point in points]
+    return [(min(pair), max(pair)) for pair in pairwise(places)]

@@ -1,0 +1,381 @@
+"""Attributing: the outputs of two runs are computed again with one cause exchanged at a time, and differences divided among causes."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
+from typing import TYPE_CHECKING, NoReturn
+
+from dobonomodo.formula import columns_of, render_formula
+from dobonomodo.model import load_definitions
+from dobonomodo.plan.system import CREATED_AT, UPDATED_AT
+from dobonomodo.problems import InternalError, Rejected, RunFailed, Source
+from dobonomodo.problems.difference import NotComparable
+from dobonomodo.problems.run import SparkLost
+from dobonomodo.runs import restore_snapshot
+from dobonomodo.runs.attribution import (
+    SEPARATED_AT_MOST,
+    Attribution,
+    Cause,
+    Factor,
+    Line,
+    Pinned,
+    find_factors,
+    mix,
+    round_parts,
+    scale_of,
+    share_out,
+)
+from dobonomodo.workspace.execution import program_versions
+
+if TYPE_CHECKING:
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.model.plain import Document
+    from dobonomodo.plan import Plan
+    from dobonomodo.plan.facts import RunFacts
+    from dobonomodo.runs import RunSpec
+    from dobonomodo.runs.difference import RunDifference
+    from dobonomodo.workspace.diffing import Side
+    from dobonomodo.workspace.running import RunData
+
+Number = tuple[str, str | None]
+"""A table with one of its columns; None for its rows."""
+Numbers = Mapping[Number, Decimal | None]
+Group = tuple[Factor, ...]
+"""Causes that are exchanged together."""
+
+PROGRAM = Factor(Cause.PROGRAM, "", "version of the program")
+
+
+class _Impossible(Exception):
+    """Some causes cannot be exchanged without others: what comes of it does not plan, or cannot be computed."""
+
+
+@dataclass(eq=False)
+class Attributing:
+    """Divides the differences between two runs among their causes."""
+
+    engine: SparkEngine
+    open_data: Callable[[str, RunSpec], RunData]
+    report: Callable[[str], None]
+    values: dict[frozenset[Factor], Numbers] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def attribute(self, before: Side, after: Side, difference: RunDifference) -> Attribution:
+        """The causes of all differences in rows and totals of ``difference``."""
+        one, other = (Pinned(side.record.snapshot, side.view.inputs or {}) for side in (before, after))
+        self._require_comparable(before, after)
+        factors = find_factors(one, other, reads_clock=_reads_clock(one, other))
+        lost = [self._find_lost(side) for side in (before, after)]
+        both = sorted(set(lost[0]) & set(lost[1]))
+        if both:
+            self._refuse(before, after, f"an input is not there any more: {'; '.join(lost[1][both[0]])}")
+        first, free, last = _sort_groups(_group(factors, one, other), lost)
+        work = _Work(self, one, other, factors, first, last, prefer=frozenset(lost[1]))
+        free = work.separate(free)
+        return self._describe(before, after, difference, work, free, lost)
+
+    def _require_comparable(self, before: Side, after: Side) -> None:
+        if before.view.project != after.view.project:
+            self._refuse(before, after, "they are of different projects; differences between those have no causes")
+        for side in (before, after):
+            if side.record.snapshot["inputs"] is None:
+                self._refuse(before, after, f"run {side.view.id} did not find its inputs")
+
+    def _refuse(self, before: Side, after: Side, reason: str) -> NoReturn:
+        raise Rejected([NotComparable(before=before.view.id, after=after.view.id, reason=reason)])
+
+    def _find_lost(self, side: Side) -> Mapping[str, tuple[str, ...]]:
+        """The datasets of a run whose rows are not there any more, with the reasons."""
+        data = self.open_data(_scratch_id(), restore_snapshot(side.record.snapshot))
+        try:
+            return data.find_lost(side.view.inputs or {})
+        finally:
+            data.clear()
+
+    def compute(self, mixed: Pinned) -> Numbers:
+        """Rows and totals of every output of a run that may never have been."""
+        from dobonomodo.engine.engine import discard
+
+        try:
+            spec = _restore(mixed.snapshot)
+        except (InternalError, Rejected) as fault:
+            raise _Impossible(str(fault)) from fault
+        data = self.open_data(_scratch_id(), spec)
+        try:
+            restored = data.restore(mixed.hashes)
+            if restored.changes:
+                raise _Impossible("; ".join(restored.changes))
+            data.prepare()
+            reader = data.reader(self.engine.spark)
+            outputs = self.engine.outputs(spec.plan, spec.facts, reader=reader, as_of=spec.as_of, figures=True)
+            results = {result.seq: result for result in discard(outputs)}
+        except RunFailed as failed:
+            if isinstance(failed.problem, SparkLost):
+                raise
+            raise _Impossible(failed.problem.message()) from failed
+        finally:
+            data.clear()
+        found: dict[Number, Decimal | None] = {}
+        for name, seq in _name_outputs(spec.plan).items():
+            result = results[seq]
+            found[name, None] = Decimal(result.rows)
+            totals = result.measures.totals if result.measures is not None else {}
+            found |= {(name, column): total for column, total in totals.items()}
+        return found
+
+    def _describe(
+        self,
+        before: Side,
+        after: Side,
+        difference: RunDifference,
+        work: _Work,
+        free: Sequence[Group],
+        lost: Sequence[Mapping[str, tuple[str, ...]]],
+    ) -> Attribution:
+        start, end = work.value(()), work.value(free)
+        causes: list[Group] = [*free]
+        edges = [(*work.first, PROGRAM), (*work.last, PROGRAM)]
+        if work.first or work.last:
+            causes += [edge for edge in edges if len(edge) > 1] if work.first and work.last else [max(edges, key=len)]
+            for side, reasons in zip((before, after), lost, strict=True):
+                self.notes += [
+                    f"{name} cannot be told apart from the version of the program: of run {side.view.id}, {'; '.join(why)}"
+                    for name, why in reasons.items()
+                ]
+        else:
+            causes.append((PROGRAM,))
+        lines, unknown = [], []
+        for name, was, now in _numbers(difference):
+            values = [start.get(name), end.get(name)]
+            if (
+                was is None
+                or now is None
+                or None in values
+                or any(work.value(each).get(name) is None for each in _subsets(free))
+            ):
+                unknown.append(f"{name[0]}: {name[1] or 'rows'}")
+                continue
+            lines.append(self._attribute(name, was, now, work, free, causes, edges))
+        if not (work.first or work.last):
+            self._require_reproducible(before, after, lines)
+        shown = [at for at, cause in enumerate(causes) if cause != (PROGRAM,) or any(line.parts[at] for line in lines)]
+        return Attribution(
+            before.view.id,
+            after.view.id,
+            tuple(" + ".join(factor.name for factor in causes[at]) for at in shown),
+            tuple(tuple(str(factor.cause) for factor in causes[at]) for at in shown),
+            tuple(
+                Line(line.table, line.column, line.before, line.after, tuple(line.parts[at] for at in shown))
+                for line in lines
+            ),
+            tuple(unknown),
+            tuple(self.notes),
+            len(self.values),
+        )
+
+    def _attribute(
+        self,
+        name: Number,
+        was: Decimal,
+        now: Decimal,
+        work: _Work,
+        free: Sequence[Group],
+        causes: Sequence[Group],
+        edges: Sequence[Group],
+    ) -> Line:
+        def value(taken: frozenset[int]) -> Fraction:
+            found = work.value([free[at] for at in sorted(taken)]).get(name)
+            return Fraction(found if found is not None else 0)
+
+        everything = frozenset(range(len(free)))
+        parts = share_out(len(free), value)
+        start, end = value(frozenset()) - Fraction(was), Fraction(now) - value(everything)
+        rest = list(causes[len(free) :])
+        more = [Fraction(0)] * len(rest)
+        more[rest.index(edges[0]) if edges[0] in rest else 0] += start
+        more[rest.index(edges[1]) if edges[1] in rest else 0] += end
+        computed = [work.value(each).get(name) for each in _subsets(free)]
+        scale = scale_of([was, now, *(each for each in computed if each is not None)])
+        return Line(name[0], name[1], was, now, tuple(round_parts([*parts, *more], scale=scale)))
+
+    def _require_reproducible(self, before: Side, after: Side, lines: Iterable[Line]) -> None:
+        """The part of the program is that of another version: the same one computes the same, or something is wrong."""
+        versions = [before.record.snapshot["versions"], after.record.snapshot["versions"], program_versions()]
+        if any(line.parts[-1] for line in lines) and all(each == versions[0] for each in versions):
+            reason = (
+                "the program that made them computes something else from the same inputs; `dobo verify` each of them"
+            )
+            self._refuse(before, after, reason)
+
+
+@dataclass(eq=False)
+class _Work:
+    """What was computed so far, with which causes exchanged."""
+
+    room: Attributing
+    before: Pinned
+    after: Pinned
+    factors: Sequence[Factor]
+    first: Group
+    """Taken always: what they were before is not there any more."""
+    last: Group
+    """Never taken: what they are after is not there any more."""
+    prefer: frozenset[str]
+
+    def value(self, taken: Iterable[Group]) -> Numbers:
+        """Rows and totals with some causes exchanged; computed once."""
+        chosen = frozenset(factor for group in taken for factor in group) | frozenset(self.first)
+        known = self.room.values
+        if chosen not in known:
+            names = ", ".join(sorted(factor.name for factor in chosen)) or "nothing"
+            self.room.report(f"computing with {names} of the run after")
+            mixed = mix(self.before, self.after, self.factors, chosen, prefer=self.prefer)
+            known[chosen] = self.room.compute(mixed)
+        return known[chosen]
+
+    def separate(self, groups: Sequence[Group]) -> list[Group]:
+        """Groups that can be exchanged in any order: those that cannot are put together, and the smallest of too many."""
+        found = list(groups)
+        while True:
+            try:
+                found = self._limit(found)
+                for subset in _subsets(found):
+                    self.value(subset)
+                return found
+            except _Impossible:
+                if len(found) < 2:
+                    raise
+                found = self._merge(found)
+
+    def _merge(self, groups: list[Group]) -> list[Group]:
+        """Put those together that cannot be exchanged alone, with the next one if it is a single one; in the end, all."""
+        alone = [group for group in groups if not self._is_possible(group, groups)]
+        if len(alone) < 2 or len(alone) == len(groups):
+            alone = groups if len(groups) < 3 or not alone else [*alone, _partner(alone[0], groups)]
+        together = tuple(factor for group in groups if group in alone for factor in group)
+        self.room.notes.append(f"{_name(together)} cannot be exchanged one without the other")
+        rest = [group for group in groups if group not in alone]
+        return [*rest, together]
+
+    def _is_possible(self, group: Group, groups: Sequence[Group]) -> bool:
+        try:
+            self.value([group])
+            self.value([each for each in groups if each != group])
+        except _Impossible:
+            return False
+        return True
+
+    def _limit(self, groups: list[Group]) -> list[Group]:
+        """At most so many groups: the smallest are put together, by what exchanging each alone changes."""
+        if len(groups) <= SEPARATED_AT_MOST:
+            return groups
+        start = self.value(())
+
+        def effect(group: Group) -> float:
+            changed = self.value([group])
+            pairs = [(start.get(name), value) for name, value in changed.items()]
+            return sum(
+                abs(float(now) - float(was)) / (1 + abs(float(was)))
+                for was, now in pairs
+                if was is not None and now is not None
+            )
+
+        ranked = sorted(groups, key=effect, reverse=True)
+        kept = ranked[: SEPARATED_AT_MOST - 1]
+        smallest = tuple(factor for group in groups if group not in kept for factor in group)
+        return [*(group for group in groups if group in kept), smallest]
+
+
+def _partner(group: Group, groups: Sequence[Group]) -> Group:
+    """The group that is most likely needed with another one: a definition, else any."""
+    others = [each for each in groups if each != group]
+    own = [each for each in others if each[0].cause in (Cause.OPERATION, Cause.PROJECT)]
+    return (own or others)[0]
+
+
+def _name(group: Iterable[Factor]) -> str:
+    return " and ".join(factor.name for factor in group)
+
+
+def _group(factors: Sequence[Factor], one: Pinned, other: Pinned) -> list[Group]:
+    """Each cause by itself; rows belong to their period, so that they go with it where that differs."""
+    if one.snapshot["period"] == other.snapshot["period"]:
+        return [(factor,) for factor in factors]
+    tied = tuple(factor for factor in factors if factor.cause in (Cause.INPUT, Cause.DATASET, Cause.FACTS))
+    return [*((factor,) for factor in factors if factor not in tied), tied]
+
+
+def _sort_groups(
+    groups: Sequence[Group], lost: Sequence[Mapping[str, tuple[str, ...]]]
+) -> tuple[Group, list[Group], Group]:
+    """What must be taken first, what can be taken in any order, and what can only come last."""
+
+    def is_lost(group: Group, side: int) -> bool:
+        return any(factor.cause in (Cause.INPUT, Cause.DATASET) and factor.id in lost[side] for factor in group)
+
+    first = tuple(factor for group in groups if is_lost(group, 0) for factor in group)
+    last = tuple(factor for group in groups if is_lost(group, 1) for factor in group)
+    free = [group for group in groups if not is_lost(group, 0) and not is_lost(group, 1)]
+    return first, free, last
+
+
+def _subsets(groups: Sequence[Group]) -> list[list[Group]]:
+    return [[group for at, group in enumerate(groups) if chosen >> at & 1] for chosen in range(1 << len(groups))]
+
+
+def _restore(snapshot: Document) -> RunSpec:
+    """A run that may never have been; raises where it does not plan."""
+    project = snapshot["project"]
+    found, problems = load_definitions([Source("snapshot", json.dumps({"project": project["document"]}))])
+    if project["id"] not in found.projects:
+        raise Rejected(problems)
+    fingerprint = found.projects[project["id"]].fingerprint()
+    return restore_snapshot({**snapshot, "project": {**project, "fingerprint": fingerprint}})
+
+
+def _name_outputs(plan: Plan) -> dict[str, int]:
+    """The outputs of a plan as a record names them."""
+    found: dict[str, int] = {}
+    for step in plan.steps:
+        if step.lowered.write is not None:
+            name = step.lowered.write.destination.name
+            found[name if name not in found else f"{name}#{step.spec.seq}"] = step.spec.seq
+    return found
+
+
+def _numbers(difference: RunDifference) -> Iterable[tuple[Number, Decimal | None, Decimal | None]]:
+    """The numbers of all outputs that both runs have; columns that are no numbers have none."""
+    for table in difference.tables:
+        yield (table.table, None), Decimal(table.rows_before), Decimal(table.rows_after)
+        for each in table.columns:
+            if each.is_number:
+                yield (table.table, each.column), each.before, each.after
+
+
+def _reads_clock(one: Pinned, other: Pinned) -> bool:
+    """Whether a formula of either run gives something else at the clock of the other one."""
+    specs = [restore_snapshot(each.snapshot) for each in (one, other)]
+    return any(_depends(spec.plan, specs[0].facts, specs[1].facts) for spec in specs)
+
+
+def _depends(plan: Plan, one: RunFacts, other: RunFacts) -> bool:
+    clocks = (one, replace(one, started_at=other.started_at))
+    for step in plan.steps:
+        lowered = step.lowered
+        trees = [each.tree for each in (*lowered.formulas.values(), *lowered.conditions.values())]
+        trees += [lowered.selected] if lowered.selected is not None else []
+        for tree in trees:
+            if any(column.name in (CREATED_AT, UPDATED_AT) for column in columns_of(tree)):
+                return True
+            if len({render_formula(tree, clock) for clock in clocks}) > 1:
+                return True
+    return False
+
+
+def _scratch_id() -> str:
+    return f"compare-{secrets.token_hex(6)}"

@@ -1,0 +1,144 @@
+"""Causes are found by their fingerprints, exchanged, and share a difference so that nothing is left over."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.runs.attribution import (
+    Cause,
+    Factor,
+    Line,
+    Pinned,
+    find_bars,
+    find_factors,
+    mix,
+    round_parts,
+    scale_of,
+    share_out,
+)
+
+
+@given(st.integers(0, 3), st.lists(st.integers(-(10**12), 10**12), min_size=8, max_size=8), st.integers(0, 6))
+@settings(max_examples=60)
+def test_parts_add_up_to_the_whole(factors: int, values: list[int], scale: int) -> None:
+    def value(taken: frozenset[int]) -> Fraction:
+        return Fraction(values[sum(1 << at for at in taken)], 10**scale)
+
+    parts = share_out(factors, value)
+    whole = value(frozenset(range(factors))) - value(frozenset())
+    assert sum(parts, Fraction(0)) == whole
+    rounded = round_parts(parts, scale=scale)
+    assert sum(map(Fraction, rounded), Fraction(0)) == whole
+    assert all(abs(Fraction(one) - other) < Fraction(1, 10**scale) for one, other in zip(rounded, parts, strict=True))
+    assert scale_of(rounded) <= scale
+
+
+def test_the_order_of_causes_does_not_matter() -> None:
+    values = {frozenset(): 10, frozenset({0}): 16, frozenset({1}): 11, frozenset({0, 1}): 20}
+    parts = share_out(2, lambda taken: Fraction(values[taken]))
+    swapped = share_out(2, lambda taken: Fraction(values[frozenset(1 - at for at in taken)]))
+    assert parts == [Fraction(15, 2), Fraction(5, 2)]
+    assert swapped == parts[::-1]
+
+
+def test_what_is_cut_off_goes_to_those_that_lost_most() -> None:
+    assert round_parts([Fraction(1, 3)] * 3, scale=2) == [Decimal("0.34"), Decimal("0.33"), Decimal("0.33")]
+    assert round_parts([Fraction(-1, 3), Fraction(-2, 3)], scale=0) == [Decimal(0), Decimal(-1)]
+
+
+def reading(dataset: str, seq: int | None = None, version: int = 1) -> dict[str, Any]:
+    role = "input" if seq is None else "join"
+    own = {"role": role, "dataset": dataset, "version": version, "table": dataset, "operation_seq": seq, "alias": None}
+    return {**own, "resolver": "files", "locations": [], "as_of": None}
+
+
+def key(each: dict[str, Any]) -> str:
+    from dobonomodo.runs.attribution import _key
+
+    return _key(each)
+
+
+def run(content: str = "a", *, operations: dict[int, str] | None = None, accounts: str = "x", **more: Any) -> Pinned:
+    readings = [reading("lines"), reading("accounts", 1)]
+    found = {10: "u", 20: "v"} if operations is None else operations
+    listed = [{"seq": seq, "type": "update", "name": f"op {seq}", "selector": text} for seq, text in found.items()]
+    snapshot = {
+        "project": {"id": "close", "document": {"id": "close", "input_dataset_id": "lines", "operations": listed}},
+        "period": {"identifier": "2026-01"},
+        "started_at": "2026-02-03T00:00:00+00:00",
+        "as_of": None,
+        "parameters": {},
+        "datasets": [{"version": 1, "document": {"id": name}} for name in ("lines", "accounts")],
+        "datasources": [],
+        "readings": readings,
+        "inputs": {key(each): [{"files": [{"path": each["dataset"]}]}] for each in readings},
+        **more,
+    }
+    return Pinned(snapshot, {key(readings[0]): [[content]], key(readings[1]): [[accounts]]})
+
+
+def test_the_same_run_has_no_causes() -> None:
+    assert find_factors(run(), run(), reads_clock=True) == ()
+
+
+def test_rows_are_compared_by_their_hashes_alone() -> None:
+    one, other = run("a"), run("a")
+    for pins in other.snapshot["inputs"].values():
+        pins[0]["files"][0]["path"] = "moved"
+    assert find_factors(one, other, reads_clock=True) == ()
+
+
+def test_each_cause_is_named() -> None:
+    after = run("b", accounts="y", operations={10: "w", 30: "new"}, started_at="2026-03-01T00:00:00+00:00")
+    found = find_factors(run(), after, reads_clock=True)
+    assert [(factor.cause, factor.name) for factor in found] == [
+        ("input", "rows of input lines"),
+        ("dataset", "dataset accounts"),
+        ("operation", "operation 10 op 10"),
+        ("operation", "operation 20 op 20 (removed)"),
+        ("operation", "operation 30 op 30 (new)"),
+        ("facts", "clock"),
+    ]
+    assert find_factors(run(), after, reads_clock=False) == found[:-1]
+
+
+def test_a_new_name_is_no_cause() -> None:
+    after = run()
+    after.snapshot["project"]["document"]["operations"][0]["name"] = "another name"
+    assert find_factors(run(), after, reads_clock=True) == ()
+
+
+@pytest.mark.parametrize("taken", [(), (0,), (1,), (2,), (0, 1, 2, 3, 4)])
+def test_causes_are_exchanged_one_by_one(taken: tuple[int, ...]) -> None:
+    one, other = run(), run("b", accounts="y", operations={10: "w", 30: "new"})
+    factors = find_factors(one, other, reads_clock=False)
+    mixed = mix(one, other, factors, [factors[at] for at in taken])
+    document = mixed.snapshot["project"]["document"]
+    found = {each["seq"]: each["selector"] for each in document["operations"]}
+    expected = {10: "w" if 2 in taken else "u"}
+    expected |= {} if 3 in taken else {20: "v"}
+    expected |= {30: "new"} if 4 in taken else {}
+    assert found == expected
+    hashes = [hashes[0][0] for hashes in mixed.hashes.values()]
+    assert sorted(str(each) for each in hashes) == sorted(["b" if 0 in taken else "a", "y" if 1 in taken else "x"])
+
+
+def test_rows_that_are_there_in_one_run_only_are_read_from_that() -> None:
+    one, other = run("a"), run("b")
+    one.snapshot["inputs"][key(reading("accounts", 1))] = ["as before"]
+    factors = (Factor(Cause.INPUT, "lines", ""),)
+    mixed = mix(one, other, factors, factors, prefer=frozenset({"accounts", "lines"}))
+    assert mixed.snapshot["inputs"][key(reading("accounts", 1))] == ["as before"]
+    assert mixed.hashes[key(reading("lines"))] == [["b"]]
+
+
+def test_bars_lie_between_the_lowest_and_the_highest_point() -> None:
+    line = Line("t", None, Decimal(10), Decimal(12), (Decimal(6), Decimal(-4)))
+    assert line.residual == 0
+    assert find_bars(line) == [(0.0, 1.0), (1 / 3, 1.0)]
