@@ -31,6 +31,7 @@ FAILPOINTS = (
     "publish.intended",
     "publish.before",
     "publish.during",
+    "publish.naming",
     "publish.after",
     "output.registered",
     "output.recorded",

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,7 +75,10 @@ project:
       arguments: {destination: {datasource_id: lake, table: closed}, register_as_dataset: closed}
     - seq: 50
       type: output
-      arguments: {destination: {datasource_id: texts, table: closed}, include_deleted: true}
+      arguments:
+        destination: {datasource_id: texts, table: closed, file: "closed-{{period}}.csv"}
+        include_deleted: true
+        order_by: [order_id]
     - seq: 60
       type: output
       arguments: {destination: {datasource_id: base, table: closed}, register_as_dataset: closed-base}
@@ -186,8 +189,10 @@ class Closing:
             folder = self.root / "data" / kind / "closed"
             if not folder.exists():
                 continue
-            table = _read_lake(folder) if kind == "lake" else _read_texts(folder)
+            table = _read_lake(folder) if kind == "lake" else _read_texts(folder.glob("*/*.csv"))
             found[kind] = {f"{len(table)} rows at {_clock(row['seen'])}" for row in table if row["order_id"]}
+        table = _read_texts((self.root / "data" / "texts").glob("closed-*.csv"))
+        found["file"] = {f"{len(table)} rows at {_clock(row['seen'])}" for row in table if row["order_id"]}
         with psycopg.connect(self.url, password=self.password) as connection:
             exists = connection.execute("SELECT to_regclass('closed')").fetchone()
             if exists is not None and exists[0] is not None:
@@ -202,9 +207,9 @@ def _read_lake(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _read_texts(folder: Path) -> list[dict[str, Any]]:
+def _read_texts(files: Iterable[Path]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for path in sorted(folder.glob("*/*.csv")):
+    for path in sorted(files):
         with path.open(newline="") as file:
             rows.extend(csv.DictReader(file))
     return rows

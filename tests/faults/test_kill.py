@@ -52,6 +52,7 @@ SOME = [
     "publish.during:1",
     "publish.after:1",
     "publish.during:2",
+    "publish.naming:1",
     "publish.after:3",
     "output.registered:1",
 ]
@@ -115,7 +116,7 @@ def _run_before(closing: Closing) -> dict[str, set[str]]:
     """What readers find after an earlier run."""
     assert closing.run(at=OLD).returncode == 0
     before = closing.clocks()
-    assert {kind: len(found) for kind, found in before.items()} == {"lake": 1, "texts": 1, "base": 1}, before
+    assert {kind: len(found) for kind, found in before.items()} == {"lake": 1, "texts": 1, "file": 1, "base": 1}, before
     return before
 
 

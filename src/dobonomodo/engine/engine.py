@@ -73,7 +73,7 @@ class Computed:
         explained: Callable[[], AbstractContextManager[None]],
     ) -> None:
         self.step, self.frame = step, frame
-        self.columns: Mapping[str, Type] = {name: step.before.columns[name] for name in step.write.columns}
+        self.columns: Mapping[str, Type] = step.write.written_types(step.before.columns)
         self.explained = explained
         self._observation, self._observing, self._before = observation, observing, before
         self._started = time.monotonic()
@@ -280,7 +280,12 @@ class SparkEngine:
         self, rows: DataFrame, shared: Computed, step: Step, observing: _Observing, explained: _Explained
     ) -> Computed:
         """An output from another one that holds all its rows and columns, and is written already."""
-        frame, seen = observe(rows, [], observing.written(step), observing.frames.facts, step)
+        host = shared.step.write
+        names = {host.written_name(name): name for name in host.columns}
+        working = rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
+        frame, seen = observe(
+            working if host.names else rows, [], observing.written(step), observing.frames.facts, step
+        )
         before = shared.metrics
         return Computed(step, frame, observation=seen, observing=observing, before=before, explained=explained)
 
@@ -324,7 +329,7 @@ def _find_host(group: Sequence[Step]) -> Step | None:
     needed: set[str] = set()
     for step in group:
         write = step.write
-        needed |= set(write.columns)
+        needed |= {*write.columns, *(key.column for key in write.order)}
         if isinstance(write.rows, Keep):
             used = columns_of(write.rows.condition)
             if any(column.qualifier is not None for column in used):

@@ -20,6 +20,8 @@ from dobonomodo.plan.relation import Keep, Lookup
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
 
+    from dobonomodo.plan.relation import Write
+
 HASH = " hash"
 IS_WRITTEN = f"{quote_name(HASH)} IS NOT NULL"
 """SQL for the rows that an output writes, where it is observed."""
@@ -36,12 +38,28 @@ def observe(
     chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
     hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
     names = [quote_name(name) for name in write.columns]
-    prepared = rows.selectExpr(*names, *hidden, f"{hashed} AS {quote_name(HASH)}")
+    keys = [f"{quote_name(key.column)} AS {quote_name(f' key {at}')}" for at, key in enumerate(write.order)]
+    prepared = rows.selectExpr(*names, *keys, *hidden, f"{hashed} AS {quote_name(HASH)}")
     # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
     seen = Observation()
     aggregates = {**metrics, **digest_columns(quote_name(HASH))}
     counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items()))
-    return counted.where(IS_WRITTEN).selectExpr(*names), seen
+    written = [f"{quote_name(name)} AS {quote_name(write.written_name(name))}" for name in write.columns]
+    return _in_order(counted.where(IS_WRITTEN), write).selectExpr(*written), seen
+
+
+def _in_order(rows: DataFrame, write: Write) -> DataFrame:
+    """The rows of an output in one part and in its order; rows with the same key are told apart by all that is written."""
+    from pyspark.sql import functions as F
+
+    if not write.order:
+        return rows
+    keys = [
+        F.col(quote_name(f" key {at}")).desc() if key.descending else F.col(quote_name(f" key {at}")).asc()
+        for at, key in enumerate(write.order)
+    ]
+    others = [F.col(quote_name(name)).asc() for name in write.columns]
+    return rows.repartition(1).sortWithinPartitions(*keys, *others)
 
 
 class Counting:

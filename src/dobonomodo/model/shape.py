@@ -13,6 +13,7 @@ from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
+    ClassVar,
     Literal,
     NamedTuple,
     TypeAlias,
@@ -50,6 +51,21 @@ class ChosenBy:
 
     def __hash__(self) -> int:
         return hash((self.key, tuple(self.models)))
+
+
+@dataclass(frozen=True, slots=True)
+class TextOr:
+    """Marks a value that is a text or, where one has to say more, a mapping."""
+
+    model: type[BaseModel]
+
+    MAPPING: ClassVar[str] = "mapping"
+    """What pydantic calls the second form."""
+
+    @classmethod
+    def choose(cls, value: object) -> str:
+        """Which form a value has."""
+        return cls.MAPPING if isinstance(value, dict | BaseModel) else "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +141,8 @@ def _walk_value(value: _Value, *, beside: Places) -> Iterator[Part]:
         name = beside.text(chosen.key) or ""
         if name in chosen.models:
             yield from walk_parts(places, chosen.models[name], owner=_chosen_owner(key, name), path=path)
+    elif (either := _find_mark(marks, TextOr)) is not None:
+        yield from walk_parts(places, either.model, owner=key, path=(*path, TextOr.MAPPING))
     elif _is_model(inner):
         yield from walk_parts(places, inner, owner=key, path=path)
     elif models := _variants(inner):

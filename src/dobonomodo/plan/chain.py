@@ -71,7 +71,7 @@ class Chain:
         for step in reversed(plan.steps) if plan is not None else ():
             write = step.lowered.write
             if write is not None and write.register_as == dataset_id:
-                columns = {name: step.before.columns[name] for name in write.columns}
+                columns = write.written_types(step.before.columns)
                 dataset = registered_dataset(dataset_id, columns)
                 return KnownDataset(dataset, 1, registered_by=self.makers(dataset_id), planned=True)
         return None

@@ -127,9 +127,17 @@ def _describe_write(step: Step, write: Write) -> PlainDict:
         "include_deleted": write.include_deleted,
         "register_as": write.register_as,
         "columns": [
-            {"name": name, "type": str(rows.columns[name]), **_describe_origin(rows.origins.get(name, Origin()))}
+            {
+                "name": name,
+                **({"as": write.names[name]} if name in write.names else {}),
+                "type": str(rows.columns[name]),
+                **_describe_origin(rows.origins.get(name, Origin())),
+            }
             for name in write.columns
         ],
+        **({"order_by": [str(key) for key in write.order]} if write.order else {}),
+        **({"file": write.destination.file} if write.destination.file is not None else {}),
+        **({"options": dict(write.destination.options)} if write.destination.options else {}),
     }
 
 
@@ -245,6 +253,12 @@ def _render_write(step: Step, write: Write) -> list[str]:
         extras.append("with deleted rows")
     if write.register_as:
         extras.append(f"registered as {write.register_as}")
+    if write.order:
+        extras.append(f"ordered by {', '.join(map(str, write.order))}")
+    if write.destination.file is not None and not write.destination.is_file:
+        extras.append(f"and the file {write.destination.file}")
+    if write.destination.options:
+        extras.append(", ".join(f"{key} {_show_option(value)}" for key, value in write.destination.options))
     lines = [f"  {step.spec.seq:>4}  {write.destination}  ({', '.join(extras)})"]
     rows = step.before
     table: list[tuple[str, ...]] = []
@@ -253,7 +267,8 @@ def _render_write(step: Step, write: Write) -> list[str]:
             continue
         origin = rows.origins.get(name, Origin())
         through = f"through {', '.join(map(str, origin.operations))}" if origin.operations else ""
-        table.append((name, str(rows.columns[name]), ", ".join(sorted(origin.inputs)), through))
+        shown = f"{name} as {write.names[name]}" if name in write.names else name
+        table.append((shown, str(rows.columns[name]), ", ".join(sorted(origin.inputs)), through))
     lines += [f"      {line}" for line in _table(table)]
     system = [name for name in write.columns if is_system(name)]
     if system:

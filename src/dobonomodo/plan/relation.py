@@ -301,6 +301,34 @@ class Write:
     mode: Literal["replace", "append"]
     register_as: str | None
     include_deleted: bool
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What columns are called where they are written, if not by their names."""
+    order: tuple[SortKey, ...] = ()
+    """The order of the rows, which are then in one file; none if it does not matter."""
+
+    @property
+    def in_one_file(self) -> bool:
+        """Whether all rows must be in one file."""
+        return bool(self.order) or self.destination.file is not None
+
+    def written_name(self, column: str) -> str:
+        """What a column is called where it is written."""
+        return self.names.get(column, column)
+
+    def written_types(self, columns: Mapping[str, Type]) -> dict[str, Type]:
+        """The columns as they are written, with the types that they have in the working dataset."""
+        return {self.written_name(name): columns[name] for name in self.columns}
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """A column by which rows are ordered. NULL comes first, or last where the order is descending."""
+
+    column: str
+    descending: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.column} descending" if self.descending else self.column
 
 
 # --- schemas

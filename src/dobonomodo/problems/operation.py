@@ -315,6 +315,11 @@ class DestinationReason(StrEnum):
     UNSAFE = "unsafe"
     LINK = "link"
     WRITTEN_TWICE = "written twice"
+    NO_PERIOD = "no period"
+    NO_NAMED_FILES = "no named files"
+    TOKEN = "token"
+    APPENDED = "appended"
+    NO_SHEETS = "no sheets"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,6 +362,16 @@ class InvalidDestination(Problem):
                 return f"`{self.name}` is a symbolic link that points outside its folder"
             case DestinationReason.WRITTEN_TWICE:
                 return f"operation {self.first_seq} already writes to `{self.name}`, and this one would replace it"
+            case DestinationReason.NO_PERIOD:
+                return f"the file name `{self.name}` is the same for every period, which would replace each other"
+            case DestinationReason.NO_NAMED_FILES:
+                return f"the destination does not consist of files, so there is no file `{self.name}`"
+            case DestinationReason.TOKEN:
+                return f"the file name `{self.name}` has a token other than `{{{{period}}}}`"
+            case DestinationReason.APPENDED:
+                return f"rows cannot be appended to the file `{self.name}`"
+            case DestinationReason.NO_SHEETS:
+                return f"`sheet: {self.name}` is for Excel files"
             case _:
                 assert_never(self.reason)
 
@@ -376,6 +391,14 @@ class InvalidDestination(Problem):
                 return "set its `status` to active"
             case DestinationReason.NO_DATABASE:
                 return "remove `schema`"
+            case DestinationReason.NO_PERIOD | DestinationReason.TOKEN:
+                return "write `{{period}}` in it, as in `summary-{{period}}.csv`"
+            case DestinationReason.NO_NAMED_FILES:
+                return "write `table`, or choose a datasource of files"
+            case DestinationReason.APPENDED:
+                return "remove `mode: append`; a file is replaced as a whole"
+            case DestinationReason.NO_SHEETS:
+                return "remove `sheet`, or write to a datasource of `type: excel`"
             case _:
                 return "write `{datasource_id: ..., table: ...}` or `{type: parquet, path: ...}`"
 

@@ -477,7 +477,9 @@ class _Attempt:
         if counted.measures is None:
             return None
         step, measures = output.step, counted.measures
-        columns, order = shown_columns(step), order_of(self._spec.plan, step)
+        write = step.write
+        columns = [write.written_name(name) for name in shown_columns(step)]
+        order = [write.written_name(name) for name in order_of(self._spec.plan, step)]
         first = self._data.first_rows(step.spec.seq, place, columns, order=order)
         destination = step.write.destination
         figures = OutputFigures(step.spec.seq, destination.name, str(destination), counted.rows, measures.totals, first)
@@ -567,7 +569,7 @@ class _Attempt:
             dataset_id=write.register_as,
             dataset_version=self._data.register(seq, run=self._run.id, at=at, by=by, lease=lease),
             milliseconds=milliseconds,
-            columns={name: str(step.before.columns[name]) for name in write.columns},
+            columns={name: str(kind) for name, kind in write.written_types(step.before.columns).items()},
             location=self._data.stored(seq),
         )
 
@@ -600,7 +602,7 @@ class _Attempt:
         for output in self._progress.staged:
             step = self._steps[output.seq]
             frame = self._data.reopen(output.seq, output.place)
-            columns = list(step.lowered.write.columns) if step.lowered.write is not None else []
+            columns = [step.write.written_name(name) for name in step.write.columns]
             if frame is not None and engine.digest(frame, columns) == output.digest:
                 kept.append(replace(output, place=self._data.convert(output)))
         if self._progress.staged:

@@ -4,7 +4,7 @@ record belongs to."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import Destination, DestinationKind, Together
 from dobonomodo.problems import InternalError, Problem
-from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.faults import loading_failed
@@ -26,6 +25,8 @@ OWN_LOCATIONS = "files"
 """The folder of the sandbox for outputs that give themselves a location."""
 SEVERAL_PLACES = "a recorded intent that is completed, never rolled back halfway"
 """What publishing together means where outputs go to places that cannot be changed in one act."""
+
+NAMED = ", then one rename for each named file; after a kill the rest is completed"
 
 STORAGES: tuple[type[Storage], ...] = (ParquetStorage, CsvStorage, DatabaseStorage)
 
@@ -45,7 +46,7 @@ def options_by_type() -> dict[str, type[StorageOptions]]:
 
 def destination_kinds() -> dict[str, DestinationKind]:
     """What a plan has to know of each kind."""
-    return {each.kind: each.destinations for each in STORAGES}
+    return {each.kind: replace(each.destinations, options=each.options.of_location) for each in STORAGES}
 
 
 def load_datasource(places: Places, *, seed: str = "") -> Loaded[DataSource]:
@@ -65,17 +66,7 @@ def check_locations(resolver: Places, datasources: Mapping[str, DataSource]) -> 
         places = rule.at("strategy", "options")
         source = datasources.get(rule.text("strategy", "datasource_id") or "")
         if places is not None and places.is_mapping and source is not None:
-            yield from check_location_options(places, source.type)
-
-
-def check_location_options(places: Places, kind: str) -> Iterator[Problem]:
-    """The options of one location of a kind."""
-    model = find_storage(kind).options.of_location
-    if model is not None:
-        yield from model.load(places).problems
-    elif places.keys:
-        advice = f"a location of type `{kind}` has no options"
-        yield InvalidValue(key="options", expected="no options", found="options", advice=advice, span=places.span())
+            yield from destination_kinds()[source.type].check_options(places, source.type)
 
 
 @cache
@@ -117,15 +108,11 @@ class Storages:
 
     def of_location(self, location: Location, *, use: DatasetUse) -> Storage:
         """The storage of a location that a reading names, with the options that the location sets."""
-        found, name = self.of_source(location.datasource_id, use=use), location.datasource_id
-        if not location.options:
-            return found
-        options = dict(location.options)
-        problems = list(check_location_options(Places.of_data(options), found.kind))
-        if problems:
-            raise loading_failed(use, f"the options of `{location}`: {problems[0].message()}")
-        source = self.datasources[name]
-        return self.open(source.model_copy(update={"options": {**source.options, **options}}))
+        found = self.of_source(location.datasource_id, use=use)
+        kind, options = destination_kinds()[found.kind], Places.of_data(dict(location.options))
+        if (wrong := next(kind.check_options(options, found.kind), None)) is not None:
+            raise loading_failed(use, f"the options of `{location}`: {wrong.message()}")
+        return found.with_options(location.options)
 
     def of_record(self, record: Pin | Stored, *, use: DatasetUse | None = None) -> Storage:
         """The storage that can read what a record is about. Files need no datasource: they have addresses of their own."""
@@ -140,7 +127,7 @@ class Storages:
         source = self.datasources.get(destination.datasource_id or "")
         if isinstance(self.sandbox, DataSource):
             return self.open(self.sandbox)
-        named = find_storage(destination.kind).open(source, root=str(self.root))
+        named = find_storage(destination.kind).open(source, root=str(self.root)).with_options(destination.options)
         if self.sandbox is None:
             return named
         folder = self.sandbox / (destination.datasource_id or OWN_LOCATIONS)
@@ -151,7 +138,10 @@ class Storages:
         groups: dict[str, list[Destination]] = {}
         for each in destinations:
             groups.setdefault(self._place(each), []).append(each)
-        words = {place: self.of_destination(group[0]).together for place, group in groups.items()}
+        words = {
+            place: self.of_destination(group[0]).together + (NAMED if any(each.file for each in group) else "")
+            for place, group in groups.items()
+        }
         if len(words) == 1:
             return Together(next(iter(words.values())))
         return Together(SEVERAL_PLACES, {place: words[place] for place, group in groups.items() if len(group) > 1})

@@ -131,6 +131,11 @@ class DatabaseStorage:
         """From plain data."""
         return StoredTable.load(document)
 
+    def with_options(self, options: Sequence[tuple[str, object]]) -> Storage:
+        """There are none."""
+        del options
+        return self
+
     def in_folder(self, folder: str, *, within: str) -> Storage:
         """Drafts write Parquet files in place of tables."""
         return ParquetStorage(self.root, ParquetFormat(), Path(folder), Path(within))

@@ -39,6 +39,7 @@ from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, inspect_files, keep_files
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.manifest import find_columns, version_of
+from dobonomodo.storage.named import NamedFile
 from dobonomodo.storage.pointer import find_folder
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
@@ -120,7 +121,9 @@ class FileStorage(ABC):
 
     kind: ClassVar[str]
     options: ClassVar[type[StorageOptions]]
-    destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=True, inline=True, has_schemas=False)
+    destinations: ClassVar[DestinationKind] = DestinationKind(
+        are_paths=True, inline=True, has_schemas=False, has_named_files=True
+    )
     modules: ClassVar[Sequence[str]] = ("pyarrow",)
     together: ClassVar[str] = "one change of a pointer for all tables of the datasource"
 
@@ -146,6 +149,10 @@ class FileStorage(ABC):
         """From plain data."""
         form = cls.load_format(document)
         return StoredFolders.load(document, form) if "folders" in document else StoredFiles.load(document, form)
+
+    def with_options(self, options: Sequence[tuple[str, object]]) -> Storage:
+        """Files that are written in another way."""
+        return replace(self, format=self.load_format({**self.format.options, **dict(options)})) if options else self
 
     def in_folder(self, folder: str, *, within: str) -> Storage:
         """The same files in another folder."""
@@ -306,6 +313,9 @@ class FileStorage(ABC):
         path = find_folder(folder)
         if leads_out(within, path) or path == Path(os.path.realpath(within)):
             raise writing_failed(str(folder), f"it points outside its folder, to `{path}`")
+        file = (self.prefix or self.root) / output.file if output.file is not None else None
+        if file is not None and leads_out(within, file.parent):
+            raise writing_failed(str(file), "it points outside its folder")
         return FolderTarget(
             path,
             Path(os.path.realpath(prefix)),
@@ -317,6 +327,7 @@ class FileStorage(ABC):
             dict(output.columns),
             output.fence,
             output.attempt,
+            NamedFile(Path(os.path.realpath(file.parent)) / file.name, output.sheet) if file is not None else None,
         )
 
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,15 @@ def first_rows(
     rows = _read_rows(files, found, columns=list(dict.fromkeys([*order, *columns])))
     ranked = rows.take(_rank(rows, rows.column_names).slice(0, count))
     return tuple(tuple(show_value(row[name]) for name in columns) for row in ranked.to_pylist())
+
+
+def leading_rows(
+    files: Sequence[str | Path], columns: Sequence[str], *, count: int
+) -> tuple[tuple[str | None, ...], ...]:
+    """The first rows of files as they are in them."""
+    names = list(columns)
+    rows = (row for _, _, batch in _scan(files, names) for row in batch.to_pylist())
+    return tuple(tuple(show_value(row[name]) for name in names) for row in islice(rows, count))
 
 
 def show_value(value: object) -> str | None:

@@ -17,17 +17,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.registration import United, unite_columns
+from dobonomodo.storage.durable import sync, write_durably
 from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_hashes, read_parts
-from dobonomodo.storage.pointer import Pointer, sync
+from dobonomodo.storage.named import NamedFile
+from dobonomodo.storage.pointer import Pointer
 from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
 KEY = "run_period"
@@ -63,6 +65,24 @@ class Format(Protocol):
         ...
 
 
+@runtime_checkable
+class Workbooks(Protocol):
+    """A format whose files can hold several outputs."""
+
+    def combine(self, parts: Sequence[FilePart], target: Path, *, to: str) -> None:
+        """Make one file of several outputs."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FilePart:
+    """One of the outputs in a file: its Parquet files and columns, and the name of its sheet."""
+
+    files: tuple[Path, ...]
+    columns: Mapping[str, Type]
+    sheet: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class StoredFiles:
     """The files that one output wrote."""
@@ -77,6 +97,8 @@ class StoredFiles:
     """Their SHA-256, in the same order; None if an earlier version published them."""
     manifest: str | None = None
     """The SHA-256 of the manifest beside them."""
+    named: str | None = None
+    """The file that people open, where the output writes one of its own name."""
 
     @property
     def kind(self) -> str:
@@ -93,8 +115,8 @@ class StoredFiles:
 
     @property
     def shown(self) -> str:
-        """The folder."""
-        return self.folder
+        """The file that people open, else the folder."""
+        return self.named or self.folder
 
     @property
     def place(self) -> tuple[str | None, ...]:
@@ -116,6 +138,8 @@ class StoredFiles:
         }
         if self.hashes is not None:
             own |= {"hashes": list(self.hashes), "manifest": self.manifest}
+        if self.named is not None:
+            own["named"] = self.named
         return {**own, **self.format.options}
 
     @classmethod
@@ -129,6 +153,7 @@ class StoredFiles:
             tuple(document["files"]),
             tuple(hashes) if hashes is not None else None,
             document.get("manifest"),
+            document.get("named"),
         )
 
 
@@ -187,6 +212,8 @@ class FolderTarget:
     fence: Fence
     attempt: int
     """The number of the attempt that wrote the files, which may be an earlier one than the one that publishes them."""
+    named: NamedFile | None = None
+    """The file that people open, where the output writes one of its own name."""
 
     @property
     def place(self) -> str:
@@ -220,7 +247,7 @@ class FolderTarget:
         return self._published_version() / DATA
 
     def _published_version(self) -> Path:
-        commit = self.find_commit()
+        commit = self._find_sealed()
         return self._version if commit is None else self._version_of(commit.fence)
 
     def _find_key(self) -> str:
@@ -253,7 +280,18 @@ class FolderTarget:
                 probe = place / f".probe-{os.getpid()}"
                 probe.touch()
                 probe.unlink()
+            self._require_own_name()
             return self._unite(mode=mode)
+
+    def _require_own_name(self) -> None:
+        """Refuse to replace a file that no run wrote, or that was changed since."""
+        if self.named is None:
+            return
+        # Outputs that write sheets of the same file are kept beside this one.
+        versions = [version for store in _entries(self._store.parent) for version in _entries(store)]
+        obstacle = self.named.find_obstacle(versions)
+        if obstacle is not None:
+            raise writing_failed(str(self.named.path), obstacle)
 
     def _require_ours(self) -> None:
         """Refuse a folder that holds what somebody else put there."""
@@ -277,7 +315,7 @@ class FolderTarget:
 
     def start(self) -> str | None:
         """An empty folder to put data into; what a killed attempt left there is removed, what is published stays."""
-        return str(self._start()) if self.format.in_place and self.find_commit() is None else None
+        return str(self._start()) if self.format.in_place and self._find_sealed() is None else None
 
     def _start(self) -> Path:
         with self._explaining():
@@ -288,7 +326,7 @@ class FolderTarget:
 
     def convert(self, files: Sequence[str]) -> bool:
         """Make the files of the destination, where Spark did not write them as they are."""
-        if self.format.in_place or self.find_commit() is not None:
+        if self.format.in_place or self._find_sealed() is not None:
             return False
         data = self._start()
         with self._explaining(), removing_on_failure(data):
@@ -297,7 +335,14 @@ class FolderTarget:
         return True
 
     def find_commit(self) -> Commit | None:
-        """What this output published, if it did."""
+        """What this output published, if it did: the data, and the file that people open."""
+        commit = self._find_sealed()
+        with self._explaining():
+            placed = commit is None or self.named is None or self.named.is_placed(self._version_of(commit.fence))
+        return commit if placed else None
+
+    def _find_sealed(self) -> Commit | None:
+        """What readers of the data find of this output."""
         with self._explaining():
             return self._own_commit(self.current())
 
@@ -318,9 +363,7 @@ class FolderTarget:
         if seen > self.fence.number:
             raise self.fence.lost()
         if seen < self.fence.number:
-            fresh = path.with_name(f".{FENCES}")
-            _write_durably(fresh, json.dumps({**numbers, self.fence.key: self.fence.number}, indent=2).encode())
-            fresh.replace(path)
+            write_durably(path, json.dumps({**numbers, self.fence.key: self.fence.number}, indent=2).encode())
             sync(self._store)
 
     def publish(self, group: Sequence[Publication]) -> None:
@@ -342,6 +385,7 @@ class FolderTarget:
                         replaced[before] = target.data.parent
             if changes:
                 pointer.publish(changes)
+            _place_files(targets)
             for before in replaced:
                 (before / REPLACED).touch()
             for each, target in targets:
@@ -355,6 +399,7 @@ class FolderTarget:
         self._require_ours()
         if not self.data.is_dir() and not self.format.in_place:
             self.convert(publication.files)
+        self._require_own_name()
         own = self._find_own()
         self._unite(mode=publication.mode, before=before if publication.mode == "append" else None)
         commits, parts = [replace(publication.commit, fence=self.attempt)], [Part(tuple(own), self.columns)]
@@ -396,7 +441,7 @@ class FolderTarget:
             "sha256": {**known, **found},
             "history": head._asdict() if head is not None else None,
         }
-        _write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
+        write_durably(self._version / MANIFEST, json.dumps(manifest, indent=2).encode())
 
     def _find_own(self) -> list[str]:
         """The files of this output alone; an attempt that was killed may have put others beside them, which are removed."""
@@ -425,11 +470,14 @@ class FolderTarget:
     def find_leftovers(self) -> list[Leftover]:
         """What attempts up to this fencing number wrote and never published."""
         with self._explaining():
-            return [
-                Leftover.of_path(version, kind="staged files", run=self.run)
+            found = [
+                version
                 for version in _entries(self._store)
                 if self._is_own_attempt(version.name) and not (version / MANIFEST).exists()
             ]
+            if self.named is not None and self.named.unfinished.exists():
+                found.append(self.named.unfinished)
+            return [Leftover.of_path(path, kind="staged files", run=self.run) for path in found]
 
     def _is_own_attempt(self, name: str) -> bool:
         output, _, number = name.rpartition("-")
@@ -461,6 +509,7 @@ class FolderTarget:
             files,
             hashes,
             hash_file(version / MANIFEST) if hashes is not None else None,
+            self._portable(self.named.path) if self.named is not None else None,
         )
 
     def registered(self) -> tuple[Mapping[str, Type], StoredFolders]:
@@ -526,11 +575,35 @@ def _link_files(source: Path, target: Path) -> None:
             shutil.copy2(path, copy)
 
 
-def _write_durably(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+def _place_files(targets: Sequence[tuple[Publication, FolderTarget]]) -> None:
+    """Make and place the files that people open, where they do not hold these rows yet."""
+    by_path: dict[Path, list[tuple[Publication, FolderTarget]]] = {}
+    for each in targets:
+        if (named := each[1].named) is not None:
+            by_path.setdefault(named.path, []).append(each)
+    for path, group in by_path.items():
+        named = NamedFile(path)
+        versions = [target.published_data().parent for _, target in group]
+        if all(named.is_placed(version) for version in versions):
+            continue
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with removing_on_failure(named.unfinished):
+            _make_file(group, named.unfinished)
+            named.place(versions)
+
+
+def _make_file(group: Sequence[tuple[Publication, FolderTarget]], path: Path) -> None:
+    """One file of the rows of one output, or of several where the format can hold them."""
+    first = group[0][1]
+    if isinstance(first.format, Workbooks):
+        parts = [
+            FilePart(tuple(map(Path, each.files)), target.columns, target.named.sheet if target.named else None)
+            for each, target in group
+        ]
+        first.format.combine(parts, path, to=str(first.folder))
+        return
+    ((only,),) = [target.own_files() for _, target in group]
+    shutil.copyfile(first.published_data() / only, path)
 
 
 def _folder_target(target: Target) -> FolderTarget:
@@ -545,7 +618,7 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
     if not data.is_dir() or not all((data / file).is_file() for file in stored.files):
         return None
     (data.parent / KEPT).touch()
-    return replace(stored, folder=stored.data)
+    return replace(stored, folder=stored.data, named=None)
 
 
 def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:

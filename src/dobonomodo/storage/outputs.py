@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Columns, Type
+from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.registration import explain_modes
@@ -91,13 +92,15 @@ class Outputs:
         storage = self._storages.of_destination(destination)
         place = OutputPlace(
             seq=output.seq,
-            table=destination.table,
+            table=destination.name if isinstance(self._storages.sandbox, DataSource) else destination.table,
             schema=destination.schema if self._storages.sandbox is None else None,
             columns=output.columns,
             period=self._period,
             run=self._run,
             fence=self.fence,
             attempt=self.fence.number if attempt is None else attempt,
+            file=destination.file_name(self._period),
+            sheet=destination.sheet,
         )
         return storage.target(place)
 
@@ -127,7 +130,7 @@ class Outputs:
         with self._explaining(output.write), removing_on_failure(folder):
             shutil.rmtree(own, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
-            whole = frame.coalesce(1) if self._in_one_file() else frame
+            whole = frame.coalesce(1) if output.write.in_one_file or self._in_one_file() else frame
             whole.write.mode("overwrite").parquet(str(folder))
             remove_marks(folder)
         reach("output.staged")

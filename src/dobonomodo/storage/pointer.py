@@ -19,6 +19,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dobonomodo.failpoint import reach
+from dobonomodo.storage.durable import sync
 from dobonomodo.storage.manifest import HIDDEN
 
 CURRENT = ".current"
@@ -170,15 +171,6 @@ def links_of(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         return {}
     return {entry.name: entry.resolve() for entry in folder.iterdir() if entry.is_symlink()}
-
-
-def sync(path: Path) -> None:
-    """Wait until what was written to a file or folder is on the disk."""
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -129,6 +129,10 @@ class Storage(Protocol):
         """The place of written rows from plain data."""
         ...
 
+    def with_options(self, options: Sequence[tuple[str, object]]) -> Storage:
+        """The same with options that a location sets."""
+        ...
+
     def in_folder(self, folder: str, *, within: str) -> Storage:
         """The same for drafts, which write into a folder of the sandbox whatever their destination is."""
         ...

@@ -33,6 +33,10 @@ class OutputPlace:
     """Of the attempt that is at work."""
     attempt: int
     """The number of the attempt that wrote the rows, which may be an earlier one."""
+    file: str | None = None
+    """The name of the file for this period, where the output writes one of its own name."""
+    sheet: str | None = None
+    """The part of that file, where it holds several outputs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from posixpath import dirname
 from typing import TYPE_CHECKING
 
 from dobonomodo.problems import OperationRef, Problem
@@ -27,7 +28,8 @@ def check_links(plan: Plan, datasources: Mapping[str, DataSource], *, root: Path
                 yield UnsafePath(path=str(location), operation=use.operation)
     for step in plan.steps:
         destination = step.lowered.write.destination if step.lowered.write is not None else None
-        if destination is not None and storages.of_destination(destination).escapes(destination.table):
+        names = (destination.table, dirname(destination.file or "")) if destination is not None else ()
+        if destination is not None and any(storages.of_destination(destination).escapes(name) for name in names):
             span = step.spec.places.span("arguments", "destination")
             name, operation = str(destination), OperationRef(step.spec.seq, step.spec.name)
             yield InvalidDestination(reason=DestinationReason.LINK, name=name, span=span, operation=operation)

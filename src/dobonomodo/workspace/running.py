@@ -36,7 +36,7 @@ from dobonomodo.storage import (
     WrittenOutput,
 )
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.first_rows import first_rows
+from dobonomodo.storage.first_rows import first_rows, leading_rows
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
 from dobonomodo.workspace.background import InThread
@@ -98,9 +98,7 @@ class RunData:
             in_one_file=lambda: self.size() < SMALL_BYTES,
         )
         self._written = {
-            step.spec.seq: WrittenOutput(
-                step.spec.seq, write, {name: step.before.columns[name] for name in write.columns}
-            )
+            step.spec.seq: WrittenOutput(step.spec.seq, write, write.written_types(step.before.columns))
             for step in planned.plan.steps
             if (write := step.lowered.write) is not None
         }
@@ -184,7 +182,10 @@ class RunData:
 
     def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
         """The first of the rows that were staged, in the order of some columns."""
-        files = self._outputs.files_of(staged)
+        files, write = self._outputs.files_of(staged), self._written[seq].write
+        if write.order:
+            shown = tuple(str(replace(key, column=write.written_name(key.column))) for key in write.order)
+            return FirstRows(tuple(columns), shown, leading_rows(files, columns, count=FIRST_ROWS))
         return FirstRows(tuple(columns), tuple(order), first_rows(files, columns, order=order, count=FIRST_ROWS))
 
     def convert(self, output: StagedOutput) -> StagedRows:

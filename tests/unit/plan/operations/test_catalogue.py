@@ -40,7 +40,7 @@ def test_the_keys_of_the_seeds_are_there() -> None:
         "aggregate": {"group_by", "aggregations", "rollup", "hierarchy", "level_column"},
         "append": {"source", "source_selector", "aggregation"},
         "delete": set(),
-        "output": {"destination", "mode", "columns", "include_deleted", "register_as_dataset"},
+        "output": {"destination", "mode", "columns", "order_by", "include_deleted", "register_as_dataset"},
         "check": {"expect", "group_by", "severity", "empty", "against", "quarantine", "exclude"},
         "allocate": {"amount", "receivers", "driver", "match", "set", "round", "pool", "no_receivers"},
     }

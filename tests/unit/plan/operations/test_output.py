@@ -351,3 +351,62 @@ def test_a_registered_dataset_has_business_columns() -> None:
 def test_reads_are_the_selector_and_the_columns() -> None:
     with no_problem(output(columns="[amount]", selector="paid"), output=False) as plan:
         assert step_of(plan, 900).lowered.reads == {"_deleted", "paid", "amount"}
+
+
+# --- names, order, files
+
+
+def test_columns_are_written_under_other_names_and_in_an_order() -> None:
+    text = output(
+        columns='[region, {column: orders.amount, as: "Net amount"}]',
+        order_by="[{column: paid, descending: true}, REGION]",
+    )
+    write = write_of(text)
+    assert (write.columns, write.names) == (("region", "amount"), {"amount": "Net amount"})
+    assert [str(key) for key in write.order] == ["paid descending", "region"]
+    assert write.in_one_file
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ("[region, {column: amount, as: Region}]", ("DUPLICATE_OUTPUT_COLUMN", "Region")),
+        ("[{column: amount, as: _x}]", ("RESERVED_COLUMN", "_x")),
+        ('[{column: amount, as: "a\\tb"}]', ("INVALID_COLUMN_NAME", '"a\\tb"')),
+        ("[{column: amout, as: x}]", ("UNKNOWN_COLUMN", "amout")),
+    ],
+)
+def test_names_that_cannot_be_written(columns: str, expected: tuple[str, str]) -> None:
+    assert found(output(columns=columns), output=False) == [expected]
+
+
+def test_one_name_in_a_file_for_all_columns_of_it() -> None:
+    assert found(output(order_by="[amount, orders.amount]"), output=False) == [
+        ("DUPLICATE_OUTPUT_COLUMN", "orders.amount")
+    ]
+
+
+def test_a_file_has_a_place_for_the_period() -> None:
+    write = write_of(output('{type: csv, file: "results/summary-{{ period }}.csv"}'))
+    destination = write.destination
+    assert (destination.name, destination.file_name("2026-01")) == ("summary", "results/summary-2026-01.csv")
+    assert (destination.is_file, write.in_one_file) == (True, True)
+    both = write_of(output('{datasource_id: lake, table: t, file: "t-{{identifier}}.parquet"}')).destination
+    assert (both.name, both.is_file, str(both)) == ("t", False, "lake:t")
+
+
+@pytest.mark.parametrize(
+    ("destination", "reason"),
+    [
+        ("{type: csv, file: summary.csv}", DestinationReason.NO_PERIOD),
+        ('{type: csv, file: "{{YYYY}}-{{period}}.csv"}', DestinationReason.TOKEN),
+        ('{type: csv, file: "/tmp/{{period}}.csv"}', DestinationReason.UNSAFE),
+        ('{type: csv, file: ".x/{{period}}.csv"}', DestinationReason.UNSAFE),
+        ('{type: csv, file: "{{period}}/"}', DestinationReason.UNSAFE),
+        ('{type: csv, file: "{{period}}.csv", sheet: S}', DestinationReason.NO_SHEETS),
+        ('{file: "{{period}}.csv"}', DestinationReason.MISSING),
+        ('{type: csv, file: ""}', DestinationReason.EMPTY_TABLE),
+    ],
+)
+def test_files_that_cannot_be_written(destination: str, reason: DestinationReason) -> None:
+    assert refused(destination).reason == reason

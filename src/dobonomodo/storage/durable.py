@@ -1,0 +1,25 @@
+"""Files and folders that are on the disk before anybody is told of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def sync(path: Path) -> None:
+    """Wait until what was written to a file or folder is on the disk."""
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Replace a file in one act by one that is on the disk."""
+    fresh = path.with_name(f".{path.name}.next")
+    with fresh.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
