@@ -18,6 +18,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xlsxwriter
 from psycopg import sql
 from pyarrow import dataset
 
@@ -402,6 +403,17 @@ def _write_csv(path: Path, columns: Mapping[str, Type], rows: Rows) -> None:
         csv.writer(file).writerows(lines)
 
 
+def _write_excel(path: Path, columns: Mapping[str, Type], rows: Rows) -> None:
+    """Exact numbers are texts here: cells hold 15 digits."""
+    with xlsxwriter.Workbook(str(path)) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, list(columns))
+        for number, row in enumerate(rows, start=1):
+            for at, column in enumerate(columns):
+                if row.get(column) is not None:
+                    sheet.write_string(number, at, _shown(row[column]))
+
+
 def _read_parquet(path: Path, columns: Mapping[str, Type]) -> list[Row]:
     found: list[Row] = pq.ParquetFile(path).read(columns=list(columns)).to_pylist()
     return found
@@ -426,7 +438,12 @@ class FileWorld:
     read: Callable[[Path, Mapping[str, Type]], list[Row]]
 
 
-FILE_WORLDS = {"parquet": FileWorld(_write_parquet, _read_parquet), "csv": FileWorld(_write_csv, _read_csv)}
+FILE_WORLDS = {
+    "parquet": FileWorld(_write_parquet, _read_parquet),
+    "csv": FileWorld(_write_csv, _read_csv),
+    # What runs write is kept as Parquet; the workbooks that people open are made of it.
+    "excel": FileWorld(_write_excel, _read_parquet),
+}
 SERVERS = frozenset({"database"})
 """Kinds that need a server; a handle plants and sees their rows itself."""
 

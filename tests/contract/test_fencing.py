@@ -48,7 +48,7 @@ project:
   id: close
   input_dataset_id: lines
   operations:
-    - {seq: 10, type: output, arguments: {destination: {datasource_id: out, table: closed}, columns: [id, value]}}
+    - {seq: 10, type: output, arguments: {destination: {datasource_id: out, table: closedFILE}, columns: [id, value]}}
 """
 
 
@@ -74,8 +74,10 @@ class World:
         source = SOURCE.format(
             kind=storage.kind, options=options, credential=storage.source.credential_ref or "env://NOTHING"
         )
+        file = ', file: "closed-{{period}}.xlsx"' if storage.kind == "excel" else ""
+        project = PROJECT.replace("FILE", file)
         folder = Folder.make(
-            storage.root, LAKE.replace("path_prefix: data", "path_prefix: in"), source, FILES, MONTHS, PROJECT
+            storage.root, LAKE.replace("path_prefix: data", "path_prefix: in"), source, FILES, MONTHS, project
         )
         (storage.root / "in").mkdir()
         pq.write_table(pa.table({"id": [1], "value": ["x"]}), storage.root / "in/lines.parquet")

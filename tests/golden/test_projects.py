@@ -140,6 +140,22 @@ CASES: dict[str, Case] = {
     "a kind of file that cannot be written": destination("{type: excel, path: x}"),
     "a kind of file that is missing": destination("{path: x}"),
     "a schema for files": destination("{datasource_id: lake, table: x, schema: s}"),
+    "a file without a period": destination("{type: csv, file: summary.csv}"),
+    "a file with another token": destination('{type: csv, file: "{{YYYY}}/{{period}}.csv"}'),
+    "a file in a database": destination('{datasource_id: warehouse, table: x, file: "{{period}}.csv"}'),
+    "a sheet of a text file": destination('{type: csv, file: "{{period}}.csv", sheet: Sales}'),
+    "a workbook without a name": destination("{type: excel, path: results}"),
+    "a sheet that cannot be": destination('{type: excel, file: "{{period}}.xlsx", sheet: "a/b"}'),
+    "a file that rows are appended to": Case(
+        '- {seq: 1, type: output, arguments: {destination: {type: csv, file: "{{period}}.csv"}, mode: append}}',
+        output=False,
+    ),
+    "sheets that are not published together": Case(
+        '- {seq: 1, type: output, arguments: {destination: {type: excel, file: "{{period}}.xlsx", sheet: A}}}\n'
+        '- {seq: 2, type: output, arguments: {destination: {type: excel, file: "{{period}}.xlsx", sheet: B}}}',
+        head="publish: as_done",
+        output=False,
+    ),
     "a path that leads away": destination("{type: csv, path: ../x}"),
     "a destination twice": Case(
         "- {seq: 1, type: output, arguments: {destination: {datasource_id: lake, table: x}}}\n"

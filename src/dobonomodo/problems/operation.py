@@ -320,6 +320,9 @@ class DestinationReason(StrEnum):
     TOKEN = "token"
     APPENDED = "appended"
     NO_SHEETS = "no sheets"
+    SHEET_NAME = "sheet name"
+    NEEDS_FILE = "needs file"
+    NOT_TOGETHER = "not together"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -372,6 +375,12 @@ class InvalidDestination(Problem):
                 return f"rows cannot be appended to the file `{self.name}`"
             case DestinationReason.NO_SHEETS:
                 return f"`sheet: {self.name}` is for Excel files"
+            case DestinationReason.SHEET_NAME:
+                return f"`{self.name}` is not the name of a sheet"
+            case DestinationReason.NEEDS_FILE:
+                return "an Excel workbook has a name of its own, and the destination has no `file`"
+            case DestinationReason.NOT_TOGETHER:
+                return f"several outputs write to `{self.name}`, and the project publishes each one as it is done"
             case _:
                 assert_never(self.reason)
 
@@ -382,7 +391,7 @@ class InvalidDestination(Problem):
             case DestinationReason.WRITTEN_TWICE:
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
-                return f"available: {' and '.join(f'`{name}`' for name in self.known)}"
+                return f"available: {', '.join(f'`{name}`' for name in self.known)}"
             case DestinationReason.UNSAFE:
                 return "write a relative path without `.`, `..`, an address such as `s3a://` or control characters"
             case DestinationReason.LINK:
@@ -399,6 +408,12 @@ class InvalidDestination(Problem):
                 return "remove `mode: append`; a file is replaced as a whole"
             case DestinationReason.NO_SHEETS:
                 return "remove `sheet`, or write to a datasource of `type: excel`"
+            case DestinationReason.SHEET_NAME:
+                return "write 1 to 31 characters without `[ ] : * ? / \\` and without a quote at either end"
+            case DestinationReason.NEEDS_FILE:
+                return "write `file: report-{{period}}.xlsx`"
+            case DestinationReason.NOT_TOGETHER:
+                return "remove `publish: as_done` from the project, or write to several files"
             case _:
                 return "write `{datasource_id: ..., table: ...}` or `{type: parquet, path: ...}`"
 

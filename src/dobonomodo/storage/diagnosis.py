@@ -73,7 +73,7 @@ def diagnose_kind(path: Path, *, utf16: bool = False) -> WrongFile | None:
         file.seek(max(0, file.tell() - 4))
         end = file.read()
     if start.startswith(b"PK\x03\x04"):
-        if _is_workbook(path):
+        if is_workbook(path):
             return WrongFile("excel", "is an Excel workbook (xlsx), not CSV", _TO_CSV)
         return WrongFile("zip", "is a zip archive, not CSV", "unpack it")
     if start.startswith(b"\xd0\xcf\x11\xe0"):
@@ -93,7 +93,8 @@ def looks_like_utf16(start: bytes) -> bool:
     return start.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or zeros > max(1, len(start) // 4)
 
 
-def _is_workbook(path: Path) -> bool:
+def is_workbook(path: Path) -> bool:
+    """Whether a file is a workbook of Excel (xlsx)."""
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.startswith("xl/") for name in archive.namelist())

@@ -69,6 +69,10 @@ class Format(Protocol):
 class Workbooks(Protocol):
     """A format whose files can hold several outputs."""
 
+    def check(self, files: Sequence[Path], *, columns: Mapping[str, Type], to: str) -> None:
+        """Refuse rows that such a file cannot hold, before anything is published."""
+        ...
+
     def combine(self, parts: Sequence[FilePart], target: Path, *, to: str) -> None:
         """Make one file of several outputs."""
         ...
@@ -326,6 +330,8 @@ class FolderTarget:
 
     def convert(self, files: Sequence[str]) -> bool:
         """Make the files of the destination, where Spark did not write them as they are."""
+        if self.named is not None and isinstance(self.format, Workbooks):
+            self.format.check([Path(each) for each in files], columns=self.columns, to=str(self.named.path))
         if self.format.in_place or self._find_sealed() is not None:
             return False
         data = self._start()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from posixpath import normpath
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
@@ -44,6 +45,9 @@ from dobonomodo.problems.operation import (
 
 if TYPE_CHECKING:
     from dobonomodo.plan.step import Step
+
+
+_SHEET = re.compile(r"(?!')[^\[\]:*?/\\\x00-\x1f]{1,31}(?<!')")
 
 
 class DestinationSpec(Entity):
@@ -189,7 +193,8 @@ class Output(Operation):
             written = given.written if isinstance(given, OutputColumn) and given.written else found.name
             taken = {name.casefold() for name in chosen.values()}
             if found.name in chosen or written.casefold() in taken:
-                ctx.report(DuplicateOutputColumn(name=written, span=(renamed or at).span()))
+                name = given if isinstance(given, str) else written
+                ctx.report(DuplicateOutputColumn(name=name, span=(renamed or at).span()))
                 continue
             if renamed is not None:
                 for problem in check_written_name(renamed, registered=self.register_as_dataset is not None):
@@ -266,8 +271,9 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     elif kind not in inline:
         return refuse(DestinationReason.NO_FILES, name=kind, known=inline)
     if (wrong := _check_file(spec, ctx.kinds[kind])) is not None:
-        at = places.span("file" if spec.file is not None else "sheet") if places is not None else None
-        return refuse(wrong, name=spec.file or spec.sheet or "", at=at)
+        about = "sheet" if wrong in (DestinationReason.NO_SHEETS, DestinationReason.SHEET_NAME) else "file"
+        at = places.span(about) if places is not None and places.at(about) is not None else None
+        return refuse(wrong, name=(spec.sheet if about == "sheet" else spec.file) or "", at=at)
     if places is not None and (given := places.at("options")) is not None:
         for problem in ctx.kinds[kind].check_options(given, kind):
             ctx.report(problem)
@@ -289,7 +295,7 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     place = (spec.datasource_id, spec.schema_name, normpath(name) if is_path else name)
     first = ctx.destinations.setdefault(place, ctx.spec.seq)
     if spec.file is not None and first == ctx.spec.seq:
-        first = _find_same_file(spec.datasource_id, spec.file, spec.sheet, ctx)
+        first = _find_same_file(spec.datasource_id, spec.file, spec.sheet, ctx, span)
     if first != ctx.spec.seq and not appends:
         ctx.report(
             InvalidDestination(
@@ -299,14 +305,15 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     return destination
 
 
-def _find_same_file(datasource_id: str | None, file: str, sheet: str | None, ctx: Context) -> int:
+def _find_same_file(datasource_id: str | None, file: str, sheet: str | None, ctx: Context, span: Span | None) -> int:
     """The first output that writes a file, or the same sheet of it; a file with sheets is not written as a whole too."""
     name = without_period(normpath(file))
     whole, sheets = (datasource_id, "file", name), (datasource_id, "sheets", name)
     if sheet is None:
         first = ctx.destinations.get(sheets, ctx.spec.seq)
         return min(first, ctx.destinations.setdefault(whole, ctx.spec.seq))
-    ctx.destinations.setdefault(sheets, ctx.spec.seq)
+    if ctx.destinations.setdefault(sheets, ctx.spec.seq) != ctx.spec.seq and ctx.project.publish == "as_done":
+        ctx.report(InvalidDestination(reason=DestinationReason.NOT_TOGETHER, name=file, span=span))
     first = ctx.destinations.setdefault((*sheets, sheet.casefold()), ctx.spec.seq)
     return min(first, ctx.destinations.get(whole, first))
 
@@ -315,8 +322,10 @@ def _check_file(spec: DestinationSpec, kind: DestinationKind) -> DestinationReas
     """Why an output cannot write a file of its own name."""
     if spec.sheet is not None and not kind.has_sheets:
         return DestinationReason.NO_SHEETS
+    if spec.sheet is not None and not _SHEET.fullmatch(spec.sheet):
+        return DestinationReason.SHEET_NAME
     if spec.file is None:
-        return None
+        return DestinationReason.NEEDS_FILE if kind.has_sheets else None
     if not kind.has_named_files:
         return DestinationReason.NO_NAMED_FILES
     if not names_period(spec.file):

@@ -1,0 +1,263 @@
+"""Excel workbooks: read exactly or refused with the cell, written so that people can use them, and read back as they were."""
+
+# ruff: noqa: DTZ001 - times in Excel have no zone
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xlsxwriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
+from dobonomodo.problems.definition import InvalidValue
+from dobonomodo.problems.run import OutputWrite
+from dobonomodo.storage.excel import ExcelFormat, explain_unfit, extract_excel, number_format
+from dobonomodo.storage.faults import refuse
+from dobonomodo.storage.folder import FilePart
+from dobonomodo.storage.schema import arrow_type
+from tests import world
+from tests.unit.model.loading import load
+from tests.unit.storage.reading import extract, refused, use_of
+
+COLUMNS: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(15, 2), "day": DATE, "note": TEXT}
+
+
+def make(path: Path, fill: Callable[[xlsxwriter.Workbook, xlsxwriter.worksheet.Worksheet], None]) -> None:
+    with xlsxwriter.Workbook(str(path)) as book:
+        fill(book, book.add_worksheet("Data"))
+
+
+def rows_of(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+    sheet.write_row("A1", ["Id", "Amount", "Day", "Note"])
+    form = book.add_format({"num_format": "dd.mm.yyyy"})
+    for number, (amount, note) in enumerate([(0.1 + 0.2, "a"), (1234567.89, 4711)], start=2):
+        sheet.write_row(f"A{number}", [number, amount])
+        sheet.write_datetime(f"C{number}", datetime(2026, 1, number), form)
+        sheet.write(f"D{number}", note)
+
+
+def read(root: Path, columns: Mapping[str, Type] = COLUMNS, **options: Any) -> list[dict[str, Any]]:
+    (file,) = extract(root, use_of(columns, "rows.xlsx", sources=options.pop("sources", {})), kind="excel", **options)
+    found: list[dict[str, Any]] = pq.read_table(file).to_pylist()
+    return found
+
+
+class TestReading:
+    def test_numbers_as_they_are_shown_and_days_as_days(self, tmp_path: Path) -> None:
+        make(tmp_path / "rows.xlsx", rows_of)
+        assert read(tmp_path) == [
+            {"Id": 2, "Amount": Decimal("0.30"), "Day": date(2026, 1, 2), "Note": "a"},
+            {"Id": 3, "Amount": Decimal("1234567.89"), "Day": date(2026, 1, 3), "Note": "4711"},
+        ]
+
+    def test_where_the_rows_are(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            sheet.merge_range("A1:C1", "Report of January")
+            sheet.write_row("B3", ["Beleg Nr.", "Betrag"])
+            sheet.write_row("B4", [1, 2.5])
+            sheet.write_row("B6", [2, None])
+            sheet.write("B8", "Total")
+            book.add_worksheet("Other")
+
+        make(tmp_path / "rows.xlsx", fill)
+        columns: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2)}
+        sources = {"id": "beleg nr.", "amount": "Betrag"}
+        expected = [{"id": 1, "amount": Decimal("2.50")}, {"id": 2, "amount": None}]
+        assert read(tmp_path, columns, sheet="Data", range="B3:C7", sources=sources) == expected
+        problem = refused(
+            tmp_path, use_of(columns, "rows.xlsx", sources=sources), kind="excel", sheet="Data", range="B3:C8"
+        )
+        assert [(cell.row, cell.value) for cell in problem.cells] == [("sheet `Data`, cell B8", "Total")]
+        problem = refused(tmp_path, use_of(columns, "rows.xlsx", sources=sources), kind="excel", sheet="Data")
+        assert "merged cells A1:C1" in problem.detail
+        problem = refused(tmp_path, use_of(columns, "rows.xlsx"), kind="excel")
+        assert problem.remedy == "set `sheet` in the options"
+
+    def test_a_header_further_down(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            del book
+            sheet.write("A1", "Report")
+            sheet.write_column("A3", ["id", 1])
+
+        make(tmp_path / "rows.xlsx", fill)
+        assert read(tmp_path, {"id": INTEGER}, header_row=3) == [{"id": 1}]
+        problem = refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel")
+        assert problem.differences == ("column `id` is missing", "column `Report` is not declared")
+        assert (
+            "has no names" in refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel", header_row=2).detail
+        )
+
+    def test_a_table_of_excel(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            del book
+            data = {"name": "Rates", "columns": [{"header": "id"}, {"header": "note"}], "data": [[1, "x"], [2, "y"]]}
+            sheet.add_table("C5:D7", data)
+            sheet.write("A9", "below")
+
+        make(tmp_path / "rows.xlsx", fill)
+        found = read(tmp_path, {"id": INTEGER, "note": TEXT}, table="Rates")
+        assert [row["note"] for row in found] == ["x", "y"]
+
+    def test_all_wrong_cells_have_their_addresses(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            del book
+            sheet.write_row("A1", list(COLUMNS))
+            sheet.write_row("A2", [1.5, "1.234,50", 45000, "a"])
+            sheet.write_formula("A3", "=1/0", None, "#DIV/0!")
+            sheet.write_row("B3", [1.005, "31.01.2026"])
+            sheet.write_formula("D4", "=1/0", None, "#REF!")
+
+        make(tmp_path / "rows.xlsx", fill)
+        problem = refused(tmp_path, use_of(COLUMNS, "rows.xlsx", required=["id"]), kind="excel")
+        shown = [(str(cell.row).split()[-1], cell.value, cell.rule.split(" (")[0]) for cell in problem.cells]
+        assert shown == [
+            ("A2", "1.5", "is not a whole number"),
+            ("B2", "1.234,50", "is not a number"),
+            ("C2", "45000", "is not a date, year-month-day"),
+            ("B3", "1.005", "has 3 decimal places, decimal(15,2) allows 2"),
+            ("C3", "31.01.2026", "is not a date, year-month-day"),
+            ("A4", None, "is NULL, and the column is not nullable"),
+            ("A3", None, "`#DIV/0!` is an error of Excel"),
+            ("D4", None, "`#REF!` is an error of Excel"),
+        ]
+        assert dict(problem.counts) == {"id": 3, "amount": 2, "day": 2, "note": 1}
+
+    def test_values_beside_the_named_columns_are_refused(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            del book
+            sheet.write_column("A1", ["id", 1, 2])
+            sheet.write("C3", "stray")
+
+        make(tmp_path / "rows.xlsx", fill)
+        problem = refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel")
+        assert "a value in cell C3 of sheet `Data`, whose column has no name" in problem.detail
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            (b"", "is empty"),
+            (b"id\n1\n", "is not an Excel workbook"),
+            (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "is an old (xls) or encrypted workbook"),
+            (b"PK\x03\x04 and no more", "is not an Excel workbook"),
+        ],
+    )
+    def test_a_file_that_is_something_else(self, tmp_path: Path, content: bytes, said: str) -> None:
+        (tmp_path / "rows.xlsx").write_bytes(content)
+        assert said in refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel").detail
+
+    def test_definitions_are_checked(self) -> None:
+        def keys(options: str) -> list[str]:
+            found = load(f"datasource: {{id: s, type: excel, options: {{path_prefix: a, {options}}}}}")[1]
+            return [problem.key for problem in found if isinstance(problem, InvalidValue)]
+
+        assert keys("sheet: A, range: 'B3:C9', header_row: 3") == []
+        assert keys("range: B3") == ["range"]
+        assert keys("table: T, sheet: A") == ["sheet"]
+        assert keys("header_row: 0") == ["header_row"]
+
+
+# --- writing
+
+_VALUES: dict[str, tuple[Type, st.SearchStrategy[object]]] = {
+    "text": (TEXT, st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=8)),
+    "whole": (INTEGER, st.integers(-(10**15) + 1, 10**15 - 1)),
+    "money": (DecimalType(15, 2), st.decimals(-(10**12), 10**12, places=2)),
+    "rate": (DecimalType(20, 9), st.decimals(-1000, 1000, places=9)),
+    "flag": (BOOLEAN, st.booleans()),
+    "day": (DATE, st.dates(min_value=date(1900, 3, 1))),
+    "moment": (
+        TIMESTAMP,
+        st.datetimes(datetime(1900, 3, 1), datetime(2200, 1, 1), timezones=st.just(UTC)).map(
+            lambda at: at.replace(microsecond=0)
+        ),
+    ),
+}
+_KINDS: dict[str, Type] = {name: kind for name, (kind, _) in _VALUES.items()}
+
+
+def write_and_read(folder: Path, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that an output wrote into a workbook, as an input."""
+    source, book, target = folder / "in.parquet", folder / "book.xlsx", folder / "out.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema([(name, arrow_type(k)) for name, k in _KINDS.items()])), source)
+    form = ExcelFormat(sheet="Two")
+    form.check([source], columns=_KINDS, to="out")
+    form.combine([FilePart((source,), _KINDS, sheet) for sheet in ("One", "Two")], book, to="out")
+    use = world.use_of(_KINDS)
+    refuse(extract_excel(book, target, use, form), use)
+    found: list[dict[str, Any]] = pq.read_table(target).to_pylist()
+    return found
+
+
+@settings(max_examples=15, deadline=None)
+@given(rows=st.lists(st.fixed_dictionaries({name: values for name, (_, values) in _VALUES.items()}), max_size=4))
+def test_what_is_written_is_read_back(rows: list[dict[str, Any]]) -> None:
+    with TemporaryDirectory() as folder:
+        assert write_and_read(Path(folder), rows) == rows
+
+
+def test_texts_are_texts_and_the_same_rows_give_the_same_file(tmp_path: Path) -> None:
+    rows = [{**dict.fromkeys(_KINDS), "text": text} for text in ("=1+1", "007", "http://x", " a ", "+1", "a\nb")]
+    assert write_and_read(tmp_path, rows) == rows
+    first = (tmp_path / "book.xlsx").read_bytes()
+    write_and_read(tmp_path, rows)
+    assert (tmp_path / "book.xlsx").read_bytes() == first
+
+
+def test_a_sheet_has_formats_filters_and_a_header_that_stays(tmp_path: Path) -> None:
+    write_and_read(tmp_path, [{**dict.fromkeys(_KINDS), "money": Decimal("1234.50"), "text": "x" * 20}])
+    with zipfile.ZipFile(tmp_path / "book.xlsx") as archive:
+        sheet, styles = archive.read("xl/worksheets/sheet1.xml").decode(), archive.read("xl/styles.xml").decode()
+    assert 'state="frozen"' in sheet
+    assert '<autoFilter ref="A1:G2"/>' in sheet
+    assert '<col min="1" max="1" width="22.7' in sheet
+    assert "yyyy\\-mm\\-dd" in styles or "yyyy-mm-dd" in styles
+    assert number_format(DecimalType(20, 9)) == "#,##0.000000000"
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "said"),
+    [
+        (Decimal("1234567890123.45"), DecimalType(15, 2), None),
+        (Decimal("12345678901234.56"), DecimalType(16, 2), "16 significant digits"),
+        (10**15, INTEGER, None),
+        (10**15 + 1, INTEGER, "16 significant digits"),
+        ("x" * 32_768, TEXT, "32,768 characters"),
+        (date(1900, 2, 28), DATE, "is before 1900-03-01"),
+        (None, DATE, None),
+    ],
+)
+def test_what_excel_cannot_hold(value: object, kind: Type, said: str | None) -> None:
+    found = explain_unfit(value, kind)
+    assert (said is None and found is None) or (said is not None and said in str(found))
+
+
+def test_a_run_that_excel_cannot_hold_is_refused_with_the_row(tmp_path: Path) -> None:
+    rows = [dict.fromkeys(_KINDS), {**dict.fromkeys(_KINDS), "whole": 2**60}]
+    failed = world.failure(write_and_read, tmp_path, rows)
+    assert isinstance(failed.problem, OutputWrite)
+    assert "column `whole`, row 2" in failed.problem.detail
+
+
+def test_a_location_says_which_sheet(tmp_path: Path) -> None:
+    def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+        sheet.write_column("A1", ["id", 1])
+        book.add_worksheet("Other").write_column("A1", ["id", 2])
+
+    make(tmp_path / "rows.xlsx", fill)
+    use = use_of({"id": INTEGER}, "rows.xlsx")
+    own = replace(use, locations=(replace(use.locations[0], options=(("sheet", "Other"),)),))
+    (file,) = extract(tmp_path, own, kind="excel", sheet="Data")
+    assert pq.read_table(file).to_pylist() == [{"id": 2}]
