@@ -367,8 +367,8 @@ class TestStrictReading:
         storage.plant(SIMPLE, rows("a", None, "c"))
         problem = unreadable(storage, SIMPLE, required=["value"])
         (cell,) = problem.cells
-        cell = (None, "sheet `Sheet1`, cell B3")
-        place = {"csv": (3, None), "excel": cell}.get(storage.kind, (None, "row 2"))
+        address = (None, "sheet `Sheet1`, cell B3")
+        place = {"csv": (3, None), "excel": address}.get(storage.kind, (None, "row 2"))
         assert (cell.column, cell.value, (cell.line, cell.row)) == ("value", None, place)
         assert problem.counts == (("value", 1),)
         storage.extract(storage.use(SIMPLE, required=["id"]))

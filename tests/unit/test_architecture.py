@@ -32,6 +32,10 @@ OTHER_KINDS = {
         "scenarios/rows.py", "scenarios/run.py",  # the files of a scenario
     },
     "csv": {"scenarios/rows.py"},
+    "excel": {
+        "problems/run.py",  # what a file was found to be
+        "problems/package.py",  # the extra of the package that brings its modules
+    },
 }  # fmt: skip
 """The same for kinds of storage."""
 

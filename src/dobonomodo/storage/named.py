@@ -7,7 +7,6 @@ never replaced.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,10 +14,10 @@ from pathlib import Path
 
 from dobonomodo.failpoint import reach
 from dobonomodo.storage.durable import sync, write_durably
+from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.manifest import HIDDEN
 
 MARK = "named.json"
-_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +62,6 @@ class NamedFile:
         sync(self.path.parent)
         for version in versions:
             write_durably(version / MARK, json.dumps({**told, "placed": True}).encode())
-
-
-def hash_file(path: Path) -> str:
-    """The SHA-256 of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            found.update(block)
-    return found.hexdigest()
 
 
 def _read_mark(version: Path) -> dict[str, object] | None:
