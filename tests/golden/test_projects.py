@@ -137,7 +137,7 @@ CASES: dict[str, Case] = {
     "a destination without a name": destination('{datasource_id: lake, table: ""}'),
     "an unknown datasource": destination("{datasource_id: lak, table: x}"),
     "a disabled datasource": destination("{datasource_id: old, table: x}"),
-    "a kind of file that cannot be written": destination("{type: excel, path: x}"),
+    "a kind of file that cannot be written": destination("{type: orc, path: x}"),
     "a kind of file that is missing": destination("{path: x}"),
     "a schema for files": destination("{datasource_id: lake, table: x, schema: s}"),
     "a file without a period": destination("{type: csv, file: summary.csv}"),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 << 30
 """A sheet that is larger when it is unpacked is not read."""
 
+_COMMON_PARTS = ("xl/workbook.xml", "xl/sharedstrings.xml", "xl/styles.xml")
+"""What the cells of all sheets refer to."""
 _ADDRESS = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
 _RANGE = re.compile(r"([A-Za-z]{1,3})([0-9]{0,7}):([A-Za-z]{1,3})([0-9]{0,7})")
 _DIGITS = 15
@@ -124,6 +126,10 @@ def _open(path: Path) -> Iterator[CalamineWorkbook]:
     with zipfile.ZipFile(path) as archive:
         if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
             raise WorkbookFault("is too large when it is unpacked")
+        # calamine goes on where the XML is damaged, and then gives other texts or other dates.
+        for part in archive.namelist():
+            if part.lower() in _COMMON_PARTS:
+                _parser().Parse(archive.read(part), True)
     book = CalamineWorkbook.from_path(str(path), load_tables=True)
     try:
         yield book

@@ -186,7 +186,7 @@ def test_a_location_of_its_own(kind: str) -> None:
         ("{datasource_id: old, table: x}", DestinationReason.DISABLED),
         ("{datasource_id: lake, table: x, schema: s}", DestinationReason.NO_DATABASE),
         ("{type: database, path: x}", DestinationReason.NO_FILES),
-        ("{type: excel, path: x}", DestinationReason.NO_FILES),
+        ("{type: orc, path: x}", DestinationReason.NO_FILES),
         ("{type: parquet, path: ../x}", DestinationReason.UNSAFE),
         ("{type: parquet, path: /etc/x}", DestinationReason.UNSAFE),
         ("{type: parquet, path: a/../../x}", DestinationReason.UNSAFE),
