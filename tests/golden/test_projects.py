@@ -255,6 +255,14 @@ CASES: dict[str, Case] = {
     "a parameter that nothing uses": Case(
         "- {seq: 1, type: delete, selector: paid}", head="parameters: {uplift: {type: date}}"
     ),
+    "a period before the first": joined(
+        "{alias: c, dataset_id: customers, period: previous, on: c.id = customer_id}"
+    )._replace(world=MONTHLY),
+    "periods that are none": joined("{alias: c, dataset_id: customers, period: previos, on: c.id = customer_id}"),
+    "several periods of a bitemporal dataset": Case(
+        "- {seq: 1, type: update, arguments: {joins: [{alias: r, dataset_id: rates, period: {last: 3}, on: r.country = region}], "
+        "assignments: [{column: rate, expression: r.rate}]}}"
+    ),
     "a join of an append without its alias": appended(
         "source: {dataset_id: budget, joins: [{alias: c, dataset_id: customers, on: c.country = region}]}, "
         'source_selector: tier = "gold"'

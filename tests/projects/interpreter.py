@@ -44,6 +44,13 @@ ALWAYS = (
 TEMPORAL: dict[str | None, tuple[str, ...]] = {"period": ("_period",), "bitemporal": ("_period_from", "_period_to")}
 
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
+OTHER_PERIODS: dict[str, tuple[tuple[str, date], ...]] = {
+    "previous": (("2025-12", date(2025, 12, 1)),),
+    "previous_year": (("2025-01", date(2025, 1, 1)),),
+    "year_to_date": (("2026-01", date(2026, 1, 1)),),
+    "{'last': 2}": (("2025-12", date(2025, 12, 1)), ("2026-01", date(2026, 1, 1))),
+}
+"""What a reading of a run for 2026-01 reads instead, with the first day of each period."""
 ALLOCATION = "ALLOCATION"
 
 
@@ -181,13 +188,13 @@ class _Run:
         ]
         return max(versions, key=lambda each: each["version"])
 
-    def load(self, given: Mapping[str, Any]) -> list[Row]:
-        """The rows of the run's period with their system columns (semantics, Part 3)."""
+    def load(self, given: Mapping[str, Any], span: Any = None) -> list[Row]:
+        """The rows of the run's period, or of others, with their system columns (semantics, Part 3)."""
         dataset, loaded = given["dataset"], []
         table = dataset["main_table"]
         mode = table.get("temporal_mode")
         for number, stored in enumerate(given["rows"]):
-            if not self.belongs(stored, mode):
+            if not self.belongs(stored, mode, OTHER_PERIODS[str(span)] if span is not None else None):
                 continue
             values = {each["name"]: stored.get(each["name"]) for each in table["columns"]}
             values |= {
@@ -208,20 +215,21 @@ class _Run:
             loaded.append(Row(("loaded", dataset["id"], given["version"], number), values, stored.get("_row_id")))
         return loaded
 
-    def belongs(self, stored: Mapping[str, Any], mode: str | None) -> bool:
+    def belongs(self, stored: Mapping[str, Any], mode: str | None, others: Sequence[tuple[str, date]] | None) -> bool:
         """R-162, R-163, R-164, C-57."""
         if mode == "period":
-            return bool(stored["_period"] == self.period.identifier)
+            periods = [self.period.identifier] if others is None else [name for name, _ in others]
+            return stored["_period"] in periods
         if mode == "bitemporal":
-            at = self.period.as_of or self.period.start_date
+            at = (self.period.as_of or self.period.start_date) if others is None else others[-1][1]
             start, end = _interval(stored)
             return start is not None and start <= at and (end is None or end > at)
         return True
 
-    def visible(self, dataset_id: str, version: int | None) -> tuple[Mapping[str, Any], list[Row]]:
+    def visible(self, dataset_id: str, version: int | None, span: Any = None) -> tuple[Mapping[str, Any], list[Row]]:
         """The rows of another dataset that are not deleted (C-37, C-56)."""
         given = self.find(dataset_id, version)
-        return given, [row for row in self.load(given) if row.active]
+        return given, [row for row in self.load(given, span) if row.active]
 
     def join_lookups(
         self, rows: Sequence[Row], lookups: Sequence[Mapping[str, Any]], *, seq: int | None = None
@@ -287,7 +295,7 @@ class _Run:
         taking_part = list(active) if uses_alias else [row for row in active if _chosen(selector, row.read)]
         joined: dict[int, dict[str, dict[str, Any]]] = {id(row): {} for row in taking_part}
         for join in joins:
-            _, source = self.visible(join["dataset_id"], join.get("dataset_version"))
+            _, source = self.visible(join["dataset_id"], join.get("dataset_version"), join.get("period"))
             for row in taking_part:
                 matches = [
                     each
@@ -364,7 +372,7 @@ class _Run:
     def append(self, operation: Mapping[str, Any], arguments: Mapping[str, Any]) -> None:
         """R-144 to R-167, C-51."""
         seq, source = operation["seq"], arguments["source"]
-        given, rows = self.visible(source["dataset_id"], source.get("dataset_version"))
+        given, rows = self.visible(source["dataset_id"], source.get("dataset_version"), source.get("period"))
         selector = _tree(arguments.get("source_selector"))
         dataset = given["dataset"]
         used = {name for tree in _trees(arguments) for name in qualifiers(tree)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from dobonomodo.model.parameter import settle_parameters
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, Planned, plan_project
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.resolution import Resolved, choose_periods, read_periods
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.scenarios.values import make_frame, take_rows
 from dobonomodo.storage import destination_kinds
@@ -80,7 +81,7 @@ def plan_case(case: Case) -> Planned:
     return plan_project(
         loaded.value,
         datasets=_datasets_of(case),
-        resolution=Anywhere(),
+        resolution=_InPeriods(),
         datasources=define(OUT).datasources,
         kinds=destination_kinds(),
     )
@@ -128,6 +129,31 @@ def _datasets_of(case: Case) -> KnownDatasets:
     return KnownDatasets(known)
 
 
+class _InPeriods:
+    """Rows that are here, in the periods that a calendar of months says."""
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        found = Anywhere().resolve(use, project, dataset)
+        if use.horizon.is_current:
+            return found
+        chosen = choose_periods(use, _MONTHS.by_identifier["2026-01"], _MONTHS)
+        assert isinstance(chosen, tuple), chosen
+        return replace(found, periods=read_periods(chosen))
+
+
+_MONTHS = (
+    define(
+        """\
+calendar:
+  id: usual
+  levels: [{name: year, identifier_pattern: "{year}"}, {name: month, parent_level: year, identifier_pattern: "{year}-{sequence:02}"}]
+  generate: {from: 2025-01-01, to: 2026-12-31}"""
+    )
+    .calendars["usual"]
+    .schedule
+)
+
+
 class _Reader:
     def __init__(self, case: Case, spark: SparkSession, *, partitions: int, shuffled: bool) -> None:
         self._case, self._spark = case, spark
@@ -147,7 +173,7 @@ class _Reader:
                 use.temporal_mode or "", set()
             )
         period = None
-        if given["located"]:
+        if given["located"] and use.periods is None:
             period = self._case.period.identifier
             numbered = [row for row in numbered if row["_period"] == period]
             names = names - {"_period"}

@@ -669,7 +669,15 @@ class _Projects:
         dataset_id = drawing.pick(sorted({each["dataset"]["id"] for each in self.datasets}))
         document = self.latest(dataset_id)
         columns = tuple(replace(each, qualifier=alias) for each in _joined(document))
-        return {"dataset_id": dataset_id, **self.pin(dataset_id)}, columns
+        return {"dataset_id": dataset_id, **self.pin(dataset_id), **self.timing(dataset_id)}, columns
+
+    def timing(self, dataset_id: str) -> dict[str, Any]:
+        """Perhaps other periods than the run's."""
+        if not self.drawing.chance(25):
+            return {}
+        mode = self.latest(dataset_id)["main_table"].get("temporal_mode")
+        spans = ["previous", "previous_year"] + ([] if mode == "bitemporal" else ["year_to_date", {"last": 2}])
+        return {"period": self.drawing.pick(spans), "missing": "empty"}
 
     def pin(self, dataset_id: str) -> dict[str, Any]:
         versions = [each["version"] for each in self.datasets if each["dataset"]["id"] == dataset_id]
@@ -845,7 +853,8 @@ class _Projects:
             for each in _joined(self.latest(lookup["target"]["id"]))
         ]
         scope = Scope(table["name"], (*columns, *labels, *looked), usable)
-        arguments: dict[str, Any] = {"source": {"dataset_id": dataset_id, **self.pin(dataset_id)}}
+        source = {"dataset_id": dataset_id, **self.pin(dataset_id), **self.timing(dataset_id)}
+        arguments: dict[str, Any] = {"source": source}
         if drawing.chance(30):
             join, joined = self.join(scope, "s")
             arguments["source"]["joins"] = [join]

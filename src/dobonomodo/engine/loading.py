@@ -90,6 +90,7 @@ class Loader:
     def load(self, node: Scan) -> Loaded:
         """The rows of all locations."""
         stored = self._reader.read(node.use)
+        _require_periods(node.use, stored)
         parts = [self._load(node, rows) for rows in stored]
         frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))
         has_place = any(part.has_place for part in parts)
@@ -137,9 +138,10 @@ class Loader:
     def _conditions(self, use: DatasetUse, present: Mapping[str, str]) -> Iterator[str]:
         """The conditions that pick the run's period, by the dataset's own temporal mode (R-104)."""
         if use.temporal_mode == "period" and PERIOD in present:
-            periods = dict.fromkeys([self._run.facts.period, *(each.period for each in use.locations if each.period)])
-            listed = ", ".join(quote_text(period) for period in periods)
-            yield f"{quote_name(present[PERIOD])} IN ({listed})"
+            listed = ", ".join(quote_text(period) for period in use.identifiers(self._run.facts))
+            yield f"{quote_name(present[PERIOD])} IN ({listed})" if listed else "FALSE"
+        elif use.periods == ():
+            yield "FALSE"
         if use.temporal_mode == "bitemporal":
             start, end = _interval(present)
             as_of = literal(use.valid_on(self._run.facts, self._run.as_of), DATE)
@@ -222,6 +224,25 @@ def _require_time(use: DatasetUse, rows: StoredRows, present: Mapping[str, str])
     if use.temporal_mode == "bitemporal" and find_interval(present) is None:
         detail = "its rows have no `_period_from` and `_period_to`, nor `valid_from` and `valid_to`"
         raise RunFailed(_load_problem(use, detail))
+
+
+def _require_periods(use: DatasetUse, stored: Sequence[StoredRows]) -> None:
+    """Other periods than the run's must have rows, unless they may be missing. A location of one period has them by being there."""
+    if not use.periods or use.may_be_missing or use.temporal_mode != "period":
+        return
+    shared = [rows.frame for rows in stored if rows.period is None]
+    named = {rows.period for rows in stored}
+    found: set[str | None] = set()
+    for frame in shared:
+        name = next((each for each in frame.columns if each.casefold() == PERIOD), None)
+        if name is not None:
+            listed = ", ".join(quote_text(each.identifier) for each in use.periods)
+            periods = frame.where(f"{quote_name(name)} IN ({listed})").selectExpr(f"{quote_name(name)} AS period")
+            found |= {row["period"] for row in periods.distinct().collect()}
+    lacking = [each.identifier for each in use.periods if each.identifier not in found | named]
+    if lacking and shared:
+        detail = f"there are no rows for period {' and '.join(f'`{each}`' for each in lacking)}"
+        raise RunFailed(_load_problem(use, f"{detail}; `missing: empty` accepts that"))
 
 
 def _load_problem(use: DatasetUse, detail: str, *, differences: tuple[str, ...] = ()) -> DataLoad:

@@ -7,6 +7,7 @@ from pydantic import Field, StrictStr
 
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, check_unique
+from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf, Column, Table, TemporalMode, check_as_of, check_columns, column_names
 from dobonomodo.model.value import Expected, FileName, Filled, Id, Identifier, Setting, Text
 from dobonomodo.problems import Problem
@@ -50,11 +51,14 @@ class Lookup(Entity):
     alias: Identifier = Field(description="The name that formulas use: `alias.column`.")
     target: TableTarget | DatasetTarget = Field(discriminator="type", description="The table or dataset to look up.")
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    period: PeriodHorizon | None = Field(default=None, description=PERIOD_HELP)
+    missing: Missing | None = Field(default=None, description=MISSING_HELP)
     join_conditions: tuple[JoinCondition, ...] = Field(description="Pairs of columns that must all be equal.")
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """At least one condition, on columns that the target has."""
+        yield from check_horizon(places, "period")
         if places.text("target", "type") == "table":
             yield from check_as_of(places, places.get("target", "temporal_mode"))
         conditions = places.at("join_conditions")

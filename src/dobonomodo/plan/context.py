@@ -17,15 +17,33 @@ from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.check import Check
 from dobonomodo.plan.contract import find_contracts
-from dobonomodo.plan.dataset import Datasets, DatasetUse, KnownDataset, Role, column_types, stored_names, type_of
+from dobonomodo.plan.dataset import (
+    Datasets,
+    DatasetUse,
+    KnownDataset,
+    Role,
+    Timing,
+    column_types,
+    stored_names,
+    type_of,
+)
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.plan.expression import ACTIVE, all_of
 from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
 from dobonomodo.problems import Passage, Problem, Span
+from dobonomodo.problems.definition import InvalidPeriodRange, InvalidValue, PeriodNotFound
 from dobonomodo.problems.formula import UnknownColumn
-from dobonomodo.problems.operation import AppendColumnMismatch, JoinAliasConflict, ResolverNotFound
+from dobonomodo.problems.operation import (
+    AppendColumnMismatch,
+    JoinAliasConflict,
+    OtherPeriodMissing,
+    ResolverNotFound,
+)
+
+PERIOD_PROBLEMS = (OtherPeriodMissing, PeriodNotFound, InvalidPeriodRange)
+"""What can be wrong with the periods that a reading names."""
 
 
 class Context:
@@ -176,14 +194,22 @@ class Context:
         *,
         alias: str | None = None,
         as_of: AsOf | None = None,
+        timing: Timing | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
         later: bool = False,
     ) -> Scan:
         """The stored rows of a dataset's main table."""
-        table = known.dataset.main_table
+        table, when = known.dataset.main_table, timing or Timing(as_of)
         return self.scan_table(
-            known, table, role, alias=alias, as_of=as_of or table.as_of, problem=problem, at=at, later=later
+            known,
+            table,
+            role,
+            alias=alias,
+            timing=replace(when, as_of=when.as_of or table.as_of),
+            problem=problem,
+            at=at,
+            later=later,
         )
 
     def check_as_of(self, places: Places, use: DatasetUse) -> None:
@@ -220,13 +246,13 @@ class Context:
         role: Role,
         *,
         alias: str | None = None,
-        as_of: AsOf | None = None,
+        timing: Timing | None = None,
         problem: type[ResolverNotFound] = ResolverNotFound,
         at: Places | None = None,
         later: bool = False,
     ) -> Scan:
         """The stored rows of one table of a dataset; ``later``: its resolver's problems are reported on request."""
-        dataset = known.dataset
+        dataset, when = known.dataset, timing or Timing()
         columns = Columns(column_types(table.columns))
         use = DatasetUse(
             role=role,
@@ -234,7 +260,9 @@ class Context:
             version=known.version,
             table=table.name,
             temporal_mode=table.temporal_mode,
-            as_of=as_of,
+            as_of=when.as_of,
+            horizon=when.horizon,
+            may_be_missing=when.may_be_missing,
             columns=columns,
             natural_key=dataset.natural_key_columns if isinstance(table, Table) else (),
             nullable=frozenset(column.name for column in table.columns if column.nullable),
@@ -248,18 +276,34 @@ class Context:
         )
         found = self.resolution.resolve(use, self.project, dataset)
         self.blocked = self.blocked or found.blocked
+        self._check_horizon(use, when)
         for each in found.problems:
+            if isinstance(each, PERIOD_PROBLEMS):
+                span = when.places.span("period") if when.places is not None else None
+                self.report(replace(each, span=span))
+                continue
             self.resolver_problems.append(
                 self._place_resolver_problem(each, problem, dataset, at, overridden=found.overridden)
             )
         if not later:
             self.report_resolvers()
-        use = replace(use, resolver_id=found.resolver_id, rule=found.rule, locations=found.locations)
+        use = replace(
+            use, resolver_id=found.resolver_id, rule=found.rule, locations=found.locations, periods=found.periods
+        )
         self.uses.append(use)
         scan = Scan(use)
-        if isinstance(table, Table):
+        if isinstance(table, Table) and when.horizon.is_current:
+            # Rows of other periods were checked when those periods ran; keys may repeat from period to period.
             self._note_contracts(scan, dataset)
         return scan
+
+    def _check_horizon(self, use: DatasetUse, when: Timing) -> None:
+        """Rows that are valid on a day do not say for which of several periods they are read."""
+        if use.temporal_mode == "bitemporal" and not when.horizon.is_single:
+            span = when.places.span("period") if when.places is not None else None
+            expected, found = "one period, as the dataset is bitemporal", f"`{when.horizon}`"
+            advice = "read it for `current`, `previous` or `previous_year`"
+            self.report(InvalidValue(key="period", expected=expected, found=found, advice=advice, span=span))
 
     def _note_contracts(self, scan: Scan, dataset: Dataset) -> None:
         """What the dataset says must hold of its rows; once, however often the same rows are read."""

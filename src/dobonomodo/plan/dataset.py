@@ -10,6 +10,8 @@ from typing import Literal, Protocol
 from dobonomodo.formula import Columns, Type
 from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
+from dobonomodo.model.document import Places
+from dobonomodo.model.horizon import CURRENT, Horizon
 from dobonomodo.model.schema import AsOf, Column, DataType, TemporalMode
 from dobonomodo.plan.columns import AnyColumns
 from dobonomodo.plan.facts import RunFacts
@@ -111,6 +113,39 @@ class Location:
         return f"{self.datasource_id}:{where}"
 
 
+@dataclass(frozen=True, slots=True)
+class ReadPeriod:
+    """A period that rows are read for."""
+
+    identifier: str
+    start_date: date
+    end_date: date
+
+    def document(self) -> dict[str, str]:
+        """As plain data."""
+        return {
+            "identifier": self.identifier,
+            "start_date": self.start_date.isoformat(),
+            "end_date": self.end_date.isoformat(),
+        }
+
+    @classmethod
+    def load(cls, document: Mapping[str, str]) -> ReadPeriod:
+        """From plain data."""
+        start, end = date.fromisoformat(document["start_date"]), date.fromisoformat(document["end_date"])
+        return cls(document["identifier"], start, end)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What a definition says about the time of a reading, and where it is written."""
+
+    as_of: AsOf | None = None
+    horizon: Horizon = CURRENT
+    may_be_missing: bool = False
+    places: Places | None = None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DatasetUse:
     """One reading of a table: what for, in which version, with which columns, from where."""
@@ -124,6 +159,12 @@ class DatasetUse:
     """Business columns, as declared."""
     as_of: AsOf | None = None
     """The day on which its rows must be valid, where the definitions name one."""
+    horizon: Horizon = CURRENT
+    """The periods that it is for, as the definitions say."""
+    periods: tuple[ReadPeriod, ...] | None = None
+    """Those periods, where they are other ones than the run's and that is known."""
+    may_be_missing: bool = False
+    """Whether a period may be missing or without rows."""
     natural_key: tuple[str, ...] = ()
     nullable: frozenset[str] = frozenset()
     alias: str | None = None
@@ -155,8 +196,19 @@ class DatasetUse:
         return bool(self.registered_by) and self.registered is None and not self.locations and self.resolver_id is None
 
     def valid_on(self, run: RunFacts, as_of: date | None) -> date:
-        """The day on which bitemporal rows must be valid: the run's own, else the one that is named (C-94)."""
+        """The day on which bitemporal rows must be valid: the run's own, else the one that is named (C-94).
+
+        The run's own is for its own period alone.
+        """
+        if self.periods is not None and self.periods:
+            other = self.periods[-1]
+            return other.end_date if self.as_of == "period_end" else other.start_date
         return as_of or (run.period_end if self.as_of == "period_end" else run.period_start)
+
+    def identifiers(self, run: RunFacts) -> tuple[str, ...]:
+        """The periods that rows of a dataset with periods may belong to."""
+        own = [run.period] if self.periods is None else [each.identifier for each in self.periods]
+        return tuple(dict.fromkeys([*own, *(each.period for each in self.locations if each.period is not None)]))
 
     @property
     def seq(self) -> int | None:
@@ -179,6 +231,22 @@ class DatasetUse:
         """The column that has a name where it is stored; the name itself for any other."""
         folded = stored.casefold()
         return next((name for name, source in self.sources.items() if source.casefold() == folded), stored)
+
+
+class Timed(Protocol):
+    """A part of a definition that reads a dataset."""
+
+    @property
+    def as_of(self) -> AsOf | None: ...
+    @property
+    def period(self) -> Horizon | None: ...
+    @property
+    def missing(self) -> str | None: ...
+
+
+def time_reading(given: Timed, places: Places | None) -> Timing:
+    """What a definition says about the time of a reading."""
+    return Timing(given.as_of, given.period or CURRENT, given.missing == "empty", places)
 
 
 def reading_key(role: str, dataset_id: str, version: int, table: str, seq: int | None, alias: str | None) -> str:

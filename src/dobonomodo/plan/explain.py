@@ -93,6 +93,9 @@ def _describe_use(use: DatasetUse, day: date | None) -> PlainDict:
         "operation_seq": use.seq,
         "temporal_mode": use.temporal_mode,
         "as_of": day.isoformat() if day is not None else None,
+        "period": use.horizon.document(),
+        "periods": [each.identifier for each in use.periods] if use.periods is not None else None,
+        "missing": "empty" if use.may_be_missing else "fail",
         "resolver": use.resolver_id,
         "locations": [str(location) for location in use.locations],
         "registered_by": list(use.registered_by) if use.is_awaited else [],
@@ -209,6 +212,8 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
         where = f"available after a run of {' or '.join(use.registered_by)}"
     elif not where:
         where = "where it was registered" if use.registered is not None else f"by resolver {use.resolver_id}"
+    if not use.horizon.is_current:
+        where = f"{where}, {describe_periods(use)}"
     if day is not None:
         where = f"{where}, as of {day}"
     if use.locations and use.locations[0].options:
@@ -220,6 +225,14 @@ def _read_row(use: DatasetUse, day: date | None) -> tuple[str, ...]:
 def _show_option(value: object) -> str:
     listed = value if isinstance(value, tuple) else (value,)
     return " ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in listed)
+
+
+def describe_periods(use: DatasetUse) -> str:
+    """The periods of a reading: as the definitions say, and each of them where they are known."""
+    if use.periods is None:
+        return f"{use.horizon}"
+    listed = ", ".join(each.identifier for each in use.periods) or "none"
+    return f"{use.horizon}: {listed}"
 
 
 def _render_step(step: Step, run: RunFacts | None) -> list[str]:

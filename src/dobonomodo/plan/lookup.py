@@ -11,7 +11,7 @@ from dobonomodo.model.dataset import Dataset, DatasetTarget
 from dobonomodo.model.dataset import Lookup as LookupSpec
 from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import KnownDataset, unknown_use
+from dobonomodo.plan.dataset import KnownDataset, time_reading, unknown_use
 from dobonomodo.plan.expression import ACTIVE, TRUE, all_of, equal
 from dobonomodo.plan.relation import Keep, Lookup, Scan
 from dobonomodo.plan.rows import Origin, Rows
@@ -35,11 +35,12 @@ def join_lookup(rows: Rows, lookup: LookupSpec, known: KnownDataset, position: i
             return replace(rows, node=Lookup(rows.node, lookup.alias, unknown, TRUE, ACTIVE))
         target = found
         at = places.at("target", "id") if places is not None else None
-        scan = ctx.scan(found, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=at)
+        scan = ctx.scan(found, "lookup", alias=lookup.alias, timing=time_reading(lookup, places), at=at)
         if places is not None:
             ctx.check_as_of(places, scan.use)
     else:
-        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, as_of=lookup.as_of, at=places)
+        timing = time_reading(lookup, places)
+        scan = ctx.scan_table(known, lookup.target, "lookup", alias=lookup.alias, timing=timing, at=places)
     columns = joined_columns(scan.schema.columns)
     conditions = list(_lookup_conditions(rows, lookup, columns, known.dataset, position, ctx))
     node = Lookup(rows.node, lookup.alias, Keep(scan, ACTIVE), all_of(*conditions), ACTIVE)

@@ -33,7 +33,7 @@ def check_awaited(plan: Plan, period: str | None, *, active: Collection[str] | N
     ``active``: the projects whose results this one sees, where a draft's are not enough.
     """
     for use in plan.uses:
-        if not use.is_awaited:
+        if not use.is_awaited or use.may_be_missing:
             continue
         others = tuple(each for each in use.registered_by if each != plan.project.id)
         if others:
@@ -55,7 +55,9 @@ def _missing(use: DatasetUse, makers: tuple[str, ...], period: str | None, *, in
 
 def check_days(plan: Plan, period: Period, schedule: Schedule | None, *, as_of: date | None) -> Iterator[Problem]:
     """Bitemporal datasets of which one day serves a period that has several parts, though nobody named a day (W-09)."""
-    uses = [use for use in plan.uses if use.temporal_mode == "bitemporal" and use.as_of is None]
+    uses = [
+        use for use in plan.uses if use.temporal_mode == "bitemporal" and use.as_of is None and use.horizon.is_current
+    ]
     parts = schedule.parts(period) if uses and as_of is None and schedule is not None else ()
     for use in uses if len(parts) > 1 else ():
         yield OneDayForPeriod(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -13,11 +13,11 @@ from dobonomodo.model.period import Period, Schedule
 from dobonomodo.model.project import Project
 from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule
 from dobonomodo.model.template import check_relative_path, render_template
-from dobonomodo.plan.dataset import DatasetUse, Location, freeze_options
+from dobonomodo.plan.dataset import DatasetUse, Location, ReadPeriod, freeze_options
 from dobonomodo.plan.rule import check_rule, decide
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.definition import UnsafePath
-from dobonomodo.problems.operation import NoRuleMatches, ResolverNotFound
+from dobonomodo.problems.operation import NoRuleMatches, OtherPeriodMissing, ResolverNotFound
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Resolved:
     """Whether something stands in the way that is reported where it is defined."""
     overridden: bool = False
     """Whether the resolver is one that the project names."""
+    periods: tuple[ReadPeriod, ...] | None = None
+    """The periods to read, where they are other ones than the run's."""
 
 
 class Locator(Protocol):
@@ -55,6 +57,16 @@ class Resolution:
     period: Period | None = None
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        """The locations of a table for the periods that the reading is for."""
+        if self.period is None or use.horizon.is_current:
+            return self._resolve(use, project, dataset, (self.period,) if self.period is not None else ())
+        chosen = choose_periods(use, self.period, self.schedule)
+        if isinstance(chosen, Problem):
+            return Resolved(None, problems=(chosen,))
+        found = self._resolve(use, project, dataset, chosen)
+        return replace(found, periods=read_periods(chosen))
+
+    def _resolve(self, use: DatasetUse, project: Project, dataset: Dataset, periods: tuple[Period, ...]) -> Resolved:
         """The project's override, else the dataset's resolver, else where it was registered, else the default (R-081)."""
         override = project.resolver_overrides.get(dataset.id)
         chosen = override or dataset.resolver_id
@@ -71,9 +83,7 @@ class Resolution:
                 dataset_id=dataset.id, resolver_id=chosen, known=tuple(self.resolvers), disabled=resolver is not None
             )
             return Resolved(None, problems=(problem,), overridden=override is not None)
-        if self.period is None:
-            return Resolved(resolver.id)
-        return self._apply(resolver, use, self.period)
+        return _merge([self._apply(resolver, use, period) for period in periods], resolver.id)
 
     def _apply(self, resolver: Resolver, use: DatasetUse, period: Period) -> Resolved:
         tried: list[tuple[str, str]] = []
@@ -154,6 +164,35 @@ class Resolution:
         table = render_template(strategy.table, values)
         schema = render_template(strategy.schema_name, values) if strategy.schema_name else None
         return Location(strategy.datasource_id, kind, table=table, schema=schema, period=period.identifier)
+
+
+def choose_periods(use: DatasetUse, period: Period, schedule: Schedule | None) -> tuple[Period, ...] | Problem:
+    """The periods that a reading is for in a run, none where they are missing and may be; else what is wrong."""
+    found = use.horizon.choose(period, schedule)
+    if isinstance(found, OtherPeriodMissing) and use.may_be_missing:
+        return ()
+    return found
+
+
+def read_periods(periods: tuple[Period, ...]) -> tuple[ReadPeriod, ...]:
+    """The same as a reading knows them."""
+    return tuple(ReadPeriod(each.identifier, each.start_date, each.end_date) for each in periods)
+
+
+def _merge(found: Sequence[Resolved], resolver_id: str) -> Resolved:
+    """The locations of several periods. One that is the same for several of them belongs to none of them."""
+    if len(found) == 1:
+        return found[0]
+    locations = [location for each in found for location in each.locations]
+    shared = {str(one) for one in locations if sum(str(one) == str(other) for other in locations) > 1}
+    merged = dict.fromkeys(replace(each, period=None) if str(each) in shared else each for each in locations)
+    return Resolved(
+        resolver_id,
+        tuple(merged),
+        tuple(dict.fromkeys(problem for each in found for problem in each.problems)),
+        next((each.rule for each in found if each.rule is not None), None),
+        blocked=any(each.blocked for each in found),
+    )
 
 
 def _leaves_prefix(location: Location) -> Iterator[Problem]:

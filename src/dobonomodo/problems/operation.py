@@ -654,6 +654,29 @@ class UnknownOperation(Problem):
         return did_you_mean(self.name, self.known, otherwise="no operation of the project makes rows")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtherPeriodMissing(Problem):
+    """A reading is for another period than that of the run, and the calendar does not have it."""
+
+    code: ClassVar[str] = "OTHER_PERIOD_MISSING"
+    example: ClassVar[Example] = Example(
+        "joins: [{alias: before, dataset_id: balances, period: previous, on: ...}]   # in the first period",
+        "joins: [{alias: before, dataset_id: balances, period: previous, missing: empty, on: ...}]",
+    )
+
+    which: str
+    """What the reading says."""
+    period: str
+    calendar: str
+
+    def message(self) -> str:
+        where = f"calendar `{self.calendar}`" if self.calendar else "the calendar"
+        return f"{where} does not have the period that is `{self.which}` for `{self.period}`"
+
+    def hint(self) -> str | None:
+        return "extend the calendar, or write `missing: empty` to read nothing then"
+
+
 # --- warnings
 
 
@@ -845,6 +868,7 @@ OPERATION_PROBLEMS: tuple[type[Problem], ...] = (
     ProjectNotRunnable,
     PeriodNotRunnable,
     UnknownOperation,
+    OtherPeriodMissing,
     SummariesAggregated,
     BlankDelete,
     UnfilteredPeriods,

@@ -13,7 +13,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.parameter import settle_parameters, show_value
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
-from dobonomodo.plan.dataset import DatasetUse, Location, freeze_options, reading_key
+from dobonomodo.plan.dataset import DatasetUse, Location, ReadPeriod, freeze_options, reading_key
 from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
@@ -96,6 +96,7 @@ def _describe_reading(use: DatasetUse, facts: RunFacts, as_of: date | None) -> d
         "operation_seq": use.seq,
         "alias": use.alias,
         "as_of": use.valid_on(facts, as_of).isoformat() if bitemporal else None,
+        "periods": [each.document() for each in use.periods] if use.periods is not None else None,
         "resolver": use.resolver_id,
         "locations": [_describe_location(location) for location in use.locations],
     }
@@ -230,4 +231,6 @@ class _Located:
         reading = self._reading_by_key.get(use.key)
         if reading is None:
             return Resolved(None)
-        return Resolved(reading["resolver"], tuple(map(_load_location, reading["locations"])))
+        recorded = reading.get("periods")
+        periods = tuple(ReadPeriod.load(each) for each in recorded) if recorded is not None else None
+        return Resolved(reading["resolver"], tuple(map(_load_location, reading["locations"])), periods=periods)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.formula import Type
-from dobonomodo.model import Dataset, DataSource, Definitions, Loaded, Places, Project
+from dobonomodo.model import Calendar, Dataset, DataSource, Definitions, Loaded, Period, Places, Project, Schedule
 from dobonomodo.model.parameter import ParameterValue, settle_parameters
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, plan_project
 from dobonomodo.plan.check import CheckResult, find_stop
@@ -21,7 +22,7 @@ from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.registration import explain_modes, registered_dataset, unite_columns
 from dobonomodo.plan.relation import Write
-from dobonomodo.plan.resolution import Resolved
+from dobonomodo.plan.resolution import Resolved, choose_periods, read_periods
 from dobonomodo.problems import Problem, Rejected, RunFailed, in_order
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.operation import PeriodNotRunnable, ResolverNotFound
@@ -208,6 +209,22 @@ class _Stage:
         if counts is not None:
             yield from _compare_counts(expect, counts)
 
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The periods by which others than the run's are counted."""
+        places = self.scenario.places.at("calendar")
+        used = places.text("use") if places is not None else None
+        if places is not None and used is None:
+            return _load(Calendar.load, places).schedule
+        own = self.definitions.calendars
+        if used is not None and used not in own:
+            span = self.scenario.places.span("calendar", "use")
+            known = tuple(own)
+            expected, found = "a calendar of the workspace", f"`{used}`"
+            raise Rejected([InvalidValue(key="use", expected=expected, found=found, known=known, text=used, span=span)])
+        chosen = own[used] if used is not None else self.definitions.default_calendar
+        return chosen.schedule if chosen is not None else _usual_calendar(self.scenario).schedule
+
     def _parameters(self, project: Project, run: ScenarioRun) -> Mapping[str, ParameterValue]:
         """As a run settles them: those of the scenario, else the defaults."""
         places = run.places if run.parameters is not None else self.scenario.places
@@ -252,7 +269,7 @@ class _Stage:
         planned = plan_project(
             project,
             datasets=self.datasets,
-            resolution=self.datasets,
+            resolution=_Located(self.datasets, _as_period(period), self.schedule),
             datasources=sources,
             kinds=destination_kinds(),
         )
@@ -352,6 +369,47 @@ class _ScenarioDatasets:
         if dataset.id in self._unresolved:
             return Resolved(None, problems=(ResolverNotFound(dataset_id=dataset.id),))
         return Resolved(None)
+
+
+def _as_period(given: ScenarioPeriod) -> Period:
+    """As a calendar has it."""
+    return Period(identifier=given.identifier, level=given.level, start_date=given.start_date, end_date=given.end_date)
+
+
+def _usual_calendar(scenario: Scenario) -> Calendar:
+    """Years, quarters and months around the periods of a scenario."""
+    runs = [scenario, *scenario.then]
+    given = [period for run in runs for period in (*run.periods, *((run.period,) if run.period is not None else ()))]
+    first, last = min(each.start_date.year for each in given), max(each.end_date.year for each in given)
+    return Calendar.from_data(
+        {
+            "id": "usual",
+            "levels": [
+                {"name": "year", "identifier_pattern": "FY{year}"},
+                {"name": "quarter", "parent_level": "year", "identifier_pattern": "{year}-Q{sequence}"},
+                {"name": "month", "parent_level": "quarter", "identifier_pattern": "{year}-{sequence:02}"},
+            ],
+            "generate": {"from": f"{first - 3}-01-01", "to": f"{last + 1}-12-31"},
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Located:
+    """The rows of a scenario are where they are; which of them are read depends on the period of the run."""
+
+    datasets: _ScenarioDatasets
+    period: Period
+    schedule: Schedule
+
+    def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
+        found = self.datasets.resolve(use, project, dataset)
+        if use.horizon.is_current:
+            return found
+        chosen = choose_periods(use, self.period, self.schedule)
+        if isinstance(chosen, Problem):
+            return replace(found, problems=(*found.problems, chosen))
+        return replace(found, periods=read_periods(chosen))
 
 
 class _RowReader:

@@ -126,6 +126,11 @@ class Scenario(ScenarioRun):
     name: Filled = Field(description="What the scenario shows.")
     description: Text | None = Field(default=None, description="The explanation.")
     datasets: tuple[ScenarioDataset, ...] = Field(default=(), description="The datasets and their rows.")
+    calendar: Annotated[dict[str, object], CheckedApart()] | None = Field(
+        default=None,
+        description="The calendar that other periods are counted by, or `use: <id>`; by default that of the workspace, "
+        "else years `FY2026`, quarters `2026-Q1` and months `2026-01`.",
+    )
     datasources: Annotated[tuple[dict[str, object], ...], CheckedApart()] | None = Field(
         default=None, description="The datasources; by default every datasource that is named."
     )

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.failpoint import reach
-from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.facts import RunFacts
+from dobonomodo.problems import RunFailed
 from dobonomodo.storage.catalogue import Storages
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile, KeptInputs, hash_file
-from dobonomodo.storage.rows import StoredRows
+from dobonomodo.storage.rows import StoredRows, empty_rows
 from dobonomodo.storage.storage import Belongs, Pin, Scratch
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class Inputs:
         return {use.key: self._pin(use) for use in uses}
 
     def _pin(self, use: DatasetUse) -> tuple[Pin, ...]:
+        if use.periods == ():
+            return ()
+        if use.may_be_missing and use.locations:
+            return tuple(pin for location in use.locations for pin in self._pin_if_there(use, location))
         if use.locations:
             # A reading follows one rule of a resolver, which names one datasource.
             storage = self._storages.of_location(use.locations[0], use=use)
@@ -68,6 +73,14 @@ class Inputs:
         if use.registered is not None:
             return self._storages.of_record(use.registered, use=use).pin_registered(use, use.registered)
         return ()
+
+    def _pin_if_there(self, use: DatasetUse, location: Location) -> tuple[Pin, ...]:
+        try:
+            return self._storages.of_location(location, use=use).pin(use, (location,))
+        except RunFailed as failed:
+            if isinstance(failed.__cause__, FileNotFoundError):
+                return ()
+            raise
 
     def find_changes(self, pinned: Pinned, *, listing: bool) -> tuple[str, ...]:
         """Changes to the pinned inputs; with ``listing``, also what was added beside them."""
@@ -83,7 +96,7 @@ class Inputs:
 
     def _extract(self, use: DatasetUse, pins: Sequence[Pin]) -> tuple[Pin, ...]:
         extracted, findings = [], Findings()
-        belongs = Belongs(self._periods(use), use.valid_on(self._facts, self._as_of))
+        belongs = Belongs(use.identifiers(self._facts), use.valid_on(self._facts, self._as_of))
         for number, pin in enumerate(pins):
             storage = self._storages.of_record(pin, use=use)
             try:
@@ -164,10 +177,6 @@ class Inputs:
             self._extract(use, pins)
         return found
 
-    def _periods(self, use: DatasetUse) -> tuple[str, ...]:
-        named = (each.period for each in use.locations if each.period is not None)
-        return tuple(dict.fromkeys([self._facts.period, *named]))
-
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
         return Scratch(str(self._folder), f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}")
 
@@ -176,7 +185,9 @@ class Inputs:
         return SparkReader(self, spark, pinned)
 
     def read(self, spark: SparkSession, use: DatasetUse, pins: Sequence[Pin]) -> list[StoredRows]:
-        """The rows of every location as frames."""
+        """The rows of every location as frames; one without rows if there is none."""
+        if not pins:
+            return [empty_rows(spark, use)]
         return [
             self._storages.of_record(pin, use=use).read(
                 spark, use, pin, self._scratch(use, number), before=partial(self._count, use, pins[:number])

@@ -6,8 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dobonomodo.formula.sql import literal, quote_name
+from dobonomodo.formula.types import DATE, INTEGER, TEXT
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.system import PERIOD, PERIOD_FROM, PERIOD_TO
+
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 ROW_NUMBER = " row"
 """Counts rows over all files and locations of a reading. Names of ours start with a blank, which no name of a user's does."""
@@ -30,3 +35,12 @@ class StoredRows:
     def has_positions(self) -> bool:
         """Whether the place of a row in its source is known."""
         return self.positioned is not None or ROW_NUMBER in self.frame.columns
+
+
+def empty_rows(spark: SparkSession, use: DatasetUse) -> StoredRows:
+    """No rows, of a reading that has no location."""
+    system = {PERIOD: TEXT, PERIOD_FROM: DATE, PERIOD_TO: DATE, ROW_NUMBER: INTEGER}
+    columns = ", ".join(
+        f"{literal(None, kind)} AS {quote_name(name)}" for name, kind in {**use.columns, **system}.items()
+    )
+    return StoredRows(spark.sql(f"SELECT {columns}").where("FALSE"))

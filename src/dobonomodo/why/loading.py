@@ -89,9 +89,9 @@ class Loader:
     def why_outside(self, use: DatasetUse, row: StoredRow) -> str | None:
         """Why a stored row does not belong to the run: its period, or the days on which it is valid. None if it does."""
         if use.temporal_mode == "period" and PERIOD in row.values:
-            periods = [self.facts.period, *(each.period for each in use.locations if each.period)]
+            periods = use.identifiers(self.facts)
             if row.values[PERIOD] not in periods:
-                return f"its period is {row.values[PERIOD] or 'NULL'}; the run reads {' and '.join(dict.fromkeys(periods))}"
+                return f"its period is {row.values[PERIOD] or 'NULL'}; the run reads {' and '.join(periods) or 'none'}"
         if use.temporal_mode == "bitemporal":
             start, end = self._interval(row)
             on = day_of(use.valid_on(self.facts, self.as_of))

@@ -9,8 +9,21 @@ import pytest
 
 from dobonomodo.plan import Plan
 from dobonomodo.plan.explain import describe_plan, render_plan
-from dobonomodo.plan.reading import check_days
-from tests.unit.plan.building import MONTHS, WORLD, append, plan_of, problem_in, shown, update, world_from
+from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.reading import check_awaited, check_days
+from tests.unit.plan.building import (
+    MONTHS,
+    WORLD,
+    WORLD_BUILT,
+    World,
+    append,
+    found,
+    plan_of,
+    problem_in,
+    shown,
+    update,
+    world_from,
+)
 from tests.world import FIRST_QUARTER
 
 FIRST, LAST = FIRST_QUARTER.period_start, FIRST_QUARTER.period_end
@@ -144,3 +157,96 @@ def test_no_warning_for_other_datasets() -> None:
 
 def test_no_warning_without_a_calendar() -> None:
     assert list(check_days(plan_of(joined()), MONTHS.by_identifier["2026-Q1"], None, as_of=None)) == []
+
+
+# --- other periods
+
+JANUARY = WORLD_BUILT.resolving(schedule=MONTHS, period=MONTHS.by_identifier["2026-01"])
+FEBRUARY = WORLD_BUILT.resolving(schedule=MONTHS, period=MONTHS.by_identifier["2026-02"])
+
+
+def joining(timing: str, dataset: str = "budget") -> str:
+    on = "b.country = region" if dataset in ("rates", "customers") else "b.region = region"
+    return f"""\
+        - seq: 1
+          type: update
+          arguments:
+            joins: [{{alias: b, dataset_id: {dataset}, on: {on}, {timing}}}]
+            assignments: [{{column: note, expression: region}}]
+    """
+
+
+def periods_of(timing: str, world: World, dataset: str = "budget") -> list[str] | None:
+    use = plan_of(joining(timing, dataset), world=world).uses[1]
+    return [each.identifier for each in use.periods] if use.periods is not None else None
+
+
+def test_a_reading_is_for_the_periods_that_it_names() -> None:
+    assert periods_of("period: current", FEBRUARY) is None
+    assert periods_of("period: previous", FEBRUARY) == ["2026-01"]
+    assert periods_of("period: {last: 2}", FEBRUARY) == ["2026-01", "2026-02"]
+    assert periods_of("period: previous, missing: empty", JANUARY) == []
+
+
+def test_without_a_period_nothing_is_chosen_yet() -> None:
+    assert periods_of("period: previous", WORLD_BUILT) is None
+
+
+def test_a_period_that_does_not_exist_is_reported_at_the_reading() -> None:
+    assert found(joining("period: previous"), world=JANUARY) == [("OTHER_PERIOD_MISSING", "previous")]
+    range_of = "period: {from: 2026-01, to: 2031-12}"
+    assert [code for code, _ in found(joining(range_of), world=JANUARY)] == ["PERIOD_NOT_FOUND"]
+
+
+def test_a_bitemporal_dataset_is_read_for_one_period() -> None:
+    assert [code for code, _ in found(joining("period: {last: 2}", "rates"), world=FEBRUARY)] == ["INVALID_VALUE"]
+    use = plan_of(joining("period: previous, as_of: period_end", "rates"), world=FEBRUARY).uses[1]
+    facts = RunFacts(FIRST_QUARTER.started_at, "2026-02", date(2026, 2, 1), date(2026, 2, 28))
+    assert use.valid_on(facts, None) == date(2026, 1, 31)
+    assert use.valid_on(facts, date(2026, 2, 14)) == date(2026, 1, 31), "--as-of is for the period of the run"
+
+
+def test_rows_of_other_periods_are_not_checked_again() -> None:
+    checked = WORLD_BUILT.with_dataset(
+        """\
+        dataset:
+          id: own
+          checks: [{unique: [region]}]
+          main_table: {name: own, temporal_mode: period, columns: [{name: region, type: string}]}
+        """
+    )
+    assert len(plan_of(joining("dataset_version: 1", "own"), world=checked).contracts) == 1
+    assert plan_of(joining("period: year_to_date", "own"), world=checked).contracts == ()
+
+
+def test_each_period_has_its_location_and_a_shared_one_is_read_once() -> None:
+    def located(path: str) -> list[tuple[str | None, str | None]]:
+        rule = FEBRUARY.definitions.resolvers["files"].rules[0]
+        strategy = rule.strategy.model_copy(update={"path": path})
+        resolver = FEBRUARY.definitions.resolvers["files"].model_copy(
+            update={"rules": (rule.model_copy(update={"strategy": strategy, "data_level": "month"}),)}
+        )
+        plan = plan_of(joining("period: {last: 2}"), world=FEBRUARY.resolving(resolvers={"files": resolver}))
+        return [(each.path, each.period) for each in plan.uses[1].locations]
+
+    assert located("b/{{identifier}}") == [("b/2026-01", "2026-01"), ("b/2026-02", "2026-02")]
+    assert located("b") == [("b", None)]
+
+
+def test_the_plan_lists_every_period() -> None:
+    plan = plan_of(joining("period: {last: 2}"), world=FEBRUARY)
+    facts = RunFacts(FIRST_QUARTER.started_at, "2026-02", date(2026, 2, 1), date(2026, 2, 28))
+    assert "last 2: 2026-01, 2026-02" in render_plan(plan, facts)
+    reads = describe_plan(plan, facts)["reads"]
+    assert isinstance(reads, list)
+    assert (reads[1]["period"], reads[1]["periods"]) == ({"last": 2}, ["2026-01", "2026-02"])
+
+
+def test_an_awaited_dataset_may_be_missing() -> None:
+    text = "dataset: {id: own, main_table: {name: own, temporal_mode: period, columns: [{name: region, type: string}]}}"
+    world = FEBRUARY.with_dataset(text, registered_by=("other",), planned=True)
+    awaited = plan_of(joining("period: previous", "own"), world=world)
+    assert [each.code for each in check_awaited(awaited, "2026-02")] == ["JOIN_DATASET_NOT_FOUND"]
+    assert (
+        list(check_awaited(plan_of(joining("period: previous, missing: empty", "own"), world=world), "2026-02")) == []
+    )

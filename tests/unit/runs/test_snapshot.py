@@ -18,7 +18,7 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
 from dobonomodo.runs.snapshot import FORMAT
-from tests.unit.plan.building import WORLD, plan_of, update, world_from
+from tests.unit.plan.building import MONTHS, WORLD, plan_of, update, world_from
 from tests.world import FIRST_QUARTER
 
 NAMED = date(2026, 2, 14)
@@ -115,6 +115,21 @@ def test_parameters_are_recorded_and_restored_in_their_types() -> None:
     taken = snapshot(None, plan=plan, facts=replace(FIRST_QUARTER, parameters=given))
     assert taken["parameters"] == {"uplift": "0.05", "day": "2026-02-14"}
     assert restore_snapshot(taken).facts.parameters == given
+
+
+def test_the_periods_of_a_reading_are_recorded_and_restored() -> None:
+    joins = "- {alias: b, dataset_id: budget, period: {last: 2}, on: b.region = region}"
+    world = WORLD_BUILT.resolving(schedule=MONTHS, period=MONTHS.by_identifier["2026-02"])
+    plan = plan_of(update("a = b.amount", joins=joins), world=world)
+    taken = snapshot(None, plan=plan)
+    assert [each["periods"] for each in taken["readings"]] == [
+        None,
+        [
+            {"identifier": "2026-01", "start_date": "2026-01-01", "end_date": "2026-01-31"},
+            {"identifier": "2026-02", "start_date": "2026-02-01", "end_date": "2026-02-28"},
+        ],
+    ]
+    assert restore_snapshot(taken).plan.uses[1].periods == plan.uses[1].periods
 
 
 def test_snapshots_of_older_programs_have_no_parameters() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
@@ -25,11 +25,12 @@ from dobonomodo.formula.types import (
 )
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Expected, Filled, Id, Setting
 from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns, resolve_name
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import unknown_use
+from dobonomodo.plan.dataset import time_reading, unknown_use
 from dobonomodo.plan.expression import (
     ACTIVE,
     CLOCK,
@@ -104,6 +105,13 @@ class Receivers(Entity):
         default=None, description="The condition for its rows; only its own columns are visible."
     )
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    period: PeriodHorizon | None = Field(default=None, description=PERIOD_HELP)
+    missing: Missing | None = Field(default=None, description=MISSING_HELP)
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Periods that can be counted."""
+        yield from check_horizon(places, "period")
 
 
 class Allocate(Operation):
@@ -480,7 +488,7 @@ def _find_receivers(given: Receivers, ctx: Context) -> tuple[Scan, Typed | None,
     known = find_join(given.dataset_id, given.dataset_version, places, ctx)
     if known is None:
         return Scan(unknown_use("join", given.dataset_id, alias=RECEIVERS)), None, {}
-    scan = ctx.scan(known, "join", alias=RECEIVERS, as_of=given.as_of, at=places.at("dataset_id"))
+    scan = ctx.scan(known, "join", alias=RECEIVERS, timing=time_reading(given, places), at=places.at("dataset_id"))
     ctx.check_as_of(places, scan.use)
     if given.selector is None or not given.selector.strip():
         return scan, None, {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,11 +14,12 @@ from dobonomodo.formula import HOLE, Scope, Type, Typed, check_formula, convert
 from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, unify
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Id, Setting
 from dobonomodo.plan.columns import is_hole
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import KnownDataset
+from dobonomodo.plan.dataset import KnownDataset, time_reading
 from dobonomodo.plan.expression import ACTIVE, all_of, column
 from dobonomodo.plan.lookup import join_lookup
 from dobonomodo.plan.operations.aggregate import Grouping, describe_groups, group
@@ -59,9 +60,16 @@ class Source(Entity):
         default=None, description="A fixed version; the default is the latest active version."
     )
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    period: PeriodHorizon | None = Field(default=None, description=PERIOD_HELP)
+    missing: Missing | None = Field(default=None, description=MISSING_HELP)
     joins: tuple[Join, ...] = Field(
         default=(), description="Datasets to join to its rows; the selector and the aggregation can use their columns."
     )
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Periods that can be counted."""
+        yield from check_horizon(places, "period")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,7 +114,7 @@ class Append(Operation):
         scan = ctx.scan(
             known,
             "append",
-            as_of=self.source.as_of,
+            timing=time_reading(self.source, source),
             problem=AppendResolverNotFound,
             at=source.at("dataset_id"),
             later=True,

@@ -26,12 +26,15 @@ from dobonomodo.formula.typed import Apply, walk
 from dobonomodo.formula.typed import Literal as Value
 from dobonomodo.formula.typed import Operation as Operator
 from dobonomodo.formula.types import BOOLEAN, INTEGER, TIMESTAMP, describe, unify
+from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Filled, Flag, Id, Setting
 from dobonomodo.plan.check import AGAINST, ROWS, START, Check, GroupCondition, Measure, RowCondition
 from dobonomodo.plan.columns import is_hole, resolve_name
 from dobonomodo.plan.context import Context
+from dobonomodo.plan.dataset import time_reading
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE, TRUE, all_of, coalesce, column, if_else, integer, null
 from dobonomodo.plan.operations.lowered import Formula, Lowered, derive
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
@@ -63,7 +66,14 @@ class Against(Entity):
         default=None, description="A version to stay with; left out, the latest active one."
     )
     selector: Setting | None = Field(default=None, description="Which of its rows; only its own columns are visible.")
-    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} Left out: as the dataset says.")
+    as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    period: PeriodHorizon | None = Field(default=None, description=PERIOD_HELP)
+    missing: Missing | None = Field(default=None, description=MISSING_HELP)
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Periods that can be counted."""
+        yield from check_horizon(places, "period")
 
 
 class CheckRows(Operation):
@@ -218,7 +228,8 @@ class CheckRows(Operation):
         known = find_join(self.against.dataset_id, self.against.dataset_version, places, ctx)
         if known is None:
             return None
-        scan = ctx.scan(known, "against", alias=AGAINST, as_of=self.against.as_of, at=places.at("dataset_id"))
+        timing = time_reading(self.against, places)
+        scan = ctx.scan(known, "against", alias=AGAINST, timing=timing, at=places.at("dataset_id"))
         ctx.check_as_of(places, scan.use)
         columns = scan.schema.columns
         chosen = None

@@ -14,12 +14,13 @@ from dobonomodo.formula.scope import PARAM
 from dobonomodo.formula.types import BOOLEAN, UNKNOWN, describe
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
+from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
 from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns
 from dobonomodo.plan.context import Context
-from dobonomodo.plan.dataset import KnownDataset, unknown_use
+from dobonomodo.plan.dataset import KnownDataset, time_reading, unknown_use
 from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, coalesce, column, if_else, null
 from dobonomodo.plan.operations.lowered import Formula, Lowered, derive, warn_of_summaries
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
@@ -55,6 +56,13 @@ class Join(Entity):
     )
     on: Setting = Field(description="The join condition; at most one row may match.")
     as_of: AsOf | None = Field(default=None, description=f"{AS_OF} The default is the setting of the dataset.")
+    period: PeriodHorizon | None = Field(default=None, description=PERIOD_HELP)
+    missing: Missing | None = Field(default=None, description=MISSING_HELP)
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """Periods that can be counted."""
+        yield from check_horizon(places, "period")
 
 
 class Assignment(Entity):
@@ -218,7 +226,8 @@ class Joins:
         if known is None:
             scan = Scan(unknown_use("join", join.dataset_id, alias=alias))
         else:
-            scan = ctx.scan(known, "join", alias=alias, as_of=join.as_of, at=places.at("dataset_id"))
+            timing = time_reading(join, places)
+            scan = ctx.scan(known, "join", alias=alias, timing=timing, at=places.at("dataset_id"))
             ctx.check_as_of(places, scan.use)
         self.columns[alias] = joined_columns(scan.schema.columns)
         for name in self.columns[alias]:
