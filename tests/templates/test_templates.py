@@ -14,6 +14,7 @@ import pytest
 
 from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.scenarios import find_scenarios, run_suite
+from dobonomodo.why.explanation import Summary
 from dobonomodo.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -122,6 +123,15 @@ def test_fx(tmp_path: Path, spark: SparkSession) -> None:
             assert Decimal(row["variance_eur"]) == Decimal(row["actual_eur"]) - Decimal(row["budget_eur"])
         assert {row["line_id"] for row in _csv(sandbox / f"lines_without_rate/run_period={period}")} == unrated
     assert [run.outputs["lines_without_rate"].rows for run in runs] == [0, 2]
+
+    # From a total to the line and its rate.
+    total = runs[1].why("budget_against_actual", key={"entity": "DE01", "account": "4000"}, column="variance_eur")
+    assert isinstance(total.origin, Summary)
+    assert "actual_eur  SUM(actual_eur) = " in str(total)
+    largest = max(total.origin.contributors, key=lambda each: each.amounts["actual_eur"] or 0)
+    line = str(runs[1].why("lines_in_euro", key=largest.key))
+    assert "of exchange-rates v1 (ledger:rates.csv, row" in line
+    assert "proved" in line
 
 
 def test_minimal(tmp_path: Path, spark: SparkSession) -> None:

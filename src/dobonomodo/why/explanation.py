@@ -228,6 +228,14 @@ def with_relevant(touches: tuple[Touch, ...], column: str | None) -> Iterator[To
         yield replace(touch, values=found, joins=joins, condition=touch.condition if found else None)
 
 
+def columns_behind(touches: tuple[Touch, ...], column: str | None) -> frozenset[str] | None:
+    """The columns of a row, before any operation, that a column depends on; None for all."""
+    if column is None:
+        return None
+    shown = list(with_relevant(touches, column))
+    return frozenset({column, *(name for touch in shown for each in touch.values.values() for name in each.reads)})
+
+
 def plain_row(row: Mapping[str, Value]) -> dict[str, object]:
     """A row as plain data."""
     return {name: plain(value) for name, value in row.items()}

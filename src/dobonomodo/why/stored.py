@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 
 from dobonomodo.formula import Columns, Type
@@ -109,6 +110,8 @@ class OutputRows:
             temporal_mode=None,
             columns=Columns(self._columns),
             nullable=frozenset(self._columns),
+            # What is extracted of an output must not be taken for what is extracted of an input.
+            alias=f"output-{sha256(self._pin.name.encode()).hexdigest()[:16]}",
         )
         folded = {name.casefold(): allowed for name, allowed in wanted.items()}
         names = {name.casefold(): name for name in self._columns}

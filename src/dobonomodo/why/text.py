@@ -13,6 +13,7 @@ from dobonomodo.why.explanation import (
     StoredPlace,
     Summary,
     Touch,
+    columns_behind,
     show,
     with_relevant,
 )
@@ -29,7 +30,7 @@ def render_text(explanation: Explanation) -> Iterator[str]:
     for touch in with_relevant(explanation.operations, explanation.column):
         yield from render_touch(touch)
     if isinstance(explanation.origin, Summary):
-        yield from _summary(explanation.origin, explanation.column)
+        yield from _summary(explanation.origin, columns_behind(explanation.operations, explanation.column))
     elif explanation.origin is not None:
         yield from _loaded(explanation.origin)
     yield _proof(explanation)
@@ -99,17 +100,17 @@ def _further(row: StoredPlace) -> Iterator[str]:
         yield from (f"    | {line}" for line in render_text(row.further))
 
 
-def _summary(summary: Summary, column: str | None) -> Iterator[str]:
+def _summary(summary: Summary, columns: frozenset[str] | None) -> Iterator[str]:
     rows = "1 row" if summary.rows == 1 else f"{summary.rows:,} rows"
     yield f"    group       {_values(summary.key) or 'all rows'}: {rows}"
     for name, total in summary.totals.items():
-        if column is None or name == column:
+        if columns is None or name in columns:
             yield f"    {name:<11} {total.text} = {show(total.value)}"
     if summary.contributors:
         shown = len(summary.contributors)
         yield f"    {'contributors' if shown == summary.rows else f'the {shown} largest contributors'}:"
     for each in summary.contributors:
-        amounts = _values({name: value for name, value in each.amounts.items() if column in (None, name)})
+        amounts = _values({name: value for name, value in each.amounts.items() if columns is None or name in columns})
         yield f"      {_values(each.key):<24} {amounts:<32} {each.place or ''}".rstrip()
 
 
