@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -49,10 +49,19 @@ def init(
         Path, typer.Argument(metavar="DIR", help="The folder; created if it does not exist.")
     ] = Path(),
     template: Annotated[Template, typer.Option("--template", help="The template.")] = Template.MINIMAL,
+    from_files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from", metavar="FILE", help="Instead of a template: a CSV, Excel or Parquet file; again for more."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a workspace that runs as it is, with data, a project, scenarios and a README."""
+    """Make a workspace that runs as it is, with data, a project, scenarios and a README; or one that loads your files."""
     directory = in_folder(directory)
+    if from_files:
+        _init_from(directory, from_files, as_json=as_json)
+        return
     with writing(directory):
         kept = [name for name in sorted(KEPT) if (directory / name).exists()]
         written = make_workspace(directory, template)
@@ -68,11 +77,35 @@ def init(
     say(f"      dobo run {PROJECTS[template]} --period 2026-01")
 
 
+def _init_from(directory: Path, files: list[Path], *, as_json: bool) -> None:
+    """A workspace with copies of some files, and definitions that load them as they are."""
+    from dobonomodo.cli.proposal import PROJECT, propose_workspace
+
+    with writing(directory):
+        proposed = propose_workspace(files)
+        contents = {**_with_schemas(proposed.contents), **_common()}
+        written = write_workspace(directory, contents)
+    if as_json:
+        show_json("init", Made(str(directory), written, PROJECT))
+        return
+    say(f"made {written} files in {directory}")
+    for note in proposed.notes:
+        say(f"note: {note}")
+    say(f"next: cd {directory}")
+    say(f"      dobo show {proposed.table} --rows 5 --period {proposed.period}")
+    say(f"      dobo run {PROJECT} --period {proposed.period}")
+
+
 def make_workspace(directory: Path, template: str) -> int:
     """Write a template with its data; every definition points an editor to its schema. Never overwrites a file."""
+    return write_workspace(directory, lambda: _read_template(template))
+
+
+def write_workspace(directory: Path, make: Mapping[str, bytes] | Callable[[], Mapping[str, bytes]]) -> int:
+    """Write the files of a new workspace; never overwrites one."""
     if (directory / "dobo.yaml").exists():
         usage_error(f"{directory} already contains a workspace")
-    contents = _read_template(template)
+    contents = make() if callable(make) else make
     wanted = {
         name: content for name, content in contents.items() if name not in KEPT or not (directory / name).exists()
     }
@@ -108,22 +141,35 @@ def _read_template(template: str) -> dict[str, bytes]:
     from importlib.resources import as_file, files
 
     from dobonomodo.cli.sample import SAMPLES
-    from dobonomodo.model.json_schema import make_any_schema
-    from dobonomodo.plan.operations.catalogue import argument_schemas
-    from dobonomodo.storage import options_by_type
 
     contents: dict[str, bytes] = {}
     with as_file(files("dobonomodo") / "templates" / template) as source:
         for path in sorted(each for each in source.rglob("*") if each.is_file()):
-            relative = path.relative_to(source)
-            content = path.read_bytes()
-            if path.suffix == ".yaml":
-                up = "../" * (len(relative.parts) - 1) or "./"
-                content = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n".encode() + content
-            contents[relative.as_posix()] = content
+            contents[path.relative_to(source).as_posix()] = path.read_bytes()
+    contents = _with_schemas(contents)
     if template in SAMPLES:
         contents |= dict(SAMPLES[template]())
+    return contents | _common()
+
+
+def _with_schemas(contents: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Definitions that point editors to their schema."""
+    found: dict[str, bytes] = {}
+    for name, content in contents.items():
+        up = "../" * name.count("/") or "./"
+        head = f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n".encode() if name.endswith(".yaml") else b""
+        found[name] = head + content
+    return found
+
+
+def _common() -> dict[str, bytes]:
+    """What every new workspace has."""
+    from dobonomodo.model.json_schema import make_any_schema
+    from dobonomodo.plan.operations.catalogue import argument_schemas
+    from dobonomodo.storage import options_by_type
+
     schema = make_any_schema(arguments_by_type=argument_schemas(), options_by_type=options_by_type())
-    contents[SCHEMA_FILE] = (json.dumps(schema, indent=1, ensure_ascii=False) + "\n").encode()
-    contents[".gitignore"] = IGNORED.encode()
-    return contents
+    return {
+        SCHEMA_FILE: (json.dumps(schema, indent=1, ensure_ascii=False) + "\n").encode(),
+        ".gitignore": IGNORED.encode(),
+    }

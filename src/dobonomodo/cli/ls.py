@@ -93,16 +93,21 @@ _LISTINGS = {Kind.PERIODS: _list_periods, Kind.RUNS: _list_runs}
 
 def show_one(
     name: Annotated[str, typer.Argument(help="The id of a project, a dataset or a run, or a name such as `latest`.")],
-    rows: Annotated[int, typer.Option("--rows", metavar="N", help="Show the first rows of its outputs.")] = 0,
+    rows: Annotated[
+        int, typer.Option("--rows", metavar="N", min=0, help="Show the first rows of a run or dataset.")
+    ] = 0,
+    period: Annotated[
+        str | None, typer.Option("-p", "--period", help="With --rows, the period whose rows a dataset has.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show all about one definition or run; with --rows, what a run wrote or a registered dataset holds."""
+    """Show all about one definition or run; with --rows, what a run wrote, or the rows of a dataset as a run reads them."""
     import yaml
 
     from dobonomodo.problems import Rejected
 
     if rows:
-        tables = open_workspace().sample(name, rows)
+        tables = open_workspace().sample(name, rows, period=period)
         if as_json:
             show_json("show", tables)
         else:

@@ -17,6 +17,7 @@ from dobonomodo.cli.apply import apply
 from dobonomodo.cli.audit import audit
 from dobonomodo.cli.clean import clean
 from dobonomodo.cli.console import Exit, Json, Settings, complain, find_exit, show_json, show_problems
+from dobonomodo.cli.dataset import dataset
 from dobonomodo.cli.diff import diff
 from dobonomodo.cli.doctor import doctor
 from dobonomodo.cli.evidence import evidence
@@ -81,6 +82,7 @@ _COMMANDS: tuple[tuple[str, Callable[..., None]], ...] = (
 for _name, _command in _COMMANDS:
     app.command(_name)(_command)
 app.add_typer(audit, name="audit")
+app.add_typer(dataset, name="dataset")
 app.add_typer(period, name="period")
 app.add_typer(runs, name="runs")
 

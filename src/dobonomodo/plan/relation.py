@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeVar
 
 from dobonomodo.formula import ColumnRef, Columns, Type, Typed, columns_of
 from dobonomodo.formula.typed import Over
@@ -18,6 +18,8 @@ from dobonomodo.plan.dataset import DatasetUse, working_columns
 from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.system import PLACE, ROW_ID, SYNONYMS
 from dobonomodo.problems import InternalError, OperationRef
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -314,6 +316,11 @@ class Write:
     def written_name(self, column: str) -> str:
         """What a column is called where it is written."""
         return self.names.get(column, column)
+
+    def working_names(self, values: Mapping[str, T]) -> dict[str, T]:
+        """Values by the names that columns have where they are written, by those of the working dataset."""
+        names = {written: name for name, written in self.names.items()}
+        return {names.get(name, name): value for name, value in values.items()}
 
     def written_types(self, columns: Mapping[str, Type]) -> dict[str, Type]:
         """The columns as they are written, with the types that they have in the working dataset."""

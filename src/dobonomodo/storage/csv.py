@@ -72,7 +72,7 @@ def extract_csv(
             names = _read_header(plain.path, source, stored, delimiter=dialect.delimiter)
         elif differences := _find_differences(names, stored):
             raise loading_failed(use, f"`{source}` does not match the declaration", differences=differences)
-        file = _CsvFile(source, plain, stored, {name: stored_type(name, stored) for name in names}, dialect, use)
+        file = _CsvFile(source, plain, stored, {name: stored_type(name, stored) for name in names}, dialect)
         unfinished = target.with_name(target.name + ".part")
         with removing_on_failure(unfinished):
             extracted, block = None, BLOCK
@@ -123,14 +123,13 @@ class _CsvFile:
     """With the names that columns have in the file."""
     types: Mapping[str, Type]
     dialect: Dialect
-    declared: DatasetUse
 
     def extract(self, target: Path, *, block: int) -> _Extracted | None:
         """Write the rows up to the first wrong one, and find all wrong ones; None if a record is larger than a block."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = pa.schema([(self.declared.name_of(name), arrow_type(kind)) for name, kind in self.types.items()])
+        schema = pa.schema([(name, arrow_type(kind)) for name, kind in self.types.items()])
         cells: list[tuple[int, WrongCell]] = []
         counts: Counter[str] = Counter()
         others = _OtherWidths()
@@ -248,6 +247,13 @@ def _read_texts(
                 if batch.num_rows:
                     yield first, batch
                     first += batch.num_rows
+
+
+def read_texts(source: Path, width: int, dialect: Dialect) -> Iterator[tuple[int, pyarrow.RecordBatch]]:
+    """The records of a plain file that have a width, as text, each batch with the number of its first one."""
+    return _read_texts(
+        source, width, dialect, _OtherWidths(), block=max(BLOCK, min(LARGEST_BLOCK, source.stat().st_size))
+    )
 
 
 def _is_too_large(fault: Exception, source: Path, *, block: int) -> bool:

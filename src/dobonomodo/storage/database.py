@@ -257,9 +257,7 @@ class DatabaseStorage:
     ) -> StoredRows:
         """The rows that were extracted."""
         files = [Path(scratch.file(0))]
-        return read_stored(
-            spark, files, replace(use, sources={}), links=scratch.links, period=pin.period, before=before
-        )
+        return read_stored(spark, files, use, links=scratch.links, period=pin.period, before=before)
 
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
         """The first rows of the table."""

@@ -120,7 +120,7 @@ def extract_excel(source: Path, target: Path, use: DatasetUse, form: ExcelFormat
         if not is_workbook(source):
             raise WorkbookFault(*_explain_other(source))
         with removing_on_failure(unfinished), form.open(source) as cells:
-            findings = _Sheet.read(source, cells, form, stored).extract(unfinished, use)
+            findings = _Sheet.read(source, cells, form, stored).extract(unfinished)
         if findings:
             unfinished.unlink()
         else:
@@ -179,13 +179,13 @@ class _Sheet:
             raise loading_failed(use, detail, differences=differences)
         return cls(source, cells, use, tuple(names), number + 1)
 
-    def extract(self, target: Path, declared: DatasetUse) -> Findings:
+    def extract(self, target: Path) -> Findings:
         """Write all rows up to the first wrong one, and find all wrong ones."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         types = {name: stored_type(name, self.use) for name in self.names}
-        schema = pa.schema([(declared.name_of(name), arrow_type(kind)) for name, kind in types.items()])
+        schema = pa.schema([(name, arrow_type(kind)) for name, kind in types.items()])
         findings = Findings()
         with pq.ParquetWriter(target, schema) as writer:
             for numbers, batch in self._batches():

@@ -278,13 +278,9 @@ class FileStorage(ABC):
         from dobonomodo.storage.parquet import read_stored
 
         own = file_pin(pin)
-        stored = self.in_parquet(replace(use, optional=frozenset(own.optional)))
+        stored = replace(use, optional=frozenset(own.optional))
         files = self.parquet_files(own, scratch)
         return read_stored(spark, files, stored, links=scratch.links, period=pin.period, before=before)
-
-    def in_parquet(self, use: DatasetUse) -> DatasetUse:
-        """A reading with the names of columns in the Parquet files: those of the dataset, as the files were made for it."""
-        return replace(use, sources={})
 
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
         """The first rows of the first files."""

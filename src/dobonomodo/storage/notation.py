@@ -180,16 +180,20 @@ def suggest_notation(texts: list[str], kind: Type, notation: Notation) -> str | 
 
 def find_date_format(texts: list[str]) -> str | None:
     """The one format that all texts have; None if there is none, or if more than one gives different days."""
+    found = find_date_formats(texts)
+    return found[0] if len(found) == 1 else None
+
+
+def find_date_formats(texts: list[str]) -> tuple[str, ...]:
+    """The formats that all texts have, of those that give the same days the first."""
     import pyarrow as pa
 
-    fitting = []
+    fitting: dict[tuple[str, ...], str] = {}
     for name in _FORMATS:
         plain = _read_days(pa.array(texts, pa.string()), DateFormat.parse(name), timed=False).to_pylist()
         if None not in plain and all(_is_day(text) for text in plain):
-            fitting.append((name, plain))
-    if not fitting or any(plain != fitting[0][1] for _, plain in fitting):
-        return None
-    return fitting[0][0]
+            fitting.setdefault(tuple(plain), name)
+    return tuple(fitting.values())
 
 
 def _is_day(text: str) -> bool:

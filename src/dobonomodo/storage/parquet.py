@@ -303,10 +303,6 @@ class ParquetStorage(FileStorage):
         del scratch
         return [Path(file.path) for file in pin.files]
 
-    def in_parquet(self, use: DatasetUse) -> DatasetUse:
-        """The names that columns have in the files of others."""
-        return use
-
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Check a file; Spark reads it where it is."""
         del target

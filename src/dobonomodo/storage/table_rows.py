@@ -62,7 +62,7 @@ def extract_table(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    declared, use = use, use.as_stored()
+    use = use.as_stored()
     try:
         with database.connect() as connection:
             stored = describe_table(connection, schema or database.schema, table)
@@ -73,7 +73,7 @@ def extract_table(
             keys = _keys(connection, stored, use, named)
             statement = _select(stored, columns, use, named, keys, belongs, run_period).as_string(connection)
         shown = tuple(name for name in keys if name in columns)
-        types = arrow_schema({declared.name_of(name): kind for name, kind in columns.items()})
+        types = arrow_schema(columns)
         unfinished = target.with_name(target.name + ".part")
         findings, first = Findings(), 1
         with removing_on_failure(unfinished):

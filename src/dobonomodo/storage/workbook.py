@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import posixpath
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -23,9 +25,26 @@ if TYPE_CHECKING:
 MAX_BYTES = 4 << 30
 """A sheet that is larger when it is unpacked is not read."""
 
-_COMMON_PARTS = ("xl/workbook.xml", "xl/sharedstrings.xml", "xl/styles.xml")
+_SHARED = "xl/sharedstrings.xml"
+_COMMON_PARTS = ("xl/workbook.xml", _SHARED, "xl/styles.xml")
 """What the cells of all sheets refer to."""
+_SHEETS = (
+    "http://schemas.openxmlformats.org/spreadsheetml/2006/main:worksheet",
+    "http://purl.oclc.org/ooxml/spreadsheetml/main:worksheet",
+)
+_DAMAGED = (
+    LookupError,
+    ValueError,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    zlib.error,
+    struct.error,
+    OverflowError,
+)
+"""What reading the archive or the XML may end in: unknown encodings, codes and sizes that cannot be, passwords."""
 _ADDRESS = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _RANGE = re.compile(r"([A-Za-z]{1,3})([0-9]{0,7}):([A-Za-z]{1,3})([0-9]{0,7})")
 _DIGITS = 15
 
@@ -104,6 +123,12 @@ class Cells:
     """What is wrong in a cell, in words that follow its value."""
 
 
+def sheet_names(path: Path) -> list[str]:
+    """The sheets of a workbook; raises `WorkbookFault`."""
+    with _explaining(), _open(path) as book:
+        return list(book.sheet_names)
+
+
 @contextmanager
 def open_cells(path: Path, *, sheet: str | None, area: Area | None, table: str | None) -> Iterator[Cells]:
     """The cells of a sheet, of a part of it or of a table with its header; raises `WorkbookFault`."""
@@ -145,19 +170,11 @@ def _explaining() -> Iterator[None]:
         yield
     except (WorkbookFault, OSError, GeneratorExit):
         raise
-    except (
-        CalamineError,
-        zipfile.BadZipFile,
-        expat.ExpatError,
-        KeyError,
-        ValueError,
-        EOFError,
-        NotImplementedError,
-    ) as fault:
+    except (CalamineError, zipfile.BadZipFile, expat.ExpatError, *_DAMAGED) as fault:
         raise WorkbookFault(f"cannot be read as a workbook: {_first_line(fault)}") from fault
     except BaseException as fault:
-        # What fails inside calamine arrives as an exception that is no `Exception`; zlib has one of its own.
-        if type(fault).__name__ in ("PanicException", "error"):
+        # What fails inside calamine may arrive as an exception that is no `Exception`.
+        if type(fault).__name__ == "PanicException":
             raise WorkbookFault(f"cannot be read as a workbook: {_first_line(fault)}") from fault
         raise
 
@@ -251,9 +268,10 @@ def show_number(value: float) -> str:
 
 
 def find_faults(path: Path, sheet: str) -> dict[tuple[int, int], str]:
-    """Errors, and formulas without a value, by row and column."""
+    """Errors, formulas without a value, and cells that are damaged, by row and column."""
     with zipfile.ZipFile(path) as archive:
-        scan = _Scan()
+        shared = next((name for name in archive.namelist() if name.lower() == _SHARED), None)
+        scan = _Scan(len(_elements(archive, shared, "si")) if shared is not None else 0)
         with archive.open(_find_part(archive, sheet)) as file:
             parser = _parser()
             parser.StartElementHandler, parser.EndElementHandler = scan.start, scan.end
@@ -266,51 +284,84 @@ class _Scan:
     """Follows the cells of a sheet."""
 
     UNCOMPUTED: ClassVar[str] = "is a formula without a computed value; open the workbook in Excel and save it"
+    DAMAGED: ClassVar[str] = "is damaged; open the workbook in Excel and save it"
 
-    def __init__(self) -> None:
+    def __init__(self, shared: int) -> None:
         self.faults: dict[tuple[int, int], str] = {}
-        self._row, self._column = -1, -1
-        self._error = self._formula = self._value = self._inside = False
+        self._shared = shared
+        """How many texts the workbook has."""
+        self._seen: set[tuple[int, int]] = set()
+        self._row, self._column, self._kind = -1, -1, ""
+        self._formula = self._value = self._inside = False
         self._shown = ""
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         match name.rpartition(":")[2]:
+            case "worksheet" if name not in _SHEETS:
+                raise ValueError(f"`{name}` is not a sheet")
             case "row":
                 self._row = int(attributes["r"]) - 1 if "r" in attributes else self._row + 1
                 self._column = -1
             case "c":
                 self._place(attributes.get("r"))
-                self._error = attributes.get("t") == "e"
+                self._kind = attributes.get("t", "n")
                 self._formula = self._value = False
                 self._shown = ""
             case "f":
                 self._formula = True
-            case "v" | "is":
+            case "is":
+                self._value = True
+            case "v":
                 self._value = self._inside = True
 
     def _place(self, address: str | None) -> None:
         found = _ADDRESS.fullmatch(address or "")
         if found is not None:
             self._row, self._column = int(found[2]) - 1, column_number(found[1])
-        else:
+        elif address is None:
             self._column += 1
+        else:
+            raise ValueError(f"`{address}` is not an address")
 
     def text(self, text: str) -> None:
-        if self._inside and self._error:
+        if self._inside:
             self._shown += text
 
     def end(self, name: str) -> None:
         match name.rpartition(":")[2]:
-            case "v" | "is":
+            case "v":
                 self._inside = False
-            case "c" if self._error:
-                self.faults[self._row, self._column] = f"`{self._shown or 'error'}` is an error of Excel"
-            case "c" if self._formula and not self._value:
-                self.faults[self._row, self._column] = self.UNCOMPUTED
+            case "c":
+                place = (self._row, self._column)
+                fault = self._find_fault() if place not in self._seen else self.DAMAGED
+                self._seen.add(place)
+                if fault is not None:
+                    self.faults[place] = fault
+
+    def _find_fault(self) -> str | None:
+        if self._kind == "e":
+            return f"`{self._shown or 'error'}` is an error of Excel"
+        if not self._value:
+            return self.UNCOMPUTED if self._formula else None
+        return None if self._is_sound(self._shown.strip()) else self.DAMAGED
+
+    def _is_sound(self, text: str) -> bool:
+        """Whether a value is one of its kind; calamine takes others for something else."""
+        match self._kind:
+            case _ if not text:
+                return True
+            case "n":
+                return _NUMBER.fullmatch(text) is not None
+            case "s":
+                return text.isascii() and text.isdigit() and int(text) < self._shared
+            case "b":
+                return text in ("0", "1")
+            case kind:
+                return kind in ("str", "inlineStr", "d")
 
 
 def _parser() -> expat.XMLParserType:
-    parser = expat.ParserCreate()
+    parser = expat.ParserCreate(namespace_separator=":")
 
     def refuse(*_: object) -> None:
         raise WorkbookFault("declares a document type, which no workbook does")

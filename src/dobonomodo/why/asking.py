@@ -84,8 +84,9 @@ class AskedRun:
         types = output.types()
         asked = read_key(key, types)
         named = next(iter(read_key({column: None}, types))) if column is not None else None
-        stored = self._find_stored(output, asked)
         step = self._step_of(output)
+        stored = self._find_stored(output, asked)
+        stored = replace(stored, values=step.write.working_names(stored.values))
         try:
             row = self._find_computed(output, step, stored)
             touches, origin = self._explainer.explain(row, step, contributors=contributors)
@@ -98,7 +99,7 @@ class AskedRun:
             table=output.table,
             row=stored.values,
             key=asked,
-            column=named,
+            column=next(iter(step.write.working_names({named: None}))) if named is not None else None,
             operations=self._with_lookups(touches, row),
             origin=origin,
             inputs=tuple(_inputs_of(row)),
@@ -139,6 +140,7 @@ class AskedRun:
 
     def _explain_missing(self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value]) -> Iterable[Reason]:
         step, interpreter = self._step_of(output), self.interpreter()
+        asked = step.write.working_names(asked)
         wanted = {name: frozenset([value]) for name, value in asked.items()}
         if interpreter.find(step.write.rows, wanted):
             raise self._refuse(output, "missing row")

@@ -4,22 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TEXT
-from dobonomodo.model import Dataset
-from dobonomodo.plan.dataset import column_types
+from dobonomodo.model import Dataset, Project
+from dobonomodo.plan.dataset import DatasetUse, column_types
+from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.system import PERIOD, VALIDITY
+from dobonomodo.problems import Rejected, in_order
 from dobonomodo.problems.package import require_modules
-from dobonomodo.storage import Storages, Stored, find_storage, load_stored
+from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stored
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Row
 from dobonomodo.workspace.recorded import load_recorded
+from dobonomodo.workspace.stamp import now
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
     from dobonomodo.store import Version
     from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.periods import Periods
+    from dobonomodo.workspace.planning import Planning
 
 Found = tuple[Stored, Mapping[str, Type]]
 """Where rows are, and the types of their columns."""
@@ -56,6 +66,56 @@ def sample_run(view: RunView, rows: int, *, files: Files) -> Sample:
 def sample_registered(version: Version, rows: int, *, files: Files) -> Sample:
     """The first rows of a version that a run registered, by table."""
     return _sample({version.id: (load_stored(version.location or {}), _registered_types(version))}, rows, files)
+
+
+def sample_input(
+    name: str, rows: int, period: str | None, *, files: Files, planning: Planning, periods: Periods
+) -> Sample:
+    """The first rows of a dataset as a run for a period reads them: checked, in their types, those of the period alone."""
+    chosen = periods.find(period) if period is not None else periods.choose(["latest"], today=now().date())[0]
+    project = Project.from_data({"id": name, "input_dataset_id": name, "operations": []})
+    planned = planning.plan(project, planning.draft_datasets(), period=chosen)
+    if planned.plan is None:
+        raise Rejected(in_order(planned.problems))
+    use = planned.plan.input
+    facts = RunFacts(now(), chosen.identifier, chosen.start_date, chosen.end_date)
+    datasources = files.definitions.datasources
+    for location in use.locations:
+        require_modules(find_storage(datasources[location.datasource_id].type).modules)
+    with TemporaryDirectory() as folder:
+        inputs = Inputs(root=files.root, datasources=datasources, folder=Path(folder), facts=facts, as_of=None)
+        pinned = inputs.extract([use], inputs.pin([use]))
+        paths = [path for paths in inputs.files(use, pinned[use.key]) for path in paths]
+        found = islice((row for path in paths for row in _read_rows(path, use) if _belongs(row, use, facts)), rows)
+        return Sample({f"{name} {chosen.identifier}": tuple(found)})
+
+
+def _read_rows(path: Path, use: DatasetUse) -> Iterator[Row]:
+    """The rows of a file under the names of the dataset, stored system columns behind its own."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=1_000):
+            for stored in batch.to_pylist():
+                named = {use.columns.spelling(use.name_of(key)) or key: value for key, value in stored.items()}
+                system = {key: value for key, value in named.items() if key.casefold() in SYSTEM}
+                yield {**{key: named.get(key) for key in use.columns}, **system}
+
+
+def _belongs(row: Row, use: DatasetUse, facts: RunFacts) -> bool:
+    """Whether a run for the period reads a row, by the temporal mode of its dataset (R-104)."""
+    if use.temporal_mode == "period" and PERIOD in row:
+        return row[PERIOD] in {facts.period, *(each.period for each in use.locations)}
+    if use.temporal_mode == "bitemporal":
+        day = use.valid_on(facts, None)
+        start, end = next((pair for pair in VALIDITY if pair[0] in row and pair[1] in row), (None, None))
+        first, last = (_day(row.get(name or "")) for name in (start, end))
+        return first is not None and first <= day and (last is None or last > day)
+    return True
+
+
+def _day(value: object) -> date | None:
+    return value.date() if isinstance(value, datetime) else value if isinstance(value, date) else None
 
 
 def _sample(found: Mapping[str, Found], rows: int, files: Files) -> Sample:

@@ -287,10 +287,12 @@ class Workspace(Decisions, Answers, Records):
         """All about the project, dataset or other definition of this id."""
         return self._listing.describe(name)
 
-    def sample(self, name: str, rows: int) -> Sample:
-        """The first rows of a run's outputs, or of a registered dataset, by table; read without Spark."""
-        from dobonomodo.workspace.sampling import sample_registered, sample_run
+    def sample(self, name: str, rows: int, *, period: str | None = None) -> Sample:
+        """The first rows of a run's outputs, or of a dataset in a period, by table; read without Spark."""
+        from dobonomodo.workspace.sampling import sample_input, sample_registered, sample_run
 
+        if name in self._files.definitions.datasets:
+            return sample_input(name, rows, period, files=self._files, planning=self._planning, periods=self._periods)
         store = self._stores.find_main()
         version = store.get_active_version("dataset", name) if store is not None else None
         if version is not None and version.location is not None:

@@ -32,6 +32,7 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("diff",): ("no-such-project", "no-such-project@v1"),
     ("evidence",): ("no-such-run", "-o", "evidence.zip"),
     ("audit", "verify"): (),
+    ("dataset", "infer"): ("dobo.yaml",),
     ("ls",): ("projects",),
     ("show",): ("monthly-sales",),
     ("formula",): ("1 + 1", "--started-at", "2026-01-01T00:00:00Z"),
@@ -50,7 +51,15 @@ ARGUMENTS: dict[tuple[str, ...], tuple[str, ...]] = {
     ("runs", "report"): ("no-such-run",),
 }
 """Every command, with arguments with which it ends at once."""
-WITHOUT_WORKSPACE = {("init",), ("formula",), ("functions",), ("explain",), ("schema",), ("doctor",)}
+WITHOUT_WORKSPACE = {
+    ("init",),
+    ("dataset", "infer"),
+    ("formula",),
+    ("functions",),
+    ("explain",),
+    ("schema",),
+    ("doctor",),
+}
 
 
 def paths(command: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:

@@ -27,6 +27,7 @@ from dobonomodo.storage.faults import refuse
 from dobonomodo.storage.manifest import DATA, HIDDEN
 from dobonomodo.storage.schema import arrow_type
 from tests import world
+from tests.searching import tries
 from tests.unit.model.loading import found, load, sound
 from tests.unit.storage.reading import extract, refused, use_of
 
@@ -47,10 +48,10 @@ TEXT_OF_ROWS = "day;centre;amount\n31.01.2026;Köln €;1.234,50\n;;-0,05\n"
 
 def read(root: Path, columns: Mapping[str, Type], **options: Any) -> list[dict[str, Any]]:
     sources = options.pop("sources", {})
-    (file,) = extract(root, use_of(columns, "rows.csv", sources=sources), **options)
+    use = use_of(columns, "rows.csv", sources=sources)
+    (file,) = extract(root, use, **options)
     assert not list(root.rglob("*.text"))
-    rows: list[dict[str, Any]] = pq.read_table(file).to_pylist()
-    return rows
+    return [{use.name_of(name): value for name, value in row.items()} for row in pq.read_table(file).to_pylist()]
 
 
 class TestFiles:
@@ -242,7 +243,7 @@ def write_and_read(folder: Path, dialect: Dialect, rows: list[dict[str, Any]]) -
     return found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tries(sample=40, full=3_000), deadline=None)
 @given(dialect=DIALECTS, rows=ROWS_OF_ALL_TYPES)
 def test_what_is_written_is_read_back(dialect: Dialect, rows: list[dict[str, Any]]) -> None:
     with TemporaryDirectory() as folder:

@@ -50,9 +50,9 @@ def rows_of(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) ->
 
 
 def read(root: Path, columns: Mapping[str, Type] = COLUMNS, **options: Any) -> list[dict[str, Any]]:
-    (file,) = extract(root, use_of(columns, "rows.xlsx", sources=options.pop("sources", {})), kind="excel", **options)
-    found: list[dict[str, Any]] = pq.read_table(file).to_pylist()
-    return found
+    use = use_of(columns, "rows.xlsx", sources=options.pop("sources", {}))
+    (file,) = extract(root, use, kind="excel", **options)
+    return [{use.name_of(name): value for name, value in row.items()} for row in pq.read_table(file).to_pylist()]
 
 
 class TestReading:

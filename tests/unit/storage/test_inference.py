@@ -1,0 +1,194 @@
+"""Definitions for files, found by looking at all values; they load the file, and guess nothing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xlsxwriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from dobonomodo.formula import Columns
+from dobonomodo.model import Dataset, load_definitions
+from dobonomodo.problems import Source
+from dobonomodo.storage import load_datasource
+from dobonomodo.storage.inference import Inferred, NotInferredError, infer, name_column
+from tests.unit.storage.reading import extract, use_of
+
+
+def inferred(root: Path, text: str, *, name: str = "rows.csv", encoding: str = "utf-8") -> Inferred:
+    (root / name).write_bytes(text.encode(encoding))
+    return infer(root / name)
+
+
+def types(found: Inferred) -> dict[str, str]:
+    return {column.name: str(column.kind) for column in found.columns}
+
+
+def test_an_export_of_a_german_system(tmp_path: Path) -> None:
+    text = (
+        "Auswertung;;\r\nBeleg Nr.;Datum;Betrag in EUR;Größe\r\n"
+        "7;31.01.2026;1.234,50;a\r\n8;01.02.2026;-0,05;\r\n9;05.02.2026;;ü\r\n"
+    )
+    found = inferred(tmp_path, text, name="export-2026-01.csv", encoding="cp1252")
+    assert found.options == {
+        "delimiter": ";", "encoding": "cp1252", "decimal": ",", "thousands": ".", "date_format": "dd.mm.yyyy", "skip_lines": 1,
+    }  # fmt: skip
+    assert types(found) == {
+        "beleg_nr": "integer",
+        "Datum": "date",
+        "betrag_in_eur": "decimal(15,2)",
+        "groesse": "string",
+    }
+    assert (found.table, found.period, found.template, found.rows) == (
+        "export",
+        "2026-01",
+        "export-{{identifier}}.csv",
+        3,
+    )
+    assert found.key == ("beleg_nr",)
+    loaded = Dataset.from_data(found.dataset())
+    assert [(column.name, column.source) for column in loaded.main_table.columns][2] == (
+        "betrag_in_eur",
+        "Betrag in EUR",
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1", "-20", ""], "integer"),
+        (["1", "2.50"], "decimal(15,2)"),
+        (["1234567890123456.5"], "decimal(17,1)"),
+        (["99999999999999999999"], "decimal(20,0)"),
+        (["007", "008"], "string"),
+        (["0", "0.5"], "decimal(15,1)"),
+        (["1,50", "2,75"], "decimal(15,2)"),
+        (["1.234,50", "2"], "decimal(15,2)"),
+        (["1,234.50", "2"], "decimal(15,2)"),
+        (["12 345,60", "7,5"], "decimal(15,2)"),
+        (["1,234", "2,345"], "string"),
+        (["1.50", "1,50"], "string"),
+        (["true", "FALSE"], "boolean"),
+        (["2026-01-31", ""], "date"),
+        (["31/01/2026", "01/02/2026"], "date"),
+        (["01/02/2026", "03/04/2026"], "string"),
+        (["20260131", "20260228"], "date"),
+        (["2026-01-31T08:30:00Z"], "timestamp"),
+        (["NA", "1.5"], "decimal(15,1)"),
+        (["NA", "x"], "string"),
+        (["", ""], "string"),
+        (["1" * 39], "string"),
+        (["1e5"], "string"),
+    ],
+    ids=lambda each: str(each)[:40],
+)
+def test_types_by_all_values(tmp_path: Path, values: list[str], expected: str) -> None:
+    text = "name;value\n" + "".join(f"x{number};{value}\n" for number, value in enumerate(values))
+    assert types(inferred(tmp_path, text))["value"] == expected
+
+
+def test_what_can_be_read_in_two_ways_is_text_with_a_note(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "a;b\n1,234;01/02/2026\n2,345;03/04/2026\n")
+    assert (set(types(found).values()), len(found.notes)) == ({"string"}, 2)
+    decided = inferred(tmp_path, "a;c\n1,234;1,5\n2,345;2,5\n")
+    assert types(decided) == {"a": "decimal(15,3)", "c": "decimal(15,1)"}
+
+
+def test_files_without_a_header_or_with_comments(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "1;2,50\n2;3,75\n")
+    assert (found.options["has_header"], list(types(found).values())) == (False, ["integer", "decimal(15,2)"])
+    found = inferred(tmp_path, "# made by hand\nid,v\n1,a\n# more\n2,b\n")
+    assert (found.options, found.rows) == ({"comment": "#"}, 2)
+    assert inferred(tmp_path, "id\tv\n1\ta\n", encoding="utf-16").options == {"delimiter": "\t", "encoding": "utf-16"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("\n\n", "empty"),
+        ("a,b\n1,2\n1,2,3\n", "different lengths"),
+        ('a,b\n1,"x"y\n', "quote"),
+        ("a,A\n1,2\n", ""),
+    ],
+)
+def test_what_is_not_clear_is_said(tmp_path: Path, text: str, said: str) -> None:
+    if said:
+        with pytest.raises(NotInferredError, match=said):
+            inferred(tmp_path, text)
+    else:
+        assert inferred(tmp_path, text).options == {"has_header": False}
+
+
+def test_a_workbook(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(str(tmp_path / "plan-2026-01.xlsx")) as book:
+        book.add_worksheet("Notes")
+        sheet = book.add_worksheet("Plan")
+        sheet.write("A1", "Plan 2026")
+        sheet.write_row("B3", ["Konto", "Betrag"])
+        sheet.write_row("B4", [4000, 0.1 + 0.2])
+        sheet.write_row("B5", [4001, 1234567.89])
+    found = infer(tmp_path / "plan-2026-01.xlsx", sheet="Plan")
+    assert found.options == {"sheet": "Plan", "range": "B:C", "header_row": 3}
+    assert (types(found), found.rows) == ({"Konto": "integer", "Betrag": "decimal(15,2)"}, 2)
+    with pytest.raises(NotInferredError, match="empty"):
+        infer(tmp_path / "plan-2026-01.xlsx")
+
+
+def test_a_parquet_file(tmp_path: Path) -> None:
+    columns = {
+        "id": pa.array([1], pa.int32()),
+        "v": pa.array([Decimal("1.50")]),
+        "x": pa.array([1.5]),
+        "_period": ["2026-01"],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
+    found = infer(tmp_path / "rows.parquet")
+    assert (types(found), len(found.notes)) == ({"id": "integer", "v": "decimal(3,2)", "x": "string"}, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("Amount", "Amount"), ("Betrag in EUR", "betrag_in_eur"), ("Größe (m²)", "groesse_m2"), ("2026", "c_2026"), ("€", ""),
+        ("Beleg-Nr.", "beleg_nr"),
+    ],
+)  # fmt: skip
+def test_names(text: str, expected: str) -> None:
+    assert name_column(text) == expected
+
+
+_CELLS: dict[str, st.SearchStrategy[str]] = {
+    "whole": st.integers(-(10**12), 10**12).map(str),
+    "money": st.decimals(-(10**9), 10**9, places=2).map(lambda each: f"{each:f}"),
+    "day": st.dates().map(date.isoformat),
+    "text": st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=5),
+    "mixed": st.sampled_from(["", "NA", "-", "1", "1,5", "1.5", "007", "01.02.2026", "true", "x"]),
+}
+
+
+@settings(max_examples=12, deadline=None)
+@given(rows=st.lists(st.fixed_dictionaries(_CELLS), min_size=1, max_size=5), delimiter=st.sampled_from(",;\t"))
+def test_the_proposal_loads_every_row(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], delimiter: str
+) -> None:
+    folder = tmp_path_factory.mktemp("inferred")
+    with (folder / "rows.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(_CELLS), delimiter=delimiter)
+        writer.writeheader()
+        writer.writerows(rows)
+    found = infer(folder / "rows.csv")
+    text = json.dumps({"datasource": {"id": "s", "type": "csv", "options": {"path_prefix": "x", **found.options}}})
+    assert not load_definitions([Source("a.yaml", text)], load_datasource=load_datasource)[1]
+    options: dict[str, Any] = dict(found.options)
+    columns = Columns({column.name: column.kind for column in found.columns})
+    (made,) = extract(folder, use_of(columns, "rows.csv", required=found.key), **options)
+    assert pq.read_metadata(made).num_rows == len(rows)
