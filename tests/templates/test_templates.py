@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from collections import defaultdict
 from decimal import ROUND_HALF_UP, Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +19,7 @@ from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.scenarios import find_scenarios, run_suite
 from dobonomodo.why.explanation import Summary
 from dobonomodo.workspace import Workspace
+from tests.searching import tries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -143,3 +147,144 @@ def test_minimal(tmp_path: Path, spark: SparkSession) -> None:
         ("5000", "-657.25", "2"),
         ("6000", "-950.00", "1"),
     ]
+
+
+# --- close
+
+
+def _german(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="cp1252", newline="") as file:
+        return list(csv.DictReader(file, delimiter=";"))
+
+
+def _number(text: str) -> Decimal:
+    return Decimal(text.replace(".", "").replace(",", "."))
+
+
+class _Books:
+    """The close once more, in plain Python, from the same files."""
+
+    def __init__(self, data: Path) -> None:
+        self.rates = {(row["Monat"], row["Währung"]): row for row in _german(data / "rates.csv")}
+        self.chart = {row["Konto"]: row for row in _german(data / "accounts.csv")}
+        self.lines = {row["Zeile"]: row for row in _german(data / "report_lines.csv")}
+        self.heads = _german(data / "headcount.csv")
+        self.budgets = _german(data / "budget.csv")
+        self.ledger = {path.stem.removeprefix("gl-"): _german(path) for path in sorted(data.glob("gl-*.csv"))}
+
+    def amount(self, month: str, row: dict[str, str]) -> Decimal:
+        rate = self.rates[month, row["Währung"]]
+        kind = "Stichtag" if self.chart[row["Konto"]]["Bericht"] == "BS" else "Durchschnitt"
+        return (_number(row["Betrag"]) * _number(rate[kind])).quantize(CENT, ROUND_HALF_UP)
+
+    def by_line(self, month: str, report: str) -> dict[tuple[str, str], Decimal]:
+        found: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for row in self.ledger[month]:
+            account = self.chart[row["Konto"]]
+            if account["Bericht"] == report:
+                found[row["Gesellschaft"], account["Zeile"]] += self.amount(month, row)
+        return found
+
+    def rolled(self, values: dict[tuple[str, str], Decimal]) -> dict[tuple[str, str], Decimal]:
+        """By entity and over all, for each line and all lines above it."""
+        found: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for (entity, line), value in values.items():
+            here = line
+            while here:
+                found[entity, here] += value
+                found["Group", here] += value
+                here = self.lines[here]["Summe"]
+        return found
+
+    def profit_and_loss(self, month: str) -> list[list[Any]]:
+        year, number = month.split("-")
+        actual = self.by_line(month, "PL")
+        prior = self.by_line(f"{int(year) - 1}-{number}", "PL")
+        to_date: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for each in range(1, int(number) + 1):
+            for key, value in self.by_line(f"{year}-{each:02}", "PL").items():
+                to_date[key] += value
+        names = list(self.budgets[0])[2:]
+        budget = {(row["Gesellschaft"], row["Zeile"]): _number(row[names[int(number) - 1]]) for row in self.budgets}
+        columns = [self.rolled(values) for values in (actual, budget, to_date, prior)]
+        rows: list[list[Any]] = []
+        for entity, line in {key for each in columns for key in each}:
+            now, planned, so_far, before = (each.get((entity, line), Decimal(0)) for each in columns)
+            percent = (
+                (100 * (now - planned) / abs(planned)).quantize(Decimal("0.1"), ROUND_HALF_UP) if planned else None
+            )
+            place = int(self.lines[line]["Position"])
+            rows.append(
+                [entity, place, line, self.lines[line]["Titel"], now, planned, now - planned, percent, so_far, before]
+            )
+        return sorted(rows, key=lambda row: row[:2])
+
+    def balance_sheet(self, month: str) -> list[list[Any]]:
+        found = self.rolled(self.by_line(month, "BS"))
+        rows = [
+            [entity, int(self.lines[line]["Position"]), line, self.lines[line]["Titel"], value]
+            for (entity, line), value in found.items()
+        ]
+        return sorted(rows, key=lambda row: row[:2])
+
+    def cost_centres(self, month: str) -> list[list[Any]]:
+        """Lines of IT are shared out one by one: whole cents first, then one more to the largest remainders."""
+        found: dict[tuple[str, str], Decimal] = defaultdict(Decimal)
+        for row in self.ledger[month]:
+            entity, centre = row["Gesellschaft"], row["Kostenstelle"]
+            if not centre or self.chart[row["Konto"]]["Bericht"] != "PL":
+                continue
+            value = self.amount(month, row)
+            if centre != "IT":
+                found[entity, centre] += value
+                continue
+            heads = {
+                each["Kostenstelle"]: Fraction(_number(each["Köpfe"]))
+                for each in self.heads
+                if each["Monat"] == month and each["Gesellschaft"] == entity and each["Kostenstelle"] != "IT"
+            }
+            cents = int(abs(value) * 100)
+            exact = {name: cents * number / sum(heads.values()) for name, number in heads.items()}
+            parts = {name: int(share) for name, share in exact.items()}
+            order = sorted(heads, key=lambda name: (parts[name] - exact[name], -heads[name], name))
+            for name in order[: cents - sum(parts.values())]:
+                parts[name] += 1
+            for name, part in parts.items():
+                found[entity, name] += Decimal(part).scaleb(-2).copy_sign(value)
+        for (entity, _), value in list(found.items()):
+            found[entity, "Total"] += value
+        return sorted([entity, centre, value] for (entity, centre), value in found.items())
+
+
+@pytest.mark.spark
+@pytest.mark.search
+def test_close(tmp_path: Path) -> None:
+    """Months to the end of a year in one command, twelve with ``DOBO_SEARCH``; every cell of every workbook."""
+    import python_calamine
+
+    make_workspace(tmp_path, "close")
+    months = [f"2026-{number:02}" for number in range(13 - tries(sample=2, full=12), 13)]
+    for arguments in (
+        ["apply", "--yes"],
+        ["activate", "close", "--no-test", "--reason", "tested beside it"],
+        ["run", "close", "--period", f"{months[0]}..{months[-1]}"],
+    ):
+        command = [sys.executable, "-m", "dobonomodo.cli", "-C", str(tmp_path), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 0, done.stderr[-3000:]
+    books = _Books(tmp_path / "data")
+    for month in months:
+        workbook = python_calamine.CalamineWorkbook.from_path(tmp_path / "results" / f"close-{month}.xlsx")
+        assert workbook.sheet_names == ["Profit and loss", "Balance sheet", "Cost centres"]
+        wanted = [books.profit_and_loss(month), books.balance_sheet(month), books.cost_centres(month)]
+        for name, rows in zip(workbook.sheet_names, wanted, strict=True):
+            header, *found = workbook.get_sheet_by_name(name).to_python()
+            assert header[0] == "Entity"
+            assert [[_cell(value) for value in row] for row in found] == rows, (month, name)
+
+
+def _cell(value: object) -> object:
+    """A cell as it is compared: numbers as they are shown."""
+    if value == "":
+        return None
+    return Decimal(repr(value)) if isinstance(value, float) else value

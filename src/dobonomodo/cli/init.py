@@ -25,10 +25,16 @@ class Template(StrEnum):
 
     SALES = "sales"
     FX = "fx"
+    CLOSE = "close"
     MINIMAL = "minimal"
 
 
-PROJECTS = {Template.SALES: "monthly-sales", Template.FX: "group-result", Template.MINIMAL: "totals"}
+PROJECTS = {
+    Template.SALES: "monthly-sales",
+    Template.FX: "group-result",
+    Template.CLOSE: "close",
+    Template.MINIMAL: "totals",
+}
 
 
 @dataclass(frozen=True, slots=True)

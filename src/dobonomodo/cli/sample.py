@@ -118,7 +118,94 @@ def make_fx() -> Iterator[tuple[str, bytes]]:
         yield f"data/budget-{period}.csv", _csv(("entity", "account", "budget_eur"), budget)
 
 
-SAMPLES: Mapping[str, Callable[[], Iterable[tuple[str, bytes]]]] = {"sales": make_sales, "fx": make_fx}
+CLOSED = {"DE01": ("EUR", 100), "US01": ("USD", 72), "CH01": ("CHF", 41)}
+"""Entities of the close: their currency, and their size in percent."""
+CHART: Mapping[str, tuple[str, str, str]] = {
+    "1200": ("Bank", "B10", "BS"),
+    "1400": ("Forderungen", "B20", "BS"),
+    "1600": ("Verbindlichkeiten", "B30", "BS"),
+    "3000": ("Wareneinsatz", "C10", "PL"),
+    "4100": ("Löhne und Gehälter", "C20", "PL"),
+    "4200": ("Miete", "C30", "PL"),
+    "4900": ("IT und Software", "C30", "PL"),
+    "8400": ("Umsatzerlöse", "R10", "PL"),
+    "8500": ("Dienstleistungen", "R20", "PL"),
+}
+"""Name, report line and report of each account."""
+TREE = (
+    ("REV", "Revenue", "EBIT", 10), ("R10", "Products", "REV", 11), ("R20", "Services", "REV", 12),
+    ("COST", "Costs", "EBIT", 20), ("C10", "Material", "COST", 21), ("C20", "Personnel", "COST", 22),
+    ("C30", "Other costs", "COST", 23), ("EBIT", "Operating result", "", 30),
+    ("NET", "Net assets", "", 90), ("B10", "Bank", "NET", 91), ("B20", "Receivables", "NET", 92), ("B30", "Payables", "NET", 93),
+)  # fmt: skip
+CENTRES = ("HR", "IT", "OPS", "SALES")
+POSTINGS = (
+    ("8400", "", 98_400_000, "1400"), ("8500", "", 21_750_000, "1400"), ("3000", "OPS", -39_100_000, "1600"),
+    *(("4100", centre, -pay, "1200") for centre, pay in zip(CENTRES, (4_120_000, 6_380_000, 14_970_000, 9_260_000), strict=True)),
+    ("4200", "OPS", -2_300_000, "1200"), ("4900", "IT", -3_456_700, "1600"), ("4900", "SALES", -410_000, "1600"),
+)  # fmt: skip
+"""Account, cost centre, a usual amount in cents, and the account on the other side."""
+GERMAN_MONTHS = ("Jan", "Feb", "Mrz", "Apr", "Mai", "Jun", "Jul", "Aug", "Sep", "Okt", "Nov", "Dez")
+
+
+def make_close() -> Iterator[tuple[str, bytes]]:
+    """Two years of a ledger, its chart of accounts, rates, heads and a budget, as a German ledger and spreadsheet write them."""
+    random = Random(2026)
+    rates: list[Sequence[object]] = []
+    heads: list[Sequence[object]] = []
+    number = 0
+    months = [(year, month) for year in (2025, 2026) for month in range(1, 13)]
+    for year, month in months:
+        period = f"{year}-{month:02}"
+        for currency, base in (("EUR", 1_000_000), ("USD", 921_300), ("CHF", 1_047_800)):
+            swing = 0 if currency == "EUR" else int(40_000 * (random.random() - 0.5))
+            close = 0 if currency == "EUR" else int(12_000 * (random.random() - 0.5))
+            rates.append((period, currency, _german(base + swing, 6), _german(base + swing + close, 6)))
+        lines: list[Sequence[object]] = []
+        for entity, (currency, size) in CLOSED.items():
+            for centre, usual in zip(CENTRES, (6, 9, 41, 22), strict=True):
+                tenths = max(5, usual * size // 10 + int(6 * random.random()) - 3)
+                heads.append((period, entity, centre, _german(tenths, 1)))
+            for account, centre, usual, other in POSTINGS:
+                number += 1
+                cents = int(usual * size * (0.9 + 0.2 * random.random()) * (1.04 if year == 2026 else 1)) // 100
+                day = f"{1 + int(28 * random.random()):02}.{month:02}.{year}"
+                name = CHART[account][0]
+                lines.append(
+                    (f"{number}-1", day, entity, account, centre, currency, _german(cents, 2), f"{name} {period}")
+                )
+                lines.append((f"{number}-2", day, entity, other, "", currency, _german(cents, 2), f"Gegenkonto {name}"))
+        names = ("Belegnummer", "Buchungsdatum", "Gesellschaft", "Konto", "Kostenstelle", "Währung", "Betrag", "Text")
+        yield f"data/gl-{period}.csv", _german_csv(names, lines)
+    yield "data/rates.csv", _german_csv(("Monat", "Währung", "Durchschnitt", "Stichtag"), rates)
+    yield "data/headcount.csv", _german_csv(("Monat", "Gesellschaft", "Kostenstelle", "Köpfe"), heads)
+    chart = [(account, *facts) for account, facts in CHART.items()]
+    yield "data/accounts.csv", _german_csv(("Konto", "Bezeichnung", "Zeile", "Bericht"), chart)
+    yield "data/report_lines.csv", _german_csv(("Zeile", "Titel", "Summe", "Position"), TREE)
+    budget: list[Sequence[object]] = []
+    for entity, (_, size) in CLOSED.items():
+        for line in ("R10", "R20", "C10", "C20", "C30"):
+            usual = sum(cents for account, _, cents, _ in POSTINGS if CHART[account][1] == line) * size // 100
+            planned = [usual * (98 + int(9 * random.random())) // 100 // 100_000 * 100_000 for _ in GERMAN_MONTHS]
+            budget.append((entity, line, *(_german(cents, 2) for cents in planned)))
+    yield "data/budget.csv", _german_csv(("Gesellschaft", "Zeile", *GERMAN_MONTHS), budget)
+
+
+def _german(units: int, places: int) -> str:
+    """A number of units of the last place as `1.234,56`."""
+    whole, fraction = divmod(abs(units), 10**places)
+    return f"{'-' if units < 0 else ''}{whole:,}".replace(",", ".") + f",{fraction:0{places}}"
+
+
+def _german_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+    return _csv(names, rows, delimiter=";").decode("utf-8").encode("cp1252")
+
+
+SAMPLES: Mapping[str, Callable[[], Iterable[tuple[str, bytes]]]] = {
+    "sales": make_sales,
+    "fx": make_fx,
+    "close": make_close,
+}
 """By template; the smallest one brings its data as files."""
 
 
@@ -144,11 +231,11 @@ def _parquet(rows: Sequence[Mapping[str, object]], **columns: str) -> bytes:
     return buffer.getvalue()
 
 
-def _csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes:
+def _csv(names: Sequence[str], rows: Iterable[Sequence[object]], *, delimiter: str = ",") -> bytes:
     import csv
 
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(rows)
     return text.getvalue().encode()

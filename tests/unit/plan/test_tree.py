@@ -59,7 +59,7 @@ def test_pairs_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
 def test_parents_that_come_before_their_children_are_a_tree(numbers: list[int]) -> None:
     pairs = [(at + 1, number % (at + 1)) for at, number in enumerate(numbers)]
     found = find_ancestors(pairs)
-    above = {child: parent for child, parent in pairs}
+    above = dict(pairs)
     for each in found:
         here = each.node
         for _ in range(each.depth):
