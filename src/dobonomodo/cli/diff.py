@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dobonomodo.cli.console import Json, open_workspace, say, show, show_json, show_problems, usage_error
+from dobonomodo.cli.console import (
+    Json,
+    in_folder,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    show_problems,
+    usage_error,
+    writing,
+)
 from dobonomodo.cli.run import Conf, Master, Remote, WaitForExecutors, choose_session, ending_cleanly
 from dobonomodo.cli.table import show_lines
 from dobonomodo.cli.waterfall import list_differences, name_number, render_waterfall
@@ -31,6 +42,9 @@ def diff(
     draft: Annotated[
         bool, typer.Option("--draft", help="Run the files as they are, and compare with the result PROJECT@PERIOD.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with tables and waterfalls.")
+    ] = None,
     attribute: Annotated[
         bool, typer.Option("--attribute", help="Divide the differences among their causes; computes outputs again.")
     ] = False,
@@ -60,12 +74,24 @@ def diff(
                 one, other or "", table, key=columns, attribute=attribute, session=session, report=say
             )
         )
+    if html is not None:
+        _write_page(found, in_folder(html))
     if as_json:
         show_json("diff", found)
     else:
         _show_runs(found)
         if found.attribution is not None:
             show_attribution(found.attribution)
+
+
+def _write_page(found: RunDifference, path: Path) -> None:
+    from dobonomodo.runs.report.difference import render_difference
+    from dobonomodo.workspace.stamp import now
+
+    title = f"What changed from {found.before} to {found.after}"
+    with writing(path):
+        path.write_text(render_difference(found, title=title, made_at=now()), encoding="utf-8")
+    say(f"wrote {path}")
 
 
 def show_locked(found: LockedComparison) -> None:

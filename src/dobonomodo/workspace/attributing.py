@@ -232,8 +232,8 @@ class _Work:
         chosen = frozenset(factor for group in taken for factor in group) | frozenset(self.first)
         known = self.room.values
         if chosen not in known:
-            names = ", ".join(sorted(factor.name for factor in chosen)) or "nothing"
-            self.room.report(f"computing with {names} of the run after")
+            names = ", ".join(sorted(factor.name for factor in chosen))
+            self.room.report(f"computing the run before again{f', with {names} as after' if names else ''}")
             mixed = mix(self.before, self.after, self.factors, chosen, prefer=self.prefer)
             known[chosen] = self.room.compute(mixed)
         return known[chosen]

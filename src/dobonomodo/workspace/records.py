@@ -119,7 +119,8 @@ class Records(ABC):
     ) -> RunView:
         report(f"running the files as they are, with the clock of run {published.id}")
         snapshot = published.snapshot
-        known = self._files.find_project(published.project).parameters or {}
+        project = self._files.definitions.projects.get(published.project)
+        known = project.parameters or {} if project is not None else {}
         draft = self.run(
             published.project,
             period=published.period,

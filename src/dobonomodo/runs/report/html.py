@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -27,12 +28,20 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": _number, "moment": _moment}
+    environment.filters |= {"number": _number, "moment": _moment, "amount": _amount, "signed": _signed}
     return environment
 
 
 def _number(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
+
+
+def _amount(value: Decimal | None) -> str:
+    return "" if value is None else f"{value:,f}"
+
+
+def _signed(value: Decimal | None) -> str:
+    return "" if value is None else f"{value:+,f}"
 
 
 def _moment(at: datetime) -> str:

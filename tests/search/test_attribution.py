@@ -1,0 +1,139 @@
+"""Random changes to random projects: every difference is divided among what was changed, with nothing left over."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from tests.searching import tries
+from tests.spark.test_runs import CLOCK, DEFINITIONS, Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+OPERATIONS: dict[int, list[str | None]] = {
+    10: [
+        "{seq: 10, type: update, selector: amount > 5, arguments: {assignments: [{column: net, expression: 'ROUND(amount * 0.9, 2)'}]}}",
+        "{seq: 10, type: update, selector: amount > 1, arguments: {assignments: [{column: net, expression: 'ROUND(amount / 3, 2)'}]}}",
+        "{seq: 10, type: update, arguments: {assignments: [{column: net, expression: amount}, {column: fee, expression: '0.35'}]}}",
+    ],
+    15: [
+        "{seq: 15, type: update, arguments: {assignments: [{column: fee, expression: 'ROUND(net * 0.01, 2)'}]}}",
+        "{seq: 15, type: update, arguments: {assignments: [{column: tax, expression: 'ROUND(net * 0.19, 2)'}]}}",
+        None,
+    ],
+    20: [
+        "{seq: 20, type: delete, selector: amount = 0}",
+        "{seq: 20, type: delete, selector: amount < 4}",
+        "{seq: 20, type: delete, selector: 'MOD(id, 3) = 0'}",
+        None,
+    ],
+    30: [
+        "{seq: 30, type: aggregate, arguments: {group_by: [account], aggregations: [{column: total, expression: SUM(net)}]}}",
+        "{seq: 30, type: aggregate, arguments: {group_by: [title], aggregations: [{column: total, expression: SUM(amount)}]}}",
+        None,
+    ],
+}
+"""Variants of each operation; some need what only some variants of others make."""
+HEAD = """\
+project:
+  id: close
+  input_dataset_id: lines
+  operations:
+    - seq: 1
+      type: update
+      arguments:
+        joins: [{alias: a, dataset_id: accounts, on: account = a.code}]
+        assignments: [{column: title, expression: a.title}, {column: day, expression: DAY(TODAY())}]
+"""
+OUTPUT = "    - {seq: 90, type: output, arguments: {destination: {datasource_id: out, table: closed}}}\n"
+
+
+class Random:
+    """A workspace that changes at random."""
+
+    def __init__(self, ledger: Ledger, chance: random.Random) -> None:
+        self.ledger, self.chance = ledger, chance
+        self.chosen = {seq: chance.randrange(len(variants)) for seq, variants in OPERATIONS.items()}
+        self.clock = CLOCK
+        self.write_lines()
+        self.write_accounts()
+
+    def write_lines(self) -> None:
+        rows = range(self.chance.randrange(3, 9))
+        amounts = [f"{self.chance.randrange(0, 2000) / 100:.2f}" for _ in rows]
+        self.ledger.write_lines("2026-01", [(at, self.chance.choice("ABC"), amounts[at]) for at in rows])
+
+    def write_accounts(self) -> None:
+        titles = [self.chance.choice(["Assets", "Bonds", "Cash"]) for _ in "AB"]
+        table = pyarrow.table({"code": ["A", "B"], "title": titles})
+        pyarrow.parquet.write_table(table, self.ledger.root / "lake/accounts.parquet")
+
+    def change(self) -> set[str]:
+        """Change some of it; gives the kinds of causes."""
+        kinds = self.chance.sample(["input", "dataset", "operation", "facts"], self.chance.randrange(1, 5))
+        if "input" in kinds:
+            self.write_lines()
+        if "dataset" in kinds:
+            self.write_accounts()
+        if "facts" in kinds:
+            self.clock += timedelta(days=3)
+        if "operation" in kinds:
+            for seq in self.chance.sample(list(OPERATIONS), self.chance.randrange(1, 4)):
+                self.chosen[seq] = self.chance.randrange(len(OPERATIONS[seq]))
+        return {*kinds, "program"}
+
+    def run(self) -> Any:
+        """Run the project as it is now; None if it does not plan."""
+        operations = [OPERATIONS[seq][at] for seq, at in self.chosen.items()]
+        text = HEAD + "".join(f"    - {each}\n" for each in operations if each is not None) + OUTPUT
+        self.ledger.folder.put("dobo.yaml", self.rest() + "---\n" + text)
+        workspace = self.ledger.open()
+        if any(problem.severity == "error" for problem in workspace.problems()):
+            return None
+        self.ledger.activate()
+        return self.ledger.run(at=self.clock)
+
+    def rest(self) -> str:
+        """The definitions but the project."""
+        text = (self.ledger.root / "dobo.yaml").read_text()
+        return text[: text.index("---\nproject:")]
+
+
+@pytest.mark.search
+def test_random_changes_are_divided_among_their_causes(
+    tmp_path: Path, spark: SparkSession, record_property: Any
+) -> None:
+    assert "---\nproject:" in DEFINITIONS
+    compared = several = 0
+    for number in range(tries(sample=1, full=100)):
+        chance = random.Random(number)
+        made = Random(Ledger(tmp_path / str(number), spark), chance)
+        one = made.run()
+        while one is None:
+            made.change()
+            one = made.run()
+        kinds, other = set(), None
+        while other is None:
+            kinds |= made.change()
+            other = made.run()
+        assert (one.status, other.status) == ("completed", "completed")
+        found = made.ledger.open().diff_runs(one.id, other.id, attribute=True, spark=spark)
+        attribution = found.attribution
+        assert {kind for each in attribution.kinds for kind in each} <= kinds, number
+        for line in attribution.lines:
+            assert (line.residual, sum(line.parts, Decimal(0))) == (0, line.difference), (number, line)
+        (table,) = found.tables
+        rows = next(line for line in attribution.lines if line.column is None)
+        assert (rows.before, rows.after) == (table.rows_before, table.rows_after)
+        compared += 1
+        several += len(attribution.causes) > 1
+    record_property("pairs of runs", compared)
+    record_property("with several causes", several)
