@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from datetime import date
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula.meaning import as_value
-from dobonomodo.plan import DatasetUse, Plan
+from dobonomodo.model import Definitions, load_documents
+from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.problems import Source
+from dobonomodo.scenarios import run_suite
+from dobonomodo.scenarios.suite import Found
 from dobonomodo.why.interpret import Interpreter
 from dobonomodo.why.loading import Loader
-from dobonomodo.why.row import StoredRow, Wanted
-from tests.projects.running import facts_of, plan_case, run_case
-from tests.projects.strategies import Case, draw_case
+from dobonomodo.why.row import StoredRow, Traced, Wanted
+from dobonomodo.why.scenario import find_used, write_scenario
+from tests.projects.running import facts_of, plain, plan_case, run_case
+from tests.projects.strategies import Case, draw_case, show
 from tests.searching import tries
 
 if TYPE_CHECKING:
@@ -49,27 +57,67 @@ class Given:
 
 
 def interpreter_of(case: Case, plan: Plan) -> Interpreter:
-    period = case.period
     facts = facts_of(case, plan)
     seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-    return Interpreter(Loader(Given(case), facts, period.as_of, seed), facts=facts, seed=seed)
+    return Interpreter(Loader(Given(case), facts, case.period.as_of, seed), facts=facts, seed=seed)
+
+
+Written = tuple[Step, dict[str, Any], list[Traced]]
+
+
+def find_written(case: Case, plan: Plan, spark: SparkSession) -> Iterator[Written]:
+    """Every row that Spark wrote, with the rows that Python computes for it."""
+    outputs = {output.seq: output for output in run_case(case, spark).outputs}
+    interpreter = interpreter_of(case, plan)
+    for step in plan.steps:
+        for row in outputs[step.spec.seq].rows if step.spec.seq in outputs else ():
+            wanted = {name: frozenset([as_value(value)]) for name, value in row.items()}
+            yield step, row, interpreter.find(step.write.rows, wanted)
 
 
 @pytest.mark.search
 def test_every_row_is_found_with_its_stored_values(spark: SparkSession) -> None:
     cells = 0
-    for number in range(tries(sample=5, full=150)):
+    for number in range(tries(sample=4, full=150)):
         case = draw_case(number)
         plan = plan_case(case).plan
         assert plan is not None
-        outputs = {output.seq: output for output in run_case(case, spark).outputs}
-        interpreter = interpreter_of(case, plan)
-        for step in plan.steps:
-            if step.lowered.write is None or step.spec.seq not in outputs:
-                continue
-            for row in outputs[step.spec.seq].rows:
-                wanted = {name: frozenset([as_value(value)]) for name, value in row.items()}
-                found = interpreter.find(step.write.rows, wanted)
-                assert len(found) == 1 or (found and "_row_id" not in row), (number, step.spec.seq, row)
-                cells += len(row)
-    assert cells > 300
+        for step, row, found in find_written(case, plan, spark):
+            assert len(found) == 1 or (found and "_row_id" not in row), (number, step.spec.seq, row)
+            cells += len(row)
+    assert cells > 100
+
+
+def snapshot_of(case: Case) -> dict[str, Any]:
+    """What the record of a run of the case would say of its definitions."""
+    datasets = [{"document": plain(each["dataset"]), "version": each["version"]} for each in case.datasets]
+    period = {"identifier": case.period.identifier, "start_date": case.period.start_date, "end_date": date(2026, 1, 31)}
+    return {
+        "period": period,
+        "started_at": case.clock.isoformat(),
+        "as_of": case.period.as_of,
+        "parameters": {name: show(value) for name, value in case.given.items()},
+        "datasets": datasets,
+        "project": {"document": plain(case.project)},
+    }
+
+
+@pytest.mark.search
+def test_every_exported_scenario_passes(spark: SparkSession) -> None:
+    suite = []
+    for number in range(1000, 1000 + tries(sample=5, full=60)):
+        case = draw_case(number)
+        plan = plan_case(case).plan
+        assert plan is not None
+        for step, row, found in islice(find_written(case, plan, spark), 0, None, 7):
+            expected = {name: as_value(value) for name, value in row.items()}
+            name = f"{number}: {step.spec.seq}"
+            table = step.write.destination.name
+            text = write_scenario(name, snapshot_of(case), plan, step, find_used(found[0]), expected, table=table)
+            ((document,), problems) = load_documents(Source(name, text))
+            assert problems == ()
+            suite.append(Found(name, name, document, Path()))
+            break
+    assert suite
+    for result in run_suite(suite, lambda: spark, definitions=Definitions()):
+        assert result.differences == (), result.name

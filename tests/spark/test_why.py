@@ -16,7 +16,9 @@ import pytest
 
 import dobonomodo as dobo
 from dobonomodo.cli.main import run as run_command
+from dobonomodo.model import Definitions
 from dobonomodo.problems import Problem
+from dobonomodo.scenarios import find_scenarios, run_suite
 from dobonomodo.why.explanation import StoredPlace, Summary
 
 if TYPE_CHECKING:
@@ -84,12 +86,22 @@ project:
       selector: _operation_seq = 0
       arguments: {group_by: [customer], aggregations: [{column: total, expression: SUM(net)}]}
     - {seq: 30, name: Returns, type: delete, selector: amount < 0}
-    - {seq: 90, name: Write, type: output, arguments: {destination: {datasource_id: out, table: net}}}
+    - seq: 90
+      name: Write
+      type: output
+      arguments: {destination: {datasource_id: out, table: net}, register_as_dataset: net-orders}
     - seq: 91
       name: List
       type: output
       selector: _operation_seq = 0
       arguments: {destination: {datasource_id: lists, table: list}, columns: [id, customer, net, place], include_deleted: true}
+---
+project:
+  id: twice
+  input_dataset_id: net-orders
+  operations:
+    - {seq: 10, type: update, selector: _operation_seq = 0, arguments: {assignments: [{column: double, expression: net * 2}]}}
+    - {seq: 90, type: output, arguments: {destination: {datasource_id: out, table: twice}, columns: [id, customer, double]}}
 """
 
 
@@ -125,6 +137,8 @@ def ran(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[
     workspace = dobo.open(root)
     view = workspace.run("net", period="2026-01", spark=spark, draft=True)
     assert view.status == "completed", view.problems
+    second = workspace.run("twice", period="2026-01", spark=spark, draft=True)
+    assert second.status == "completed", second.problems
     workspace.close()
     return root, view.id
 
@@ -214,6 +228,32 @@ def test_rows_that_are_not_there(run: RunView) -> None:
     assert reason.text == "operation 10 did not set it: not selected"
 
 
+def test_a_row_is_followed_into_the_run_that_wrote_it(ran: tuple[Path, str]) -> None:
+    run = dobo.open(ran[0]).find_run("latest:twice")
+    near = run.why(key={"id": "A1"})
+    assert isinstance(near.origin, StoredPlace)
+    assert near.origin.further is None
+    far = run.why(key={"id": "A1"}, depth=5)
+    assert isinstance(far.origin, StoredPlace)
+    assert far.origin.further is not None
+    assert (far.origin.further.run, far.origin.further.row["net"]) == (ran[1], Decimal("90.00"))
+    assert "    | 0   loaded from orders v1 (lake:orders/part-0.parquet, row 1)" in str(far)
+
+
+def test_exported_scenarios_pass(ran: tuple[Path, str], spark: SparkSession, tmp_path: Path) -> None:
+    root, run_id = ran
+    key = "customer=C1,_operation_seq=20"
+    for name, more in {"row": ["id=A1"], "masked": ["id=A5", "--mask"], "sum": [key]}.items():
+        file = tmp_path / f"{name}.yaml"
+        command = ["-C", str(root), "why", run_id, "net", "--as-scenario", str(file), "--key", *more]
+        assert run_command(command) == 0
+    assert "A5" not in (tmp_path / "masked.yaml").read_text()
+    found, problems = find_scenarios([tmp_path], root=tmp_path)
+    assert (len(found), problems) == (3, [])
+    for result in run_suite(found, lambda: spark, definitions=Definitions()):
+        assert result.differences == ()
+
+
 def test_an_edited_output_is_not_explained(run: RunView) -> None:
     path = data_of(run, "net")
     kept = path.read_bytes()
@@ -248,11 +288,24 @@ def test_the_command(ran: tuple[Path, str], capsys: pytest.CaptureFixture[str]) 
     root, run_id = ran
     assert run_command(["-C", str(root), "why", run_id, "net", "--key", "id=A1", "--column", "net"]) == 0
     assert "proved: recomputed net equals the stored value" in capsys.readouterr().out
-    assert run_command(["-C", str(root), "why", "latest", "net", "--key", "id=A1", "--json"]) == 0
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", "id=A1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["data"]["row"]["net"]) == ("dobo/why/1", "90.00")
-    assert run_command(["-C", str(root), "why", "latest", "net", "--key", "id=A9"]) == 5
-    assert run_command(["-C", str(root), "why-not", "latest", "net", "--key", "id=A3"]) == 0
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", "id=A9"]) == 5
+    assert run_command(["-C", str(root), "why-not", run_id, "net", "--key", "id=A3"]) == 0
     assert "deleted by operation 30" in capsys.readouterr().out
-    assert run_command(["-C", str(root), "why", "latest", "net"]) == 2
-    assert run_command(["-C", str(root), "why", "latest", "net", "--key", "A9"]) == 2
+    assert run_command(["-C", str(root), "why", run_id, "net"]) == 2
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", "A9"]) == 2
+
+
+def test_files_of_the_command(ran: tuple[Path, str], tmp_path: Path) -> None:
+    root, run_id = ran
+    page, rows = tmp_path / "why.html", tmp_path / "rows.csv"
+    more = ["--contributors", "all", "--csv", str(rows), "--html", str(page)]
+    key = "customer=C1,_operation_seq=20"
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", key, *more]) == 0
+    assert page.read_text().startswith("<!doctype html>")
+    listed = list(csv.DictReader(rows.read_text().splitlines()))
+    assert [(each["id"], each["total"]) for each in listed] == [("A1", "90.00"), ("A5", "6.53"), ("A3", "")]
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", "id=A1", "--csv", str(rows)]) == 2
+    assert run_command(["-C", str(root), "why", run_id, "net", "--key", "id=A1", "--mask"]) == 2

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import csv
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dobonomodo.cli.arguments import RunId
-from dobonomodo.cli.console import Exit, Json, open_workspace, show, show_json, show_problems, stop, usage_error
+from dobonomodo.cli.console import (
+    Exit,
+    Json,
+    in_folder,
+    open_workspace,
+    say,
+    show,
+    show_json,
+    show_problems,
+    stop,
+    usage_error,
+    writing,
+)
+
+if TYPE_CHECKING:
+    from dobonomodo.why.explanation import Explanation
 
 Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="The output; not needed if the run has only one.")]
 Key = Annotated[
@@ -28,6 +46,22 @@ def why(
     contributors: Annotated[
         str, typer.Option("--contributors", metavar="N|all", help="How many rows of a summary are listed.")
     ] = "20",
+    depth: Annotated[
+        int, typer.Option("--depth", min=1, help="Follow rows that other runs wrote through so many runs.")
+    ] = 1,
+    to_csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write the contributors of a summary to a CSV file.")
+    ] = None,
+    to_html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the explanation as one HTML file.")
+    ] = None,
+    as_scenario: Annotated[
+        Path | None,
+        typer.Option(
+            "--as-scenario", metavar="FILE", help="Write the rows it depends on as a scenario for `dobo test`."
+        ),
+    ] = None,
+    mask: Annotated[bool, typer.Option("--mask", help="Replace texts in the scenario, consistently.")] = False,
     as_json: Json = False,
 ) -> None:
     """Explain a row of an output: what each operation did with it, every formula with its values, and where it was loaded from.
@@ -40,14 +74,18 @@ def why(
 
     if not key and row_id is None:
         usage_error("name the row: --key COLUMN=VALUE, or --row-id ID")
+    if mask and as_scenario is None:
+        usage_error("--mask is for --as-scenario")
+    workspace = open_workspace()
     try:
-        found = open_workspace().why(
+        found = workspace.why(
             run,
             table,
             key=read_keys(key or []),
             row_id=row_id,
             column=column,
             contributors=read_count(contributors),
+            depth=depth,
         )
     except Rejected as rejected:
         if not any(isinstance(each, RowNotFound) for each in rejected.problems):
@@ -57,11 +95,42 @@ def why(
         else:
             show_problems(rejected.problems)
         stop(Exit.NOTHING)
+    if as_scenario is not None:
+        text = workspace.why_scenario(run, table, key=read_keys(key or []), row_id=row_id, mask=mask)
+        _write(as_scenario, text)
+    if to_html is not None:
+        _write(to_html, found.to_html())
+    if to_csv is not None:
+        _write(to_csv, write_contributors(found))
     if as_json:
         show_json("why", found)
         return
     for line in render_text(found):
         show(line)
+
+
+def _write(path: Path, text: str) -> None:
+    target = in_folder(path)
+    with writing(target):
+        target.write_text(text, encoding="utf-8")
+    say(f"wrote {path}")
+
+
+def write_contributors(found: Explanation) -> str:
+    """The rows of a summary as CSV: key, row id, amounts and place."""
+    from dobonomodo.why.explanation import Summary, plain
+
+    if not isinstance(found.origin, Summary):
+        usage_error("--csv is for summary rows, which have contributors")
+    rows = [
+        {**each.key, "_row_id": each.row_id, **each.amounts, "place": each.place} for each in found.origin.contributors
+    ]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([plain(row.get(name)) for name in names] for row in rows)
+    return buffer.getvalue()
 
 
 def why_not(

@@ -159,6 +159,25 @@ class TooManyRowsToExplain(Problem):
         return "ask about a row that fewer rows lead to, such as a contributor"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMaskable(Problem):
+    """A scenario of a row cannot be masked: with other texts in its inputs the row is not written."""
+
+    code: ClassVar[str] = "NOT_MASKABLE"
+    example: ClassVar[Example] = Example(
+        'dobo why latest --key id=A1 --as-scenario f.yaml --mask   # an output of rows with LEFT(name, 1) = "A"',
+        "dobo why latest --key id=A1 --as-scenario f.yaml",
+    )
+
+    table: str
+
+    def message(self) -> str:
+        return f"with masked texts the row of `{self.table}` is not written: a condition looks into texts"
+
+    def hint(self) -> str | None:
+        return "leave --mask out and replace texts by hand"
+
+
 WHY_PROBLEMS: tuple[type[Problem], ...] = (
     OutputNotFound,
     InvalidKey,
@@ -166,4 +185,5 @@ WHY_PROBLEMS: tuple[type[Problem], ...] = (
     SeveralRows,
     NotProved,
     TooManyRowsToExplain,
+    NotMaskable,
 )

@@ -111,11 +111,12 @@ class RunView:
         row_id: str | None = None,
         column: str | None = None,
         contributors: int | None = 20,
+        depth: int = 1,
     ) -> Explanation:
         """Why a row of an output has its values, as `dobo why` tells it; needs no Spark."""
         if self.ask is None:
             raise ValueError("this record does not know its workspace")
-        return self.ask(table, key=key, row_id=row_id, column=column, contributors=contributors)
+        return self.ask(table, key=key, row_id=row_id, column=column, contributors=contributors, depth=depth)
 
     def why_not(self, table: str | None = None, *, key: Mapping[str, object], column: str | None = None) -> Absence:
         """Why a row is not in an output, or a column of it was not set, as `dobo why-not` tells it."""

@@ -177,6 +177,10 @@ class Inputs:
             self._extract(use, pins)
         return found
 
+    def names(self, use: DatasetUse, pins: Sequence[Pin]) -> list[list[str]]:
+        """The files of every location under the names by which the run knew them."""
+        return [[file.path for file in self._files(use, number, pin)] for number, pin in enumerate(pins)]
+
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
         return Scratch(str(self._folder), f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}")
 

@@ -12,21 +12,28 @@ from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan import Step
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.problem import LISTED_AT_MOST
-from dobonomodo.problems.why import NotProved, OutputNotFound, RowNotFound, SeveralRows, TooManyRowsToExplain
+from dobonomodo.problems.why import (
+    NotMaskable,
+    NotProved,
+    OutputNotFound,
+    RowNotFound,
+    SeveralRows,
+    TooManyRowsToExplain,
+)
 from dobonomodo.runs import Output, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
-from dobonomodo.why.explain import Explainer, find_scans, names_of, trace_path
-from dobonomodo.why.explanation import Explanation, Touch, show
+from dobonomodo.why.explain import Explainer, names_of, trace_path
+from dobonomodo.why.explanation import Explanation, StoredPlace, Touch, show
 from dobonomodo.why.interpret import Interpreter, SeveralMatches
 from dobonomodo.why.key import read_key, show_key
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, StoredRow, TooManyRows, Traced
+from dobonomodo.why.scenario import Mask, TableKey, UsedRows, UsedSource, find_used, write_scenario
 from dobonomodo.why.stored import OutputRows, PinnedRows
 
 if TYPE_CHECKING:
@@ -34,6 +41,10 @@ if TYPE_CHECKING:
 
 FindLater = Callable[[Output], str | None]
 """The later run whose rows are now where an output wrote."""
+
+
+OpenOther = Callable[[str], "tuple[AskedRun, str] | None"]
+"""The run that wrote a file, and the output; None for a file that no run wrote."""
 
 
 class AskedRun:
@@ -102,7 +113,65 @@ class AskedRun:
             column=next(iter(step.write.working_names({named: None}))) if named is not None else None,
             operations=self._with_lookups(touches, row),
             origin=origin,
-            inputs=tuple(_inputs_of(row)),
+        )
+
+    def write_scenario(self, table: str | None, key: Mapping[str, object], *, mask: bool = False) -> str:
+        """The stored rows that a row depends on, with the definitions of the run, as a scenario that gives the row again.
+
+        With ``mask``, texts are replaced by others, the same text always by the same.
+        """
+        output = self.find_output(table)
+        asked = read_key(key, output.types())
+        stored, step = self._find_stored(output, asked), self._step_of(output)
+        try:
+            row = self._find_computed(output, step, stored)
+        except TooManyRows as fault:
+            raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
+        used, expected, name = find_used(row), stored.values, f"{output.table}: {show_key(asked)}"
+        if mask:
+            masking = Mask(self._spec.plan)
+            used = {each: masking.rows(rows) for each, rows in used.items()}
+            expected, name = self._compute_masked(output, step, row, used, masking), f"a row of {output.table}"
+        plan, snapshot = self._spec.plan, self.view.snapshot
+        return write_scenario(name, snapshot, plan, step, used, expected, table=output.table)
+
+    def _compute_masked(
+        self, output: Output, step: Step, row: Traced, used: Mapping[TableKey, UsedRows], mask: Mask
+    ) -> Mapping[str, Value]:
+        """The row as masked inputs give it."""
+        loader = Loader(UsedSource(used), self._facts, self._spec.as_of, self._seed)
+        identity = tuple(mask.value(each) if isinstance(each, str) else each for each in row.identity)
+        rows = self._interpreter_of(loader).find(step.write.rows, {})
+        found = next((each for each in rows if each.identity == identity), None)
+        if found is None:
+            raise Rejected([NotMaskable(table=output.table)])
+        return {name: found.values[name] for name in output.columns}
+
+    def deepen(self, explanation: Explanation, open_other: OpenOther, *, depth: int) -> Explanation:
+        """The same with how other runs made the rows that this one read; ``depth`` counts runs, this one included."""
+        if depth <= 1:
+            return explanation
+
+        def lead_on(row: StoredPlace) -> StoredPlace:
+            other = open_other(row.file) if row.file is not None else None
+            if other is None:
+                return row
+            run, table = other
+            columns = {name.casefold() for name in run.find_output(table).columns}
+            known = {name: value for name, value in row.stored.items() if name in columns}
+            key = {ROW_ID: known[ROW_ID]} if known.get(ROW_ID) is not None else known
+            further = run.deepen(run.why(table, key), open_other, depth=depth - 1)
+            return replace(row, further=replace(further, key=row.key or further.key))
+
+        def lead_joins(touch: Touch) -> Touch:
+            joins = (replace(each, row=lead_on(each.row)) if each.row is not None else each for each in touch.joins)
+            return replace(touch, joins=tuple(joins))
+
+        origin = explanation.origin
+        return replace(
+            explanation,
+            operations=tuple(lead_joins(touch) for touch in explanation.operations),
+            origin=lead_on(origin) if isinstance(origin, StoredPlace) else origin,
         )
 
     def why_not(self, table: str | None, key: Mapping[str, object], *, column: str | None = None) -> Absence:
@@ -204,8 +273,11 @@ class AskedRun:
 
     def interpreter(self) -> Interpreter:
         """Computes rows of the plan."""
+        return self._interpreter_of(self._loader)
+
+    def _interpreter_of(self, loader: Loader) -> Interpreter:
         return Interpreter(
-            self._loader,
+            loader,
             facts=self._facts,
             seed=self._seed,
             always=names_of(self._spec.plan.steps) | {OPERATION_SEQ},
@@ -231,17 +303,6 @@ class AskedRun:
         if not joins:
             return touches
         return (*touches, replace(Touch(0, "lookups of the input", "", "selected"), joins=joins))
-
-
-def _inputs_of(row: Traced) -> Iterable[tuple[str, int, tuple[Mapping[str, Value], ...]]]:
-    """The stored rows that a row was made of, by dataset and version, in the order in which they are stored."""
-    found: dict[tuple[str, int], dict[int | None, Mapping[str, Value]]] = {}
-    for scan in find_scans(row):
-        if isinstance(scan.node, Scan) and scan.stored is not None:
-            use = scan.node.use
-            found.setdefault((use.dataset_id, use.version), {})[scan.stored.number] = scan.stored.values
-    for (dataset, version), rows in found.items():
-        yield dataset, version, tuple(rows[number] for number in sorted(rows, key=lambda each: each or 0))
 
 
 def _name_row(row: StoredRow) -> str:

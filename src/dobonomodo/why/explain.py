@@ -261,7 +261,15 @@ def place_of(row: Traced) -> StoredPlace | None:
     key = {
         stored: scan.values[stored] for name in use.natural_key if (stored := use.columns.spelling(name)) is not None
     }
-    return StoredPlace(use.dataset_id, use.version, scan.stored.place, key, values)
+    return StoredPlace(
+        use.dataset_id,
+        use.version,
+        scan.stored.place,
+        key,
+        values,
+        file=scan.stored.file,
+        stored=scan.stored.values,
+    )
 
 
 def find_scans(row: Traced) -> Iterator[Traced]:

@@ -53,6 +53,10 @@ class StoredPlace:
     values: Mapping[str, Value]
     further: Explanation | None = None
     """For a row that another run wrote, how that run made it."""
+    file: str | None = None
+    """The file that it was read from."""
+    stored: Mapping[str, Value] = field(default_factory=dict)
+    """All values that are stored, in lower case, those of system columns too."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -183,8 +187,6 @@ class Explanation:
     """The operations that could act on the row, the last first."""
     origin: StoredPlace | Summary | None
     """Where the row comes from."""
-    inputs: tuple[tuple[str, int, tuple[Mapping[str, Value], ...]], ...] = ()
-    """The stored rows that it depends on, by dataset and version."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data, which `--json` prints."""
@@ -202,6 +204,18 @@ class Explanation:
             "summary": self.origin.to_dict() if self.origin is not None and is_summary else None,
             "proved": True,
         }
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from dobonomodo.why.html import render_part
+
+        return render_part(self)
+
+    def to_html(self) -> str:
+        """A page that needs nothing else."""
+        from dobonomodo.why.html import render_page
+
+        return render_page(self)
 
     def __str__(self) -> str:
         from dobonomodo.why.text import render_text

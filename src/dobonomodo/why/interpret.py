@@ -243,7 +243,7 @@ class Interpreter:
         tree: list[Above[Value]] = find_ancestors(pairs)
         for each in tree:
             values: dict[str, Value] = {NODE: each.node, ANCESTOR: each.ancestor, DEPTH: each.depth}
-            yield Traced(node, values, (), (id(node), each.node, each.depth))
+            yield Traced(node, values, tuple(rows), (id(node), each.node, each.depth))
 
     def _match(self, node: Match, rows: list[Traced]) -> Iterator[Traced]:
         for row, found in self._pair(node, rows):

@@ -37,6 +37,8 @@ class StoredRow:
     """The file or table, and the row in it, for people."""
     period: str | None = None
     """The period that all rows of its location belong to."""
+    file: str | None = None
+    """The file that the run read it from."""
 
 
 class Source(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,6 +21,16 @@ from dobonomodo.storage.storage import Pin
 from dobonomodo.why.row import StoredRow, Wanted
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A file of a reading: where it is read, and what it was when the run read it."""
+
+    path: Path
+    name: str
+    file: str
+    period: str | None
+
+
 class PinnedRows:
     """The rows that a run has pinned: kept copies of them where the originals have changed.
 
@@ -28,7 +39,7 @@ class PinnedRows:
 
     def __init__(self, inputs: Inputs, pinned: Pinned, *, hashes: InputHashes, kept: KeptInputs) -> None:
         self._inputs, self._pinned, self._hashes, self._kept = inputs, pinned, hashes, kept
-        self._opened: dict[str, list[tuple[Pin, list[Path]]]] = {}
+        self._opened: dict[str, list[_Part]] = {}
         self._counts: dict[Path, int] = {}
 
     def find(
@@ -37,18 +48,17 @@ class PinnedRows:
         """The rows with wanted values, in the order in which they are stored."""
         names = _Names(use)
         before = 0
-        for pin, files in self._open(use):
-            for path in files:
-                here = None if numbers is None else {number - before for number in numbers}
-                found = find_rows(
-                    path, names.types, names.as_stored(wanted), numbers=here, columns=names.enough(columns)
-                )
-                for at, values in found:
-                    place = f"{_name_part(pin, path, files)}, row {at + 1:,}"
-                    yield StoredRow(names.as_declared(values), before + at, place, pin.period)
-                before += self._count(path)
+        for part in self._open(use):
+            here = None if numbers is None else {number - before for number in numbers}
+            found = find_rows(
+                part.path, names.types, names.as_stored(wanted), numbers=here, columns=names.enough(columns)
+            )
+            for at, values in found:
+                place = f"{part.name}, row {at + 1:,}"
+                yield StoredRow(names.as_declared(values), before + at, place, part.period, part.file)
+            before += self._count(part.path)
 
-    def _open(self, use: DatasetUse) -> list[tuple[Pin, list[Path]]]:
+    def _open(self, use: DatasetUse) -> list[_Part]:
         found = self._opened.get(use.key)
         if found is None:
             pinned = {use.key: self._pinned.get(use.key, ())}
@@ -56,9 +66,14 @@ class PinnedRows:
             changes = self._inputs.find_changes(restored, listing=False)
             if changes:
                 raise Rejected([InputChanged(changes=changes)])
-            pins = restored[use.key]
+            files = self._inputs.files(use, restored[use.key])
             # A place is named as the run knew it, also where a copy is read.
-            found = list(zip(pinned[use.key], self._inputs.files(use, pins), strict=True))
+            names = self._inputs.names(use, pinned[use.key])
+            found = [
+                _Part(path, pin.name if len(paths) == 1 else f"{pin.name}/{Path(name).name}", name, pin.period)
+                for pin, paths, known in zip(pinned[use.key], files, names, strict=True)
+                for path, name in zip(paths, known, strict=True)
+            ]
             self._opened[use.key] = found
         return found
 
@@ -88,10 +103,6 @@ class _Names:
         if columns is None:
             return None
         return {name for name in self.types if name not in self._declared or self._declared[name] in columns}
-
-
-def _name_part(pin: Pin, path: Path, files: list[Path]) -> str:
-    return pin.name if len(files) == 1 else f"{pin.name}/{path.name}"
 
 
 class OutputRows:

@@ -44,11 +44,13 @@ class Answers:
         row_id: str | None = None,
         column: str | None = None,
         contributors: int | None = 20,
+        depth: int = 1,
     ) -> Explanation:
         """Why a row of a published output has its values; needs no Spark.
 
         The row is named by the values of some columns, or by its id. Raises ``Rejected`` where there is no such row, or where
         what is computed again differs from what is stored. ``contributors``: how many rows of a summary; None for all.
+        ``depth``: how many runs are followed, where a row was written by another run.
         """
         from dobonomodo.workspace.explaining import explain_row
 
@@ -63,6 +65,34 @@ class Answers:
             row_id=row_id,
             column=column,
             contributors=contributors,
+            depth=depth,
+        )
+
+    def why_scenario(
+        self,
+        run_id: str,
+        table: str | None = None,
+        *,
+        key: Mapping[str, object] | None = None,
+        row_id: str | None = None,
+        mask: bool = False,
+    ) -> str:
+        """The stored rows that a row depends on, as the YAML of a scenario that gives it again.
+
+        With ``mask``, texts are replaced, the same text always by the same; texts that formulas name stay.
+        """
+        from dobonomodo.workspace.explaining import export_scenario
+
+        record = self._find_record(run_id)
+        return export_scenario(
+            self._describe(record),
+            record,
+            files=self._files,
+            store=self.store,
+            table=table,
+            key=key or {},
+            row_id=row_id,
+            mask=mask,
         )
 
     def why_not(

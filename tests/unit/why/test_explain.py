@@ -9,12 +9,12 @@ from dobonomodo.formula.meaning import Value
 from dobonomodo.why.explain import Explainer
 from dobonomodo.why.explanation import Explanation, StoredPlace, Summary, Touch
 from dobonomodo.why.text import render_text
-from tests.unit.why.orders import ALL, Asked
+from tests.unit.why.orders import ALL, ROWS, Asked, Given
 from tests.world import JANUARY
 
 
-def explain(column: str | None = None, **key: Value) -> Explanation:
-    asked = Asked(ALL)
+def explain(column: str | None = None, rows: Given = ROWS, **key: Value) -> Explanation:
+    asked = Asked(ALL, rows)
     (row,) = asked.find(**key)
     touches, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=2)
     return Explanation(
