@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+VALIDITY = {"valid_from": "_period_from", "valid_to": "_period_to"}
+
+
 class Given:
     """The rows of a case."""
 
@@ -49,7 +52,12 @@ class Given:
             if period is not None and row["_period"] != period:
                 continue
             folded = {name.casefold(): as_value(value) for name, value in row.items()}
-            values = {name: folded.get(name) for name in names if period is None or name != "_period"}
+            values = {
+                # Files could not have a column that is not declared.
+                name if name in use.columns else VALIDITY.get(name, name): folded.get(name)
+                for name in names
+                if period is None or name != "_period"
+            }
             if numbers is not None and number not in numbers:
                 continue
             if all(values.get(name) in allowed for name, allowed in wanted.items()):

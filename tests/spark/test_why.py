@@ -193,6 +193,26 @@ def test_a_summary_row(run: RunView) -> None:
     assert [each.key["id"] for each in found.origin.contributors] == ["A1", "A5", "A3"]
 
 
+def test_a_summary_of_many_rows_by_spark(
+    ran: tuple[Path, str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = {"customer": "C1", "_operation_seq": 20}
+    workspace, told = dobo.open(ran[0]), list[str]()
+    small = workspace.why(ran[1], "net", key=key)
+    monkeypatch.setattr("dobonomodo.why.loading.AT_MOST", 2)
+    large = workspace.why(ran[1], "net", key=key, spark=spark, contributors=2, report=told.append)
+    assert isinstance(small.origin, Summary)
+    assert isinstance(large.origin, Summary)
+    assert len(told) == 1
+    assert large.operations == small.operations
+    assert (large.origin.key, large.origin.rows) == (small.origin.key, small.origin.rows)
+    assert large.origin.totals["total"].value == small.origin.totals["total"].value
+    shown = [(each.key, each.amounts) for each in small.origin.contributors[:2]]
+    assert [(each.key, each.amounts) for each in large.origin.contributors] == shown
+    # A window over as many rows is refused.
+    assert refused(lambda: workspace.why(ran[1], "net", key={"id": "A1"})).code == "TOO_MANY_ROWS"
+
+
 def test_a_deleted_row_in_a_list(run: RunView) -> None:
     found = run.why("list", key={"id": "A3"})
     assert [(each.seq, each.effect) for each in found.operations] == [

@@ -16,7 +16,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "engine/test_nodes.py spark/test_runs.py spark/test_determinism.py projects/test_agree.py",
         (
             "engine/archive.py", "engine/checking.py", "engine/context.py", "engine/culprit.py", "engine/engine.py",
-            "engine/differences.py",
+            "engine/differences.py", "engine/grouping.py",
             "engine/frames.py", "engine/joins.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
             "engine/reading.py", "engine/requirement.py", "engine/tracking.py", "engine/tree.py",
             "scenarios/run.py", "scenarios/scenario.py", "scenarios/suite.py",

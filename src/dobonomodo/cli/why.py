@@ -86,6 +86,7 @@ def why(
             column=column,
             contributors=read_count(contributors),
             depth=depth,
+            report=say,
         )
     except Rejected as rejected:
         if not any(isinstance(each, RowNotFound) for each in rejected.problems):

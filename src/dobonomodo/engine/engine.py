@@ -19,17 +19,19 @@ from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, hash_rows, r
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.grouping import LargeGroup, read_groups
 from dobonomodo.engine.observation import HASH, Counting, Measuring, observe
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.engine.tracking import SEQ, Tracked
-from dobonomodo.formula import Type, columns_of
+from dobonomodo.formula import Type, Typed, columns_of
+from dobonomodo.formula.meaning import Value
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import AssignIds, Keep, Window, expressions_of, walk_between
+from dobonomodo.plan.relation import AssignIds, Group, Keep, Window, expressions_of, walk_between
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import NoExecutors, OutputWrite
@@ -222,6 +224,24 @@ class SparkEngine:
         frames = self._frames(plan, facts, reader, as_of)
         with self._explaining(plan, frames, until=None):
             return evaluate_contracts(frames, plan.contracts)
+
+    def groups(
+        self,
+        plan: Plan,
+        facts: RunFacts,
+        node: Group,
+        keys: Mapping[str, Collection[Value]],
+        *,
+        reader: Reader,
+        as_of: date | None,
+        names: Sequence[str],
+        shares: Mapping[str, Typed],
+        at_most: int | None,
+    ) -> list[LargeGroup]:
+        """The groups of a node of a plan whose keys have wanted values, each with its largest rows. Raises ``RunFailed``."""
+        frames = self._frames(plan, facts, reader, as_of)
+        with self._explaining(plan, frames, until=None):
+            return read_groups(frames, node, keys, names=names, shares=shares, at_most=at_most)
 
     def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)

@@ -52,7 +52,7 @@ from dobonomodo.formula.typed import (
     flat_name,
     walk,
 )
-from dobonomodo.formula.types import TEXT, TIMESTAMP, DecimalType, Type, as_decimal
+from dobonomodo.formula.types import INTEGER, TEXT, TIMESTAMP, DecimalType, Type, as_decimal
 from dobonomodo.problems import Problem, RunFailed
 
 Row = Mapping[str, object]
@@ -287,6 +287,8 @@ def _cast(node: Cast) -> Steps:
         case None:
             return None
         case int() | Decimal() if isinstance(node.type, DecimalType):
+            return fit(value, node.type)
+        case Decimal() if node.type == INTEGER:
             return fit(value, node.type)
         case Day() if node.type == TIMESTAMP:
             return _midnight(value)

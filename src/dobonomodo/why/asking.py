@@ -23,7 +23,7 @@ from dobonomodo.problems.why import (
     SeveralRows,
     TooManyRowsToExplain,
 )
-from dobonomodo.runs import Output, RunView, restore_snapshot
+from dobonomodo.runs import Output, RunSpec, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
@@ -32,7 +32,7 @@ from dobonomodo.why.explanation import Explanation, StoredPlace, Touch, show
 from dobonomodo.why.interpret import Interpreter, SeveralMatches
 from dobonomodo.why.key import read_key, show_key
 from dobonomodo.why.loading import Loader
-from dobonomodo.why.row import AT_MOST, StoredRow, TooManyRows, Traced
+from dobonomodo.why.row import AT_MOST, LargeGroups, StoredRow, TooManyRows, Traced
 from dobonomodo.why.scenario import Mask, TableKey, UsedRows, UsedSource, find_used, write_scenario
 from dobonomodo.why.stored import OutputRows, PinnedRows
 
@@ -43,6 +43,8 @@ FindLater = Callable[[Output], str | None]
 """The later run whose rows are now where an output wrote."""
 
 
+OpenLarge = Callable[[RunSpec, int | None], LargeGroups]
+"""What computes groups of many rows of a run, with so many of their rows."""
 OpenOther = Callable[[str], "tuple[AskedRun, str] | None"]
 """The run that wrote a file, and the output; None for a file that no run wrote."""
 
@@ -58,8 +60,9 @@ class AskedRun:
         datasources: Mapping[str, DataSource],
         folder: Path,
         find_later: FindLater,
+        open_large: OpenLarge | None = None,
     ) -> None:
-        self.view = view
+        self.view, self._open_large = view, open_large
         self._spec = restore_snapshot(view.snapshot)
         self._facts = self._spec.facts
         self._find_later = find_later
@@ -98,8 +101,9 @@ class AskedRun:
         step = self._step_of(output)
         stored = self._find_stored(output, asked)
         stored = replace(stored, values=step.write.working_names(stored.values))
+        large = self._open_large(self._spec, contributors) if self._open_large is not None else None
         try:
-            row = self._find_computed(output, step, stored)
+            row = self._find_computed(output, step, stored, large)
             touches, origin = self._explainer.explain(row, step, contributors=contributors)
         except TooManyRows as fault:
             raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
@@ -255,10 +259,10 @@ class AskedRun:
 
     # --- the computed row
 
-    def _find_computed(self, output: Output, step: Step, stored: StoredRow) -> Traced:
+    def _find_computed(self, output: Output, step: Step, stored: StoredRow, large: LargeGroups | None = None) -> Traced:
         """The row of the plan that is stored; refused if there is none."""
         wanted = {name: frozenset([value]) for name, value in stored.values.items()}
-        interpreter = self.interpreter()
+        interpreter = self._interpreter_of(self._loader, large)
         try:
             found = interpreter.find(step.write.rows, wanted)
             if found:
@@ -275,11 +279,12 @@ class AskedRun:
         """Computes rows of the plan."""
         return self._interpreter_of(self._loader)
 
-    def _interpreter_of(self, loader: Loader) -> Interpreter:
+    def _interpreter_of(self, loader: Loader, large: LargeGroups | None = None) -> Interpreter:
         return Interpreter(
             loader,
             facts=self._facts,
             seed=self._seed,
+            large=large,
             always=names_of(self._spec.plan.steps) | {OPERATION_SEQ},
         )
 

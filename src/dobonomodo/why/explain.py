@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Typed, columns_of, flat_name
 from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group, evaluate_known
 from dobonomodo.formula.meaning import Total, Value
 from dobonomodo.formula.print import print_checked
 from dobonomodo.formula.typed import Apply, ColumnRef, Literal, Operation, Over, walk, windows_of
-from dobonomodo.formula.types import is_number
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import RowCondition
 from dobonomodo.plan.expression import ACTIVE
@@ -20,8 +20,11 @@ from dobonomodo.plan.operations.lowered import Formula
 from dobonomodo.plan.relation import Derive, Group, Lookup, Rel, Scan, Window
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
-from dobonomodo.why.interpret import find_keys, without_casts
+from dobonomodo.why.interpret import find_keys, share_of, without_casts
 from dobonomodo.why.row import Traced
+
+if TYPE_CHECKING:
+    from dobonomodo.engine.grouping import LargeGroup
 
 Path = Mapping[int, Traced]
 """The states of one row on its way through the plan, by the identity of the node."""
@@ -177,6 +180,9 @@ class Explainer:
         self, group: Traced, node: Group, formulas: Mapping[str, Formula], contributors: int | None
     ) -> Summary:
         """The group of a summary row, its totals and its largest rows."""
+        key = {name.removeprefix("#"): group.values[name] for name in node.keys}
+        if group.large is not None:
+            return self._summarise_large(key, group, group.large, formulas)
         members = group.below
         given = [row.values for row in members]
         totals: dict[str, Evaluated] = {}
@@ -184,23 +190,37 @@ class Explainer:
         for name, formula in formulas.items():
             result = evaluate_group(formula.tree, given, self._facts)
             totals[name] = Evaluated(str(formula), result.value, tuple(parts_of(result)), _reads(formula.tree))
-            share = _share_of(formula.tree)
-            if share is not None and is_number(share.type):
+            share = share_of(formula.tree)
+            if share is not None:
                 shares[name] = share
         found = [self._contributor(row, shares) for row in members]
         found.sort(key=lambda each: _size(each.amounts), reverse=True)
-        key = {name.removeprefix("#"): group.values[name] for name in node.keys}
         return Summary(key, len(members), totals, tuple(found if contributors is None else found[:contributors]))
 
-    def _contributor(self, row: Traced, shares: Mapping[str, Typed]) -> Contributor:
-        made_by = row.values.get(OPERATION_SEQ)
+    def _summarise_large(
+        self, key: Mapping[str, Value], group: Traced, large: LargeGroup, formulas: Mapping[str, Formula]
+    ) -> Summary:
+        results = {name.removeprefix("=").casefold(): value for name, value in group.values.items()}
+        totals = {
+            name: Evaluated(str(formula), results[name.casefold()], (), _reads(formula.tree))
+            for name, formula in formulas.items()
+        }
+        members = tuple(Contributor(self._key_of(each.values), None, each.amounts, None) for each in large.members)
+        return Summary(key, large.rows, totals, members)
+
+    def _key_of(self, values: Mapping[str, Value]) -> dict[str, Value]:
+        """The natural or group key of a row."""
+        made_by = values.get(OPERATION_SEQ)
         keys = self._plan.steps[-1].after.keys if self._plan.steps else self._plan.start.keys
         names = keys.get(made_by if isinstance(made_by, int) else 0, ())
+        return {name: values[name] for name in names if name in values}
+
+    def _contributor(self, row: Traced, shares: Mapping[str, Typed]) -> Contributor:
         amounts = {name: evaluate(share, row.values, self._facts).value for name, share in shares.items()}
         row_id = row.values.get(ROW_ID)
         stored = next((each.stored for each in trace_path(row).values() if each.stored is not None), None)
         return Contributor(
-            {name: row.values[name] for name in names if name in row.values},
+            self._key_of(row.values),
             row_id if isinstance(row_id, str) else None,
             amounts,
             stored.place if stored is not None else None,
@@ -297,14 +317,6 @@ def _has_aggregates(tree: Typed) -> bool:
         isinstance(each, Apply) and isinstance(each.function.python, Total) and id(each) not in inside
         for each in walk(tree)
     )
-
-
-def _share_of(tree: Typed) -> Typed | None:
-    """What one row brings to an aggregate: the argument of the first function."""
-    for each in walk(tree):
-        if isinstance(each, Apply) and isinstance(each.function.python, Total) and each.operands:
-            return each.operands[0]
-    return None
 
 
 def _size(amounts: Mapping[str, Value]) -> Decimal:

@@ -14,8 +14,8 @@ from typing import assert_never
 from dobonomodo.engine.rowid import IdSeed, write_id_by_key
 from dobonomodo.formula import ColumnRef, Typed, columns_of, flat_name
 from dobonomodo.formula.evaluate import compute, compute_over, evaluate_group
-from dobonomodo.formula.meaning import Value, write_number
-from dobonomodo.formula.typed import Cast, Literal, Operation
+from dobonomodo.formula.meaning import Total, Value, write_number
+from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, walk
 from dobonomodo.formula.types import Type, is_number
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import (
@@ -40,7 +40,7 @@ from dobonomodo.plan.relation import (
 from dobonomodo.plan.system import PLACE, ROW_ID
 from dobonomodo.plan.tree import Above, find_ancestors
 from dobonomodo.why.loading import Loader
-from dobonomodo.why.row import AT_MOST, TooManyRows, Traced, Wanted, satisfies
+from dobonomodo.why.row import AT_MOST, LargeGroups, TooManyRows, Traced, Wanted, satisfies
 
 _Single = Keep | Derive | Reshape | Lookup | Window | AssignIds | Require
 """Nodes that keep rows, or drop some."""
@@ -51,8 +51,16 @@ _Below = tuple[dict[str, frozenset[Value]], frozenset[str] | None]
 class Interpreter:
     """Computes rows of nodes."""
 
-    def __init__(self, loader: Loader, *, facts: RunFacts, seed: IdSeed, always: frozenset[str] = frozenset()) -> None:
-        self._loader, self._facts, self._seed = loader, facts, seed
+    def __init__(
+        self,
+        loader: Loader,
+        *,
+        facts: RunFacts,
+        seed: IdSeed,
+        always: frozenset[str] = frozenset(),
+        large: LargeGroups | None = None,
+    ) -> None:
+        self._loader, self._facts, self._seed, self._large = loader, facts, seed, large
         self._always = always | {ROW_ID}
         """Columns of the rows of groups that are needed to name them."""
         self.dropped: list[Traced] = []
@@ -160,8 +168,15 @@ class Interpreter:
             if name in wanted and isinstance(key, ColumnRef)
         }
         used = _with(self._always & set(node.rows.schema.names), [*node.keys.values(), *node.values.values()])
+        try:
+            found = self.find(node.rows, known, used)
+        except TooManyRows:
+            if self._large is None:
+                raise
+            yield from self._find_large(self._large, node, wanted)
+            return
         members: dict[tuple[Value, ...], list[Traced]] = {}
-        for row in self.find(node.rows, known, used):
+        for row in found:
             key = tuple(compute(each, row.values, self._facts) for each in node.keys.values())
             members.setdefault(key, []).append(row)
         for key, rows in members.items():
@@ -170,6 +185,18 @@ class Interpreter:
             for name, value in node.values.items():
                 values[name] = evaluate_group(value, given, self._facts).get()
             yield Traced(node, values, tuple(rows), (id(node), *key))
+
+    def _find_large(self, large: LargeGroups, node: Group, wanted: Wanted) -> Iterator[Traced]:
+        keys = {name: wanted[name] for name in node.keys if name in wanted}
+        names = [name for name in node.rows.schema.columns if name in self._always and name != ROW_ID]
+        shares = {
+            name.removeprefix("="): share
+            for name, value in node.values.items()
+            if (share := share_of(value)) is not None
+        }
+        for each in large.read(node, keys, names=names, shares=shares):
+            identity = (id(node), *(each.values[name] for name in node.keys))
+            yield Traced(node, each.values, (), identity, large=each)
 
     # --- up
 
@@ -305,6 +332,14 @@ class SeveralMatches(Exception):
     def __init__(self, node: Lookup) -> None:
         super().__init__(node.alias)
         self.alias = node.alias
+
+
+def share_of(tree: Typed) -> Typed | None:
+    """The number that one row brings to an aggregate: the argument of the first function."""
+    for each in walk(tree):
+        if isinstance(each, Apply) and isinstance(each.function.python, Total) and each.operands:
+            return each.operands[0] if is_number(each.operands[0].type) else None
+    return None
 
 
 def find_keys(on: Typed, alias: str) -> list[tuple[Typed, str]]:

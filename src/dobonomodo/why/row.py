@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from dobonomodo.formula import Typed
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan.dataset import DatasetUse
-from dobonomodo.plan.relation import Rel
+from dobonomodo.plan.relation import Group, Rel
+
+if TYPE_CHECKING:
+    from dobonomodo.engine.grouping import LargeGroup
 
 Wanted = Mapping[str, frozenset[Value]]
 """What is known of the rows that are looked for: the values that a column may have. Joined columns are ``alias.column``."""
@@ -54,6 +58,14 @@ class Source(Protocol):
         ...
 
 
+class LargeGroups(Protocol):
+    """Computes groups of more rows than Python should."""
+
+    def read(self, node: Group, keys: Wanted, *, names: Sequence[str], shares: Mapping[str, Typed]) -> list[LargeGroup]:
+        """The groups whose keys have wanted values."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced:
     """A row of a node."""
@@ -67,6 +79,8 @@ class Traced:
     """What tells it from the other rows of the node."""
     stored: StoredRow | None = None
     """For a scan."""
+    large: LargeGroup | None = None
+    """For a group whose rows Python has not computed."""
 
 
 def satisfies(values: Mapping[str, Value], wanted: Wanted) -> bool:

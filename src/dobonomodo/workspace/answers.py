@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import RunView
     from dobonomodo.store import Run, Store
     from dobonomodo.why.absence import Absence
     from dobonomodo.why.explanation import Explanation
+    from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.running import RunData
+    from dobonomodo.workspace.session import SessionOptions, SparkChoice
 
 
 class Answers:
@@ -24,6 +30,13 @@ class Answers:
         raise NotImplementedError
 
     def _describe(self, record: Run) -> RunView:
+        raise NotImplementedError
+
+    def _choose_spark(self, spark: SparkSession | None, session: SessionOptions | None) -> SparkChoice:
+        raise NotImplementedError
+
+    @property
+    def _execution(self) -> Execution:
         raise NotImplementedError
 
     @property
@@ -45,16 +58,25 @@ class Answers:
         column: str | None = None,
         contributors: int | None = 20,
         depth: int = 1,
+        spark: SparkSession | None = None,
+        report: Callable[[str], None] | None = None,
     ) -> Explanation:
-        """Why a row of a published output has its values; needs no Spark.
+        """Why a row of a published output has its values; Spark is needed only for totals of very many rows.
 
         The row is named by the values of some columns, or by its id. Raises ``Rejected`` where there is no such row, or where
         what is computed again differs from what is stored. ``contributors``: how many rows of a summary; None for all.
-        ``depth``: how many runs are followed, where a row was written by another run.
+        ``depth``: how many runs are followed, where a row was written by another run. ``report`` is told when Spark is started.
         """
+        from dobonomodo.why.row import AT_MOST
         from dobonomodo.workspace.explaining import explain_row
 
         record = self._find_record(run_id)
+
+        def start_spark() -> tuple[SparkEngine, RunData]:
+            if report is not None:
+                report(f"more than {AT_MOST:,} rows lead to this total: starting Spark")
+            return self._choose_spark(spark, None).engine(), self._execution.reopen_data(record)
+
         return explain_row(
             self._describe(record),
             record,
@@ -66,6 +88,7 @@ class Answers:
             column=column,
             contributors=contributors,
             depth=depth,
+            spark=start_spark,
         )
 
     def why_scenario(

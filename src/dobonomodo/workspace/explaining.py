@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from dobonomodo.plan.system import ROW_ID
+from dobonomodo.problems import Rejected
 from dobonomodo.problems.package import require_modules
+from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs import view_run
 from dobonomodo.storage import find_storage
 from dobonomodo.why.asking import AskedRun
@@ -18,11 +21,20 @@ RUNS_SEARCHED = 10_000
 """Among so many of the latest runs the one that wrote a file is looked for."""
 
 if TYPE_CHECKING:
-    from dobonomodo.runs import RunView
+    from dobonomodo.engine.engine import SparkEngine
+    from dobonomodo.engine.grouping import LargeGroup
+    from dobonomodo.formula import Typed
+    from dobonomodo.plan.relation import Group
+    from dobonomodo.runs import RunSpec, RunView
     from dobonomodo.store import Run, Store
     from dobonomodo.why.absence import Absence
+    from dobonomodo.why.asking import OpenLarge
     from dobonomodo.why.explanation import Explanation
+    from dobonomodo.why.row import Wanted
     from dobonomodo.workspace.files import Files
+    from dobonomodo.workspace.running import RunData
+
+    OpenSpark = Callable[[], tuple[SparkEngine, RunData]]
 
 
 def explain_row(
@@ -37,10 +49,11 @@ def explain_row(
     column: str | None,
     contributors: int | None,
     depth: int,
+    spark: OpenSpark,
 ) -> Explanation:
     """Why a row of an output has its values; ``depth`` counts the runs that are followed, this one included."""
     with Opener(files, store) as opener:
-        run = opener.open(view, record)
+        run = opener.open(view, record, partial(SparkGroups, view, spark))
         found = run.why(table, _with_id(key, row_id), column=column, contributors=contributors)
         return run.deepen(found, opener.open_writer, depth=depth)
 
@@ -80,6 +93,35 @@ def explain_absence(
         return opener.open(view, record).why_not(table, key, column=column)
 
 
+class SparkGroups:
+    """Groups of many rows by Spark, which is started when it is first needed."""
+
+    def __init__(self, view: RunView, open_spark: OpenSpark, spec: RunSpec, at_most: int | None) -> None:
+        self._view, self._open_spark, self._spec, self._at_most = view, open_spark, spec, at_most
+
+    def read(self, node: Group, keys: Wanted, *, names: Sequence[str], shares: Mapping[str, Typed]) -> list[LargeGroup]:
+        """The groups whose keys have wanted values, from the inputs as the run read them."""
+        engine, data = self._open_spark()
+        restored = data.restore(self._view.inputs or {})
+        if restored.changes:
+            raise Rejected([InputChanged(changes=restored.changes)])
+        data.prepare()
+        try:
+            return engine.groups(
+                self._spec.plan,
+                self._spec.facts,
+                node,
+                keys,
+                reader=data.reader(engine.spark),
+                as_of=self._spec.as_of,
+                names=names,
+                shares=shares,
+                at_most=self._at_most,
+            )
+        finally:
+            data.clear()
+
+
 class Opener:
     """Opens runs that can be asked. What has to be extracted for them is kept until it is closed."""
 
@@ -93,8 +135,8 @@ class Opener:
     def __exit__(self, *fault: object) -> None:
         self._folder.cleanup()
 
-    def open(self, view: RunView, record: Run) -> AskedRun:
-        """A run with its record."""
+    def open(self, view: RunView, record: Run, open_large: OpenLarge | None = None) -> AskedRun:
+        """A run with its record; ``open_large`` computes totals of many rows."""
         require_modules(module for each in view.outputs.values() for module in find_storage(each.location.kind).modules)
         return AskedRun(
             view,
@@ -102,6 +144,7 @@ class Opener:
             datasources=self._files.definitions.datasources,
             folder=Path(self._folder.name),
             find_later=lambda output: find_later(record, output, self._store),
+            open_large=open_large,
         )
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
