@@ -99,6 +99,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "csv": lambda: _part("csv"),
     "database": _database,
     "growth": _growth,
+    "why": lambda: _part("why", 10_000_000),
 }
 """What only the full measurement has; `startup` is in both."""
 

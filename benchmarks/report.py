@@ -117,6 +117,11 @@ def _text(results: Mapping[str, Any]) -> str:
         parts += [f"## Reading {each['rows']:,} CSV rows", "", *_table(["", "time"], rows), ""]
     if "database" in results:
         parts += _database_tables(results["database"])
+    if "why" in results:
+        why = results["why"]
+        rows = [[f"by {name}", f"{why['cold'][name]} s", f"{why['warm'][name]} s"] for name in why["cold"]]
+        head = f"## Explaining one of {why['rows']:,} rows: eight updates, two joins"
+        parts += [head, "", *_table(["dobo why", "from the shell", "in Python, asked before"], rows), ""]
     if "startup" in results:
         rows = [[name, f"{each} s"] for name, each in results["startup"].items()]
         parts += ["## Whole commands", "", *_table(["command", "wall clock"], rows), ""]
@@ -176,6 +181,10 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         chains = results["chains"]
         share = _at(chains["aggregates"], 6) / _at(chains["aggregates"], 1)
         rows.append(["4. six aggregates against one", "≤ 4", f"{share:.2f}", _met(share <= 4)])
+    if "why" in results:
+        cold, warm = max(results["why"]["cold"].values()), max(results["why"]["warm"].values())
+        rows.append(["dobo why, from the shell", "< 2 s", f"{cold} s", _met(cold < 2)])
+        rows.append(["run.why, asked before", "< 0.3 s", f"{warm} s", _met(warm < 0.3)])
     if "prices" in results:
         prices = results["prices"]
         share = prices["ten checks"]["cpu"] / prices["plain"]["cpu"]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from benchmarks import contestants
 from benchmarks.data import HOME, WORK, make_data, make_workspace
 from benchmarks.database import database
+from benchmarks.explaining import explaining
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
 
 if TYPE_CHECKING:
@@ -454,4 +455,5 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "csv": csv_reading,
     "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
     "startup": startup,
+    "why": lambda rows: explaining(int(rows)),
 }

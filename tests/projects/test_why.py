@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dobonomodo.engine.rowid import seed_of
-from dobonomodo.formula.meaning import as_value
+from dobonomodo.formula.meaning import Value, as_value, fit
+from dobonomodo.formula.types import DecimalType, Type
 from dobonomodo.model import Definitions, load_documents
 from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.problems import Source
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 VALIDITY = {"valid_from": "_period_from", "valid_to": "_period_to"}
 
 
+def read(value: object, kind: Type | None) -> Value:
+    """A stored value in the type of its column."""
+    found = as_value(value)
+    return fit(found, kind) if isinstance(kind, DecimalType) and isinstance(found, int | Decimal) else found
+
+
 class Given:
     """The rows of a case."""
 
@@ -46,12 +54,13 @@ class Given:
             for each in self._case.datasets
             if each["dataset"]["id"] == use.dataset_id and each["version"] == use.version
         )
+        types = {name.casefold(): kind for name, kind in use.columns.items()}
         names = {name.casefold() for row in given["rows"] for name in row}
         period = self._case.period.identifier if given["located"] else None
         for number, row in enumerate(given["rows"]):
             if period is not None and row["_period"] != period:
                 continue
-            folded = {name.casefold(): as_value(value) for name, value in row.items()}
+            folded = {name.casefold(): read(value, types.get(name.casefold())) for name, value in row.items()}
             values = {
                 # Files could not have a column that is not declared.
                 name if name in use.columns else VALIDITY.get(name, name): folded.get(name)
@@ -121,7 +130,9 @@ def test_every_exported_scenario_passes(spark: SparkSession) -> None:
             expected = {name: as_value(value) for name, value in row.items()}
             name = f"{number}: {step.spec.seq}"
             table = step.write.destination.name
-            text = write_scenario(name, snapshot_of(case), plan, step, find_used(found[0]), expected, table=table)
+            text = write_scenario(
+                name, snapshot_of(case), plan, step, found[0], find_used(found[0]), expected, table=table
+            )
             ((document,), problems) = load_documents(Source(name, text))
             assert problems == ()
             suite.append(Found(name, name, document, Path()))

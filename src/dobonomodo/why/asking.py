@@ -127,8 +127,9 @@ class AskedRun:
         output = self.find_output(table)
         asked = read_key(key, output.types())
         stored, step = self._find_stored(output, asked), self._step_of(output)
+        known = replace(stored, values=step.write.working_names(stored.values))
         try:
-            row = self._find_computed(output, step, stored)
+            row = self._find_computed(output, step, known)
         except TooManyRows as fault:
             raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
         used, expected, name = find_used(row), stored.values, f"{output.table}: {show_key(asked)}"
@@ -137,7 +138,7 @@ class AskedRun:
             used = {each: masking.rows(rows) for each, rows in used.items()}
             expected, name = self._compute_masked(output, step, row, used, masking), f"a row of {output.table}"
         plan, snapshot = self._spec.plan, self.view.snapshot
-        return write_scenario(name, snapshot, plan, step, used, expected, table=output.table)
+        return write_scenario(name, snapshot, plan, step, row, used, expected, table=output.table)
 
     def _compute_masked(
         self, output: Output, step: Step, row: Traced, used: Mapping[TableKey, UsedRows], mask: Mask
@@ -149,7 +150,7 @@ class AskedRun:
         found = next((each for each in rows if each.identity == identity), None)
         if found is None:
             raise Rejected([NotMaskable(table=output.table)])
-        return {name: found.values[name] for name in output.columns}
+        return {step.write.written_name(name): found.values[name] for name in step.write.columns}
 
     def deepen(self, explanation: Explanation, open_other: OpenOther, *, depth: int) -> Explanation:
         """The same with how other runs made the rows that this one read; ``depth`` counts runs, this one included."""
@@ -236,8 +237,8 @@ class AskedRun:
 
     def find_rows(self, output: Output, asked: Mapping[str, Value], *, at_most: int) -> list[StoredRow]:
         """The stored rows of an output that have a key."""
-        later = self._find_later(output)
-        if output.location.datasource_id is not None and later is not None:
+        # Files of a run stay its own; a table has the rows of the latest run for the period.
+        if output.location.datasource_id is not None and (later := self._find_later(output)) is not None:
             raise self._refuse(output, "replaced", other=later)
         storage = self._storages.of_record(output.location)
         try:
@@ -245,6 +246,7 @@ class AskedRun:
             rows = OutputRows(self._inputs, pin, output.types())
             return list(islice(rows.find({name: frozenset([value]) for name, value in asked.items()}), at_most))
         except FileNotFoundError as fault:
+            later = self._find_later(output)
             raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
 
     def _find_stored(self, output: Output, asked: Mapping[str, Value]) -> StoredRow:

@@ -294,6 +294,11 @@ def place_of(row: Traced) -> StoredPlace | None:
 
 def find_scans(row: Traced) -> Iterator[Traced]:
     """Every stored row that a row depends on, each once."""
+    return (each for each in walk_traced(row) if isinstance(each.node, Scan))
+
+
+def walk_traced(row: Traced) -> Iterator[Traced]:
+    """A row and all that it was made of, each once."""
     seen: set[int] = set()
     pending: list[Traced] = [row]
     while pending:
@@ -301,8 +306,7 @@ def find_scans(row: Traced) -> Iterator[Traced]:
         if id(here) in seen:
             continue
         seen.add(id(here))
-        if isinstance(here.node, Scan):
-            yield here
+        yield here
         pending.extend(here.below)
 
 

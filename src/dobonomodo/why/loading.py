@@ -92,6 +92,8 @@ class Loader:
             periods = use.identifiers(self.facts)
             if row.values[PERIOD] not in periods:
                 return f"its period is {row.values[PERIOD] or 'NULL'}; the run reads {' and '.join(periods) or 'none'}"
+        elif use.periods == ():
+            return "the run reads none of its periods"
         if use.temporal_mode == "bitemporal":
             start, end = self._interval(row)
             on = day_of(use.valid_on(self.facts, self.as_of))

@@ -14,9 +14,9 @@ from dobonomodo.formula.types import TEXT
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.plan.operations import Effect
-from dobonomodo.plan.relation import Scan, expressions_of, walk_relation
+from dobonomodo.plan.relation import Require, Scan, expressions_of, walk_between, walk_relation
 from dobonomodo.plan.system import PERIOD, ROW_ID, is_system
-from dobonomodo.why.explain import find_scans
+from dobonomodo.why.explain import find_scans, walk_traced
 from dobonomodo.why.explanation import plain
 from dobonomodo.why.row import StoredRow, Traced, Wanted
 
@@ -101,6 +101,7 @@ def write_scenario(
     snapshot: Document,
     plan: Plan,
     until: Step,
+    row: Traced,
     used: Mapping[TableKey, UsedRows],
     expected: Mapping[str, Value],
     *,
@@ -115,7 +116,7 @@ def write_scenario(
         **({"as_of": snapshot["as_of"]} if snapshot.get("as_of") is not None else {}),
         **({"parameters": dict(snapshot["parameters"])} if snapshot.get("parameters") else {}),
         "datasets": [*_datasets(snapshot, used), *_lookup_tables(snapshot, used)],
-        "project": _project(snapshot, plan, until),
+        "project": _project(snapshot, plan, until, row),
         "expect": {
             "outputs": {
                 table: {
@@ -164,13 +165,28 @@ def _rows(used: UsedRows) -> Iterator[dict[str, object]]:
         yield given
 
 
-def _project(snapshot: Document, plan: Plan, until: Step) -> dict[str, Any]:
-    """The project up to the output, without other outputs and without checks that change no row."""
+def _project(snapshot: Document, plan: Plan, until: Step, row: Traced) -> dict[str, Any]:
+    """The project up to the output, without other outputs and without checks that change no row.
+
+    An operation that fails where rows are missing, and that made no row of the explanation, selects none.
+    """
     kept = {step.spec.seq for step in plan.steps if _is_kept(step, until)}
+    nodes = {id(each.node) for each in walk_traced(row)}
+    idle = {step.spec.seq for step in plan.steps if _is_strict(step) and id(step.lowered.added) not in nodes}
     document = snapshot["project"]["document"]
     own = {key: value for key, value in document.items() if key not in ("resolver_overrides", "calendar_id", "publish")}
-    own["operations"] = [each for each in document["operations"] if each["seq"] in kept]
+    own["operations"] = [
+        {**each, "selector": "FALSE"} if each["seq"] in idle else each
+        for each in document["operations"]
+        if each["seq"] in kept
+    ]
     return own
+
+
+def _is_strict(step: Step) -> bool:
+    return step.lowered.added is not None and any(
+        isinstance(node, Require) for node in walk_between(step.top, step.before.node)
+    )
 
 
 def _is_kept(step: Step, until: Step) -> bool:

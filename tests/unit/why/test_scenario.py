@@ -34,7 +34,7 @@ def export(rows: Given = ROWS, **key: Any) -> dict[str, Any]:
     asked = Asked(ALL, rows)
     (row,) = asked.find(**key)
     text = write_scenario(
-        "n", SNAPSHOT, asked.plan, asked.output, find_used(row), {"id": "A1", "_period": "2026-01"}, table="net"
+        "n", SNAPSHOT, asked.plan, asked.output, row, find_used(row), {"id": "A1", "_period": "2026-01"}, table="net"
     )
     found: dict[str, Any] = yaml.safe_load(text)["scenario"]
     return found
