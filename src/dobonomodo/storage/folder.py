@@ -280,11 +280,15 @@ class FolderTarget:
             self._require_ours()
             self._find_key()
             self._store.mkdir(parents=True, exist_ok=True)
-            for place in (self._store, self.folder.parent, self.prefix):
+            self._require_own_name()
+            places = [self._store, self.folder.parent, self.prefix]
+            if self.named is not None:
+                self.named.path.parent.mkdir(parents=True, exist_ok=True)
+                places.append(self.named.path.parent)
+            for place in places:
                 probe = place / f".probe-{os.getpid()}"
                 probe.touch()
                 probe.unlink()
-            self._require_own_name()
             return self._unite(mode=mode)
 
     def _require_own_name(self) -> None:

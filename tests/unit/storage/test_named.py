@@ -158,3 +158,10 @@ def test_a_folder_of_the_name_and_a_place_inside_a_table_are_refused(tmp_path: P
 def test_other_formats_have_named_files_too(tmp_path: Path) -> None:
     publish(tmp_path, [row(1)], write_of(options=(("delimiter", ";"),)))
     assert text(tmp_path) == '"id";"Net amount"\n1;"a"\n'
+
+
+def test_a_folder_that_cannot_be_written_is_found_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "results").write_text("a file where the folder should be")
+    failed = world.failure(outputs_of(tmp_path).check, WrittenOutput(10, write_of(), COLUMNS))
+    assert isinstance(failed.problem, OutputWrite)
