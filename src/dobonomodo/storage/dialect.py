@@ -10,7 +10,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StrictStr
 
@@ -73,6 +73,8 @@ class Dialect:
 
 class CsvLocation(StorageOptions):
     """How the CSV files of a location are written, where that differs from the datasource."""
+
+    kind: ClassVar[str] = "options of csv"
 
     delimiter: Annotated[
         str,

@@ -62,6 +62,8 @@ _WIDEST = 60
 class ExcelLocation(StorageOptions):
     """Where the rows of a workbook are."""
 
+    kind: ClassVar[str] = "options of excel"
+
     sheet: Filled | None = Field(default=None, description="The sheet; it may be left out where there is only one.")
     range: (
         Annotated[StrictStr, Field(min_length=1), Expected("cells such as `B3:F200`, or columns such as `B:F`")] | None
