@@ -96,6 +96,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "ids": lambda: _part("ids", 1.0),
     "prices": lambda: _part("prices", 1.0),
     "memory": _memory,
+    "windows": lambda: _part("windows", 1.0, 5),
     "csv": lambda: _part("csv"),
     "database": _database,
     "growth": _growth,

@@ -152,6 +152,11 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
     if "memory" in results:
         share = results["memory"]["dobo"]["megabytes"] / results["memory"]["expert"]["megabytes"]
         rows.append(["1. peak memory against an expert's", "≤ 1.1", f"{share:.2f}", _met(share <= 1.1)])
+    if "windows" in results:
+        each = results["windows"]
+        shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
+        title = f"1. windows of an update against the same by hand, scale {each['scale']:g}"
+        rows.append([title, "≤ 1.10", shown, _met(each["ratio"] <= 1.10)])
     if "operations" in results:
         limits = {
             "appended 10000": 10,

@@ -108,6 +108,58 @@ def memory(scale: float, who: str) -> dict[str, Any]:
     return {"megabytes": round(peak_megabytes())}
 
 
+# --- windows
+
+
+WINDOWS = {
+    "share": ("o_totalprice / SUM(o_totalprice) OVER (PARTITION BY o_custkey)",
+              "CAST(o_totalprice / nullif(sum(o_totalprice) OVER (PARTITION BY o_custkey), 0) AS DECIMAL(38,10))"),
+    "running": ("SUM(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate)",
+                "sum(o_totalprice) OVER (PARTITION BY o_custkey ORDER BY o_orderdate)"),
+    "place": ("RANK() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC)",
+              "CAST(rank() OVER (PARTITION BY o_custkey ORDER BY o_totalprice DESC NULLS LAST) AS BIGINT)"),
+}  # fmt: skip
+"""Columns that an update computes over the orders of a customer, and the same by hand."""
+
+
+def windows(scale: float, warm: int) -> dict[str, Any]:
+    """An update with three windows against the same windows written by hand, both from Parquet to Parquet."""
+    from dobonomodo.workspace import Workspace
+
+    data = make_data(scale)
+    root = WORK / "windows"
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "workspace").mkdir(parents=True)
+    (root / "workspace" / "data").symlink_to(data)
+    columns = ["o_orderkey", "o_custkey", "o_totalprice", "o_orderdate", *WINDOWS]
+    assignments = "\n".join(
+        f"          - {{column: {name}, expression: '{own}'}}" for name, (own, _) in WINDOWS.items()
+    )
+    (root / "workspace" / "dobo.yaml").write_text(
+        (HOME / "windows.yaml").read_text().replace("ASSIGNMENTS", assignments).replace("COLUMNS", ", ".join(columns))
+    )
+    spark = open_spark()
+
+    def by_hand() -> None:
+        orders = spark.read.parquet(str(data / "orders.parquet")).where("_period = '2026-01'")
+        made = [f"{sql} AS {name}" for name, (_, sql) in WINDOWS.items()]
+        orders.selectExpr(*columns[:4], *made).write.mode("overwrite").parquet(str(root / "expert"))
+
+    workspace = Workspace.open(root / "workspace")
+    chosen: dict[str, Callable[[], object]] = {
+        "expert": by_hand,
+        "dobo": lambda: workspace.run("windows", period="2026-01", spark=spark, figures=False),
+    }
+    measured, _ = measure(chosen, warm=warm, cold=2)
+    workspace.close()
+    return {
+        "scale": scale,
+        "measured": {name: each.document() for name, each in measured.items()},
+        "ratio": round(ratio(measured["dobo"], measured["expert"]), 3),
+        "ratio_cpu": round(ratio_of_cpu(measured["dobo"], measured["expert"]), 3),
+    }
+
+
 # --- figure 2: applying and materialising one operation
 
 
@@ -446,6 +498,7 @@ def _time_command(command: list[str]) -> float:
 PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "pipeline": lambda scale, warm, beginner: pipeline(float(scale), int(warm), beginner=beginner == "yes"),
     "memory": lambda scale, who: memory(float(scale), who),
+    "windows": lambda scale, warm: windows(float(scale), int(warm)),
     "operations": operations,
     "planning": planning,
     "chains": chains,

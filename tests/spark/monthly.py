@@ -66,15 +66,26 @@ project:
       arguments:
         source: {dataset_id: orders}
         source_selector: 'city = "iğdır"'
-    - {seq: 4, type: delete, selector: MONTH(ordered_on) = 1 AND DAY(ordered_on) > 20}
-    - {seq: 5, type: output, arguments: {destination: {datasource_id: out, table: active}}}
-    - {seq: 6, type: output, arguments: {destination: {datasource_id: out, table: everything}, include_deleted: true}}
-    - seq: 7
+    - seq: 4
+      type: update
+      selector: _operation_seq <> 2
+      arguments:
+        assignments:
+          - {column: number, expression: ROW_NUMBER() OVER (PARTITION BY city ORDER BY customer)}
+          - {column: before, expression: LAG(order_id) OVER (ORDER BY ordered_on DESC)}
+          - {column: first, expression: FIRST(order_id) OVER (PARTITION BY customer ORDER BY ordered_on)}
+          - {column: running, expression: SUM(amount) OVER (PARTITION BY tier ORDER BY ordered_on)}
+          - {column: share, expression: amount / SUM(amount) OVER (PARTITION BY city)}
+    - {seq: 5, type: delete, selector: MONTH(ordered_on) = 1 AND DAY(ordered_on) > 20}
+    - {seq: 6, type: output, arguments: {destination: {datasource_id: out, table: active}}}
+    - {seq: 7, type: output, arguments: {destination: {datasource_id: out, table: everything}, include_deleted: true}}
+    - seq: 8
       type: output
       arguments:
         destination: {datasource_id: out, table: values}
         include_deleted: true
-        columns: [order_id, customer, city, amount, ordered_on, tier, net, place, seen, total, _period, _deleted]
+        columns: [order_id, customer, city, amount, ordered_on, tier, net, place, seen, total, number, before,
+                  first, running, share, _period, _deleted]
 """
 
 CITIES = ("iğdır", "Izmir", "straße", "İstanbul", None)

@@ -6,13 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from dobonomodo.engine import adapt_session
+from dobonomodo.engine.engine import SparkEngine
+from dobonomodo.engine.reading import StoredRows
+from dobonomodo.plan import DatasetUse
+from dobonomodo.scenarios.values import take_rows
 from tests.spark.monthly import run_monthly, write_inputs
+from tests.world import JANUARY, OUT, Anywhere, define, plan_only_project
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -104,6 +110,53 @@ def test_a_session_that_is_handed_in_is_not_changed_and_does_not_matter(
     assert run_monthly(adapt_session(theirs), inputs[1]) == expected
     assert {name: theirs.conf.get(name) for name in settings} == settings
     assert adapt_session(spark) is spark
+
+
+TIES = """\
+dataset: {id: ties, main_table: {name: ties, columns: [{name: k, type: string}, {name: v, type: integer}]}}
+---
+project:
+  id: numbered
+  input_dataset_id: ties
+  operations:
+    - seq: 1
+      type: update
+      arguments:
+        assignments:
+          - {column: number, expression: ROW_NUMBER() OVER (ORDER BY k)}
+          - {column: before, expression: LAG(v) OVER (PARTITION BY k ORDER BY k)}
+    - {seq: 2, type: output, arguments: {destination: {datasource_id: out, table: numbered}, columns: [k, v, number, before]}}
+"""
+
+
+@dataclass(frozen=True)
+class WithoutPositions:
+    """Rows of which nobody knows the place in their source, in so many partitions."""
+
+    spark: SparkSession
+    partitions: int
+
+    def read(self, use: DatasetUse) -> list[StoredRows]:
+        values = ", ".join(f"('{'abc'[number % 3]}', {number * 7 % 60}L)" for number in range(60))
+        return [StoredRows(self.spark.sql(f"SELECT * FROM VALUES {values} AS t(k, v)").repartition(self.partitions))]
+
+
+def test_rows_without_positions_are_numbered_alike_in_any_partitions(spark: SparkSession) -> None:
+    """Ties are broken by what is in the rows, where their place is not known."""
+    plan = plan_only_project(define(OUT, TIES), resolution=Anywhere())
+
+    def numbered(partitions: int) -> list[tuple[object, ...]]:
+        reader = WithoutPositions(spark, partitions)
+        rows: list[tuple[object, ...]] = []
+        for output in SparkEngine(spark).outputs(plan, JANUARY, reader=reader):
+            rows += [tuple(row.values()) for row in take_rows(output.frame, output.columns)]
+            output.finish()
+        return sorted(rows, key=str)
+
+    first = numbered(1)
+    assert len({row[2] for row in first}) == 60
+    assert [row[3] for row in first].count(None) == 3
+    assert numbered(4) == numbered(7) == first
 
 
 def test_the_digest_would_notice(spark: SparkSession, inputs: dict[int, Path]) -> None:
