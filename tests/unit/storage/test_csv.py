@@ -132,3 +132,21 @@ def test_no_row_is_lost_by_an_open_quote(tmp_path: Path) -> None:
     problem = refused(tmp_path, use_of({"id": INTEGER, "name": TEXT}, "a.csv"))
     assert problem.diagnosis == "quotes"
     assert "line 2" in problem.detail
+
+
+def test_a_file_of_another_period_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "2025-12.csv").write_text("id\n1\n")
+    paths = ("2025-11.csv", "2025-12.csv")
+    assert "2025-11.csv" in refused(tmp_path, use_of({"id": INTEGER}, *paths)).message()
+    assert len(extract(tmp_path, use_of({"id": INTEGER}, *paths, may_be_missing=True))) == 1
+    assert extract(tmp_path, use_of({"id": INTEGER}, "2025-11.csv", may_be_missing=True)) == []
+
+
+def test_a_file_that_is_wrong_is_refused_even_if_it_may_be_missing(tmp_path: Path) -> None:
+    (tmp_path / "2025-12.csv").write_text("id\nx\n")
+    assert refused(tmp_path, use_of({"id": INTEGER}, "2025-12.csv", may_be_missing=True)).counts == (("id", 1),)
+
+
+def test_nothing_is_read_for_periods_that_do_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "2025-12.csv").write_text("id\n1\n")
+    assert extract(tmp_path, use_of({"id": INTEGER}, "2025-12.csv", may_be_missing=True, periods=())) == []
