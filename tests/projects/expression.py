@@ -75,8 +75,24 @@ class Total:
     kind: str
 
 
-Node = Literal | Column | Parameter | Named | Apply | Total
+@dataclass(frozen=True)
+class Windowed:
+    """A function over the rows with the same keys, with an order up to the rows that are equal in it; RANK has no operand."""
 
+    name: str
+    operand: Node | None
+    partition: tuple[Node, ...]
+    order: tuple[tuple[Node, bool], ...]
+    """Keys, and whether they are descending."""
+    kind: str
+
+
+Node = Literal | Column | Parameter | Named | Apply | Total | Windowed
+
+OVER = " over"
+"""The qualifier under which the values of windows are read."""
+
+RANKS = ("RANK", "DENSE_RANK")
 INFIX = ("+", "-", "*", "/", "=", "<>", "<", "<=", ">", ">=", "AND", "OR")
 
 
@@ -101,6 +117,8 @@ def walk(node: Node) -> Iterator[Node]:
         below = (node.tree,)
     elif isinstance(node, Total):
         below = (node.operand,)
+    elif isinstance(node, Windowed):
+        below = (node.operand, *node.partition, *(key for key, _ in node.order))
     for each in below:
         if each is not None:
             yield from walk(each)
@@ -127,6 +145,8 @@ def write(node: Node) -> str:
             return "{{" + node.name + "}}"
         case Total():
             return f"{node.name}({'*' if node.operand is None else write(node.operand)})"
+        case Windowed():
+            return _write_window(node)
         case Apply(name, operands):
             if name in INFIX:
                 return f" {name} ".join(_inner(each) for each in operands)
@@ -135,6 +155,14 @@ def write(node: Node) -> str:
             if name == "NEGATE":
                 return f"-{_inner(operands[0])}"
             return f"{name}({', '.join(write(each) for each in operands)})"
+
+
+def _write_window(node: Windowed) -> str:
+    called = "" if node.name in RANKS else "*" if node.operand is None else write(node.operand)
+    keys = [f"{write(key)}{' DESC' if descending else ''}" for key, descending in node.order]
+    partition = f"PARTITION BY {', '.join(map(write, node.partition))}" if node.partition else ""
+    order = f"ORDER BY {', '.join(keys)}" if keys else ""
+    return f"{node.name}({called}) OVER ({' '.join(filter(None, (partition, order)))})"
 
 
 def _inner(node: Node) -> str:
@@ -175,6 +203,8 @@ def evaluate(node: Node, read: Read) -> Any:
             return evaluate(node.tree, read)
         case Apply():
             value = _apply(node, lambda each: evaluate(each, read))
+        case Windowed():
+            value = read(OVER, write(node))
         case Total():
             raise AssertionError("an aggregate outside of a group")
     return as_kind(value, node.kind)
@@ -193,6 +223,41 @@ def summarise(node: Node, rows: Sequence[Read], keys: Mapping[tuple[str | None, 
             return as_kind(_apply(node, lambda each: summarise(each, rows, keys)), node.kind)
         case _:
             return evaluate(node, lambda qualifier, name: keys[qualifier, name])
+
+
+def compute_windows(nodes: Sequence[Windowed], rows: Sequence[Read]) -> list[dict[str, Any]]:
+    """For each row the values of windows over all of them, by the formula. NULL is a key like any other, and the smallest."""
+    found: list[dict[str, Any]] = [{} for _ in rows]
+    for node in nodes:
+        partitions: dict[tuple[Any, ...], list[int]] = {}
+        for at, read in enumerate(rows):
+            partitions.setdefault(tuple(evaluate(key, read) for key in node.partition), []).append(at)
+        for members in partitions.values():
+            keys = {at: [evaluate(key, rows[at]) for key, _ in node.order] for at in members}
+            for place, (_, descending) in reversed(list(enumerate(node.order))):
+                members.sort(key=lambda at: _null_first(keys[at][place]), reverse=descending)
+            for at in members:
+                last = max(place for place, other in enumerate(members) if keys[other] == keys[at])
+                found[at][write(node)] = as_kind(_over(node, at, members, last, keys, rows), node.kind)
+    return found
+
+
+def _over(
+    node: Windowed, at: int, members: list[int], last: int, keys: Mapping[int, list[Any]], rows: Sequence[Read]
+) -> Any:
+    if node.name == "RANK":
+        return 1 + next(place for place, other in enumerate(members) if keys[other] == keys[at])
+    before = members[: last + 1]
+    if node.name == "DENSE_RANK":
+        return sum(place == 0 or keys[other] != keys[before[place - 1]] for place, other in enumerate(before))
+    if node.operand is None:
+        return len(before)
+    values = [value for other in before if (value := evaluate(node.operand, rows[other])) is not None]
+    return _total(node.name, values)
+
+
+def _null_first(value: Any) -> tuple[bool, Any]:
+    return value is not None, value
 
 
 def as_kind(value: Any, kind: str) -> Any:

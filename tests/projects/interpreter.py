@@ -19,16 +19,20 @@ from tests.projects.expression import (
     DECIMAL,
     INTEGER,
     NULL,
+    OVER,
     TEXT,
     TIMESTAMP,
     Column,
     Formula,
     Node,
     Read,
+    Windowed,
     as_kind,
+    compute_windows,
     evaluate,
     qualifiers,
     summarise,
+    walk,
 )
 
 ALWAYS = (
@@ -268,9 +272,10 @@ class _Run:
         active = [row for row in self.rows if row.active]
         selected, joined = self.join(active, arguments.get("joins", ()), selector, seq, counted=True)
         assignments = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments["assignments"]]
-        new = [
-            {column: evaluate(tree, _reader(row, joined[id(row)])) for column, tree in assignments} for row in selected
-        ]
+        windows = [each for _, tree in assignments for each in walk(tree) if isinstance(each, Windowed)]
+        over = compute_windows(windows, [_reader(row, joined[id(row)]) for row in selected])
+        readers = [_reader(row, {**joined[id(row)], OVER: values}) for row, values in zip(selected, over, strict=True)]
+        new = [{column: evaluate(tree, read) for column, tree in assignments} for read in readers]
         for column, tree in assignments:
             self.widen(column, tree.kind)
         for row, values in zip(selected, new, strict=True):

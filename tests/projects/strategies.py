@@ -32,6 +32,7 @@ from tests.projects.expression import (
     Node,
     Parameter,
     Total,
+    Windowed,
     walk,
 )
 from tests.projects.interpreter import TEMPORAL, Period
@@ -329,6 +330,34 @@ class Drawing:
         other, _ = self.value(scope, kind, below)
         return Apply(self.pick(["=", "<>", "<", "<=", ">", ">="]), (one, other), BOOLEAN)
 
+    def windowed(self, scope: Scope) -> Bounded:
+        """A number over several rows, or a share of it. Functions for which ties matter are left out: those have tests of their own."""
+        keys = [each for each in scope.columns if each.kind in (TEXT, BOOLEAN, DATE, INTEGER)]
+        partition = tuple(self.column(each, scope.table) for each in self.some(keys, 0, 2))
+        order = tuple((self.column(each, scope.table), self.chance(40)) for each in self.some(keys, 0, 2))
+        operand, most = self.numeric(scope, 1)
+        if order and self.chance(25):
+            return Windowed(self.pick(["RANK", "DENSE_RANK"]), None, partition, order, INTEGER), ROWS
+        if _is_null(operand) or most * ROWS > LIMIT // 100:
+            return Windowed("COUNT", None, partition, order, INTEGER), ROWS
+        match self.number(0, 4):
+            case 0:
+                return _rounded(Windowed("AVG", operand, partition, order, DECIMAL), 2), most + 1
+            case 1:
+                name = self.pick(["MIN_AGG", "MAX_AGG"])
+                return Windowed(name, operand, partition, order, operand.kind), most
+            case 2:
+                summed = Windowed("SUM", operand, partition, order, DECIMAL)
+                return (
+                    (_rounded(Apply("/", (operand, summed), DECIMAL), 2), most * 100)
+                    if most * ROWS <= DIVISORS
+                    else (summed, most * ROWS)
+                )
+            case 3:
+                return Windowed("COUNT", operand, partition, order, INTEGER), ROWS
+            case _:
+                return Windowed("SUM", operand, partition, order, DECIMAL), most * ROWS
+
     def total(self, scope: Scope, kind: str, keys: Sequence[Column]) -> Bounded | None:
         """An expression over a group (C-15), None where there is none of the kind."""
         if kind == BOOLEAN:
@@ -620,7 +649,7 @@ class _Projects:
         visible = scope if joins and drawing.chance(25) else self.scope()
         keys = self.selector(visible)
         arguments: dict[str, Any] = {"joins": joins} if joins else {}
-        self.add("update", arguments={**arguments, "assignments": self.assignments(scope)}, **keys)
+        self.add("update", arguments={**arguments, "assignments": self.assignments(scope, windows=True)}, **keys)
 
     def guarded(self) -> None:
         """An update of which some rows would be in error, were they not left out by its selector or deleted before."""
@@ -730,7 +759,7 @@ class _Projects:
         ways = [by_number, by_columns, by_range, by_columns, by_constant, by_anything, by_columns_and_range]
         return {"alias": alias, **source, "on": Formula(drawing.pick(ways)())}, columns
 
-    def assignments(self, scope: Scope) -> list[dict[str, Any]]:
+    def assignments(self, scope: Scope, *, windows: bool = False) -> list[dict[str, Any]]:
         drawing = self.drawing
         known = [each.name for each in self.scope().own() if each.name not in FIXED]
         targets = drawing.some([*dict.fromkeys([*known, *NEW]), "_labels"], 1, 3)
@@ -744,7 +773,10 @@ class _Projects:
                 kind = column.kind if column else drawing.pick([INTEGER, TEXT, BOOLEAN, DATE, TIMESTAMP])
                 if kind == TIMESTAMP and column and drawing.chance(50):
                     kind = DATE
-                value, bound = drawing.value(scope, kind, 2)
+                if windows and kind in NUMBERS and drawing.chance(35):
+                    value, bound = drawing.windowed(scope)
+                else:
+                    value, bound = drawing.value(scope, kind, 2)
                 kinds.append((name, value.kind, bound))
             written = name.swapcase() if name in self.columns and drawing.chance(20) else name
             made.append({"column": written, "expression": Formula(value)})
