@@ -81,32 +81,49 @@ def _changed_datasets(before: Pinned, after: Pinned) -> Iterator[Factor]:
     main = _project(after.snapshot)["input_dataset_id"]
     shared = {each["dataset"] for each in before.snapshot["readings"]}
     for name in dict.fromkeys(each["dataset"] for each in after.snapshot["readings"]):
-        if name in shared and _content(before, name) != _content(after, name):
+        if name in shared and _differs(before, after, name):
             is_input = name == main
             cause = Cause.INPUT if is_input else Cause.DATASET
             yield Factor(cause, name, f"rows of input {name}" if is_input else f"dataset {name}")
 
 
-def _content(run: Pinned, dataset: str) -> str:
-    """A fingerprint of the definition and the rows of a dataset, as a run read them."""
-    documents = [
+def _differs(before: Pinned, after: Pinned, dataset: str) -> bool:
+    """Whether the definition of a dataset differs, or rows of it that both runs read."""
+    if _documents(before, dataset) != _documents(after, dataset):
+        return True
+    one, other = _rows(before, dataset), _rows(after, dataset)
+    return any(one[place] != other[place] for place in one if place in other)
+
+
+def _documents(run: Pinned, dataset: str) -> list[Document]:
+    return [
         {key: value for key, value in each["document"].items() if key not in ("name", "description")}
         for each in run.snapshot["datasets"]
         if each["document"]["id"] == dataset
     ]
-    rows = {
-        each["table"]: [
-            {
-                "period": pin.get("period"),
-                "optional": pin.get("optional"),
-                "rows": pin.get("fingerprint") or _hashes_of(run, _key(each), number) or pin["files"],
-            }
-            for number, pin in enumerate((run.snapshot["inputs"] or {}).get(_key(each), ()))
-        ]
-        for each in run.snapshot["readings"]
-        if each["dataset"] == dataset
-    }
-    return hash_document({"documents": documents, "rows": rows})
+
+
+def _rows(run: Pinned, dataset: str) -> dict[str, str]:
+    """Fingerprints of the rows of a dataset, as a run read them, by table and periods."""
+    found = {}
+    for each in run.snapshot["readings"]:
+        if each["dataset"] == dataset:
+            pins = (run.snapshot["inputs"] or {}).get(_key(each), ())
+            rows = [
+                {
+                    "period": pin.get("period"),
+                    "optional": pin.get("optional"),
+                    "rows": pin.get("fingerprint") or _hashes_of(run, _key(each), number) or pin["files"],
+                }
+                for number, pin in enumerate(pins)
+            ]
+            found[_place(each)] = hash_document({"rows": rows})
+    return found
+
+
+def _place(reading: Document) -> str:
+    """What is read: a table, and the periods of it if they are not those of the run."""
+    return hash_document({name: reading.get(name) for name in ("dataset", "table", "periods")})
 
 
 def _hashes_of(run: Pinned, key: str, number: int) -> list[str | None] | None:
@@ -224,7 +241,9 @@ def _mix_readings(
         side = sides[each["dataset"]]
         source = _find_reading(side.snapshot, each)
         if source is None:
-            continue
+            # Only the other run reads these periods of it.
+            side = after if side is before else before
+            source = _find_reading(side.snapshot, each) or each
         reading = {**each, **{name: source[name] for name in ("version", "resolver", "locations")}}
         key = _key(reading)
         readings[key] = reading
@@ -234,12 +253,8 @@ def _mix_readings(
 
 
 def _find_reading(snapshot: Document, wanted: Document) -> Document | None:
-    """The reading of the same dataset and table in another run: by the same operation, else by any."""
-    same = [
-        each
-        for each in snapshot["readings"]
-        if (each["dataset"], each["table"]) == (wanted["dataset"], wanted["table"])
-    ]
+    """The reading of the same table and periods in another run: by the same operation, else by any."""
+    same = [each for each in snapshot["readings"] if _place(each) == _place(wanted)]
     names = ("role", "operation_seq", "alias")
     return next((each for each in same if all(each[name] == wanted[name] for name in names)), same[0] if same else None)
 

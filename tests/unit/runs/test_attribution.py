@@ -142,3 +142,25 @@ def test_bars_lie_between_the_lowest_and_the_highest_point() -> None:
     line = Line("t", None, Decimal(10), Decimal(12), (Decimal(6), Decimal(-4)))
     assert line.residual == 0
     assert find_bars(line) == [(0.0, 1.0), (1 / 3, 1.0)]
+
+
+def test_rows_of_other_periods_are_rows_of_their_own() -> None:
+    def with_last_year(content: str, last_year: str) -> Pinned:
+        made = run(content)
+        other = {**reading("lines", 10), "periods": [{"identifier": "2025-01"}]}
+        made.snapshot["readings"].append(other)
+        made.snapshot["inputs"][key(other)] = [{"files": [{"path": "last year"}]}]
+        return Pinned(made.snapshot, {**made.hashes, key(other): [[last_year]]})
+
+    one, other = with_last_year("a", "p"), with_last_year("a", "q")
+    (factor,) = find_factors(one, other, reads_clock=False)
+    assert factor.name == "rows of input lines"
+    for taken, expected in (((), ["a", "p"]), ((factor,), ["a", "q"])):
+        mixed = mix(one, other, [factor], taken)
+        found = [mixed.hashes[key(each)][0][0] for each in (reading("lines"), reading("lines", 10))]
+        assert found == expected
+    # An operation that reads them alone brings them along.
+    assert find_factors(run("a"), other, reads_clock=False) == ()
+    changed = find_factors(run("b"), other, reads_clock=False)
+    mixed = mix(run("b"), other, changed, ())
+    assert [mixed.hashes[key(each)][0][0] for each in (reading("lines"), reading("lines", 10))] == ["b", "q"]
