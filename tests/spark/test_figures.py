@@ -373,7 +373,7 @@ def test_no_rows_have_totals_of_zero(spark: SparkSession, tmp_path: Path) -> Non
 
 def test_over_spark_connect(spark: SparkSession, connect_url: str, tmp_path: Path) -> None:
     write_workspace(tmp_path, make_lines(200))
-    classic = run(tmp_path, spark).describe()["figures"]
+    classic = run(tmp_path, spark).to_dict()["figures"]
     command = [
         sys.executable,
         "-m",
