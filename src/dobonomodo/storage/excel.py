@@ -174,6 +174,9 @@ class _Sheet:
                     f"has no name in cell {address} of sheet `{cells.sheet}`, between the names of columns",
                     "write a name there, or set `range`",
                 )
+        for (row, column), rule in sorted(cells.faults.items()):
+            if row == number and 0 <= column - cells.area.left < width:
+                raise WorkbookFault(f"has a name in cell {name_cell(row, column)} of sheet `{cells.sheet}` that {rule}")
         names = [str(name) for name in header[:width]]
         differences = find_differences([(name, stored_type(name, use).sql.lower()) for name in names], use)
         if differences:

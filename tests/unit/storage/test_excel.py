@@ -135,6 +135,16 @@ class TestReading:
         ]
         assert dict(problem.counts) == {"id": 3, "amount": 2, "day": 2, "note": 1}
 
+    def test_a_name_that_is_an_error_is_refused(self, tmp_path: Path) -> None:
+        def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
+            del book
+            sheet.write_formula("A1", "=1/0", None, "#REF!")
+            sheet.write_column("B1", ["id", 1])
+
+        make(tmp_path / "rows.xlsx", fill)
+        problem = refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel")
+        assert "A1" in problem.detail
+
     def test_values_beside_the_named_columns_are_refused(self, tmp_path: Path) -> None:
         def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
             del book
