@@ -17,7 +17,8 @@ from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect as Acts
 from dobonomodo.plan.operations.lowered import Formula
-from dobonomodo.plan.relation import Derive, Group, Lookup, Rel, Scan, Window
+from dobonomodo.plan.relation import Derive, Group, Lookup, Match, Rel, Scan, Window, walk_between
+from dobonomodo.plan.shares import Shares
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
 from dobonomodo.why.interpret import find_keys, share_of, without_casts
@@ -63,6 +64,8 @@ class Explainer:
 
     def _explain_touch(self, step: Step, path: Path, until: Step) -> Touch | None:
         lowered = step.lowered
+        if lowered.shares is not None:
+            return self._explain_share(step, lowered.shares, path)
         if lowered.selected is None or lowered.added is not None:
             return None
         if lowered.write is not None and step is not until and lowered.check is None:
@@ -85,6 +88,18 @@ class Explainer:
         }
         sets = tuple(values) if lowered.check is None else ()
         return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition, joins, values, sets)
+
+    def _explain_share(self, step: Step, shares: Shares, path: Path) -> Touch | None:
+        """A part of a distributed amount: the driver and what was set, with the values of the distributed row and its receiver."""
+        own = {id(node) for node in walk_between(step.after.node, step.before.node) if isinstance(node, Match)}
+        pair = next((path[each] for each in own if each in path), None)
+        if pair is None:
+            return None
+        formulas = {"driver" if name == shares.column else name: each for name, each in step.lowered.formulas.items()}
+        values = {name: self.evaluate(str(each), each.tree, pair.values) for name, each in formulas.items()}
+        condition = self._explain_selector(step, path[id(step.before.node)])
+        spec = step.spec
+        return Touch(spec.seq, spec.name, spec.type, "added", condition, (), values, tuple(step.lowered.formulas))
 
     def _find_effect(self, step: Step, before: Traced, row: Traced, *, chosen: bool) -> Effect:
         if not chosen:

@@ -129,3 +129,33 @@ def test_plain_data() -> None:
     assert found["row"]["net"] == "90.00"  # type: ignore[index]
     assert found["loaded"]["key"] == {"id": "A1"}  # type: ignore[index]
     assert found["summary"] is None
+
+
+SHARED = """
+    - seq: 10
+      type: allocate
+      selector: id = "A1"
+      arguments:
+        amount: amount
+        receivers: {dataset_id: budget}
+        driver: receivers.amount
+        set: [{column: customer, expression: receivers.customer}]
+    - {seq: 90, type: output, arguments: {destination: {datasource_id: out, table: net}}}
+"""
+
+
+def test_a_part_of_an_amount_has_the_driver_and_what_was_set() -> None:
+    asked = Asked(SHARED)
+    budgets = ROWS["budget"]
+    rows = asked.find(id="A1", _operation_seq=10)
+    assert sum(row.values["amount"] for row in rows) == 100  # type: ignore[misc]
+    assert {row.values["customer"] for row in rows} == {each["customer"] for each in budgets}
+    touches, origin = Explainer(asked.plan, JANUARY).explain(rows[0], asked.output, contributors=2)
+    touch = next(each for each in touches if each.seq == 10)
+    assert (touch.effect, list(touch.values), touch.sets) == ("added", ["driver", "customer"], ("amount", "customer"))
+    assert touch.values["driver"].value in [fit_amount(each["amount"]) for each in budgets]
+    assert isinstance(origin, StoredPlace)
+
+
+def fit_amount(value: object) -> Decimal:
+    return Decimal(str(value)).quantize(Decimal("0.01"))
