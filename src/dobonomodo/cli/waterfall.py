@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from dobonomodo.runs.attribution import find_bars
-
 if TYPE_CHECKING:
     from dobonomodo.runs.attribution import Attribution, Line
 
@@ -16,6 +14,8 @@ WIDTH = 32
 
 def render_waterfall(found: Attribution, line: Line) -> Iterator[tuple[str, str, str]]:
     """Lines of name, number and bar: the number before, each part, the number after."""
+    from dobonomodo.runs.attribution import find_bars
+
     yield "before", f"{line.before:,f}", ""
     for name, part, (start, end) in zip(found.causes, line.parts, find_bars(line), strict=True):
         yield name, f"{part:+,f}" if part else "0", draw_bar(start, end, grows=part > 0) if part else ""
