@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.object_server import object_server
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+__all__ = ["object_server"]
 
 # Commands that tests start must not go on working behind their backs.
 os.environ.setdefault("DOBO_CLASS_ARCHIVE", "off")

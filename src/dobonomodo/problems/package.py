@@ -24,6 +24,7 @@ EXTRA_BY_MODULE = {
     "adbc_driver_postgresql": "postgresql",
     "python_calamine": "excel",
     "xlsxwriter": "excel",
+    "obstore": "objects",
 }
 """By module, the extra of this package that brings it."""
 

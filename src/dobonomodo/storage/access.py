@@ -1,0 +1,170 @@
+"""Who we are to an object store: a secret that a datasource refers to, else the usual chain of the store's own tools.
+
+For S3 that is the environment (``AWS_*``), a profile, then the role of the machine. Secrets are handed on and never shown.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from configparser import ConfigParser, Error
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dobonomodo.storage.address import Address
+
+if TYPE_CHECKING:
+    from obstore.store import (
+        AzureConfig,
+        ClientConfig,
+        GCSConfig,
+        ObjectStore,
+        RetryConfig,
+        S3Config,
+        S3CredentialProvider,
+    )
+
+PATIENCE = "DOBO_OBJECT_STORE_PATIENCE"
+"""A variable: for how many seconds a request is tried again."""
+_PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", PATIENCE)
+_DEFAULT_REGION = "us-east-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to reach a store, beyond its address."""
+
+    endpoint: str | None = None
+    region: str | None = None
+    secret: str | None = field(default=None, repr=False)
+
+
+def connect(address: Address, access: Access) -> ObjectStore:
+    """The store that an address is in. Connections are used again as long as the environment is the same."""
+    environment = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_PREFIXES)))
+    return _connect(address.scheme, address.bucket, address.account, access, environment)
+
+
+@lru_cache(maxsize=32)
+def _connect(
+    scheme: str, bucket: str, account: str | None, access: Access, environment: tuple[tuple[str, str], ...]
+) -> ObjectStore:
+    settings = dict(environment)
+    match scheme:
+        case "s3":
+            return _connect_s3(bucket, access, settings)
+        case "gs":
+            return _connect_gs(bucket, access, settings)
+        case _:
+            return _connect_az(bucket, account, access, settings)
+
+
+def _connect_s3(bucket: str, access: Access, environment: dict[str, str]) -> ObjectStore:
+    from obstore.store import S3Store
+
+    profile = _read_profile(environment)
+    endpoint = (
+        access.endpoint
+        or environment.get("AWS_ENDPOINT_URL_S3")
+        or environment.get("AWS_ENDPOINT_URL")
+        or profile.get("endpoint_url")
+    )
+    region = (
+        access.region
+        or environment.get("AWS_REGION")
+        or environment.get("AWS_DEFAULT_REGION")
+        or profile.get("region")
+        or _DEFAULT_REGION
+    )
+    provider = None
+    config: S3Config = {"region": region}
+    if endpoint is not None:
+        config["endpoint"] = endpoint
+    if access.secret is not None:
+        _set_keys(config, access.secret.split(":", 2))
+    elif "AWS_ACCESS_KEY_ID" not in environment or "AWS_PROFILE" in environment:
+        keys = [profile[key] for key in _PROFILE_KEYS if key in profile]
+        _set_keys(config, keys)
+        provider = _ask_boto3(environment) if profile and not keys else None
+    client, patience = _client(endpoint), _patience(environment)
+    return S3Store(bucket, config=config, client_options=client, retry_config=patience, credential_provider=provider)
+
+
+_PROFILE_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+
+
+def _set_keys(config: S3Config, keys: Sequence[str]) -> None:
+    if len(keys) > 1:
+        config["access_key_id"], config["secret_access_key"] = keys[:2]
+    if len(keys) > 2:
+        config["session_token"] = keys[2]
+
+
+def _read_profile(environment: dict[str, str]) -> dict[str, str]:
+    """The settings of a profile in the files of the AWS tools; empty where there is none."""
+    home, name = Path.home() / ".aws", environment.get("AWS_PROFILE", "default")
+    found: dict[str, str] = {}
+    for variable, file, section in (
+        ("AWS_CONFIG_FILE", "config", name if name == "default" else f"profile {name}"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", name),
+    ):
+        parser = ConfigParser(interpolation=None)
+        try:
+            parser.read(environment.get(variable, home / file), encoding="utf-8")
+        except (Error, OSError, UnicodeDecodeError):
+            continue
+        if parser.has_section(section):
+            found |= parser.items(section)
+    return found
+
+
+def _ask_boto3(environment: dict[str, str]) -> S3CredentialProvider | None:
+    """Profiles with single sign-on, roles or programs need the AWS library; without it, the role of the machine is tried."""
+    try:
+        import boto3
+        from obstore.auth.boto3 import Boto3CredentialProvider
+    except ImportError:
+        return None
+    session = boto3.Session(profile_name=environment.get("AWS_PROFILE"))
+    return Boto3CredentialProvider(session) if session.get_credentials() is not None else None
+
+
+def _connect_gs(bucket: str, access: Access, environment: dict[str, str]) -> ObjectStore:
+    from obstore.store import GCSStore
+
+    config: GCSConfig = {}
+    if access.secret is not None:
+        config["service_account_key"] = access.secret
+    if access.endpoint is not None:
+        config["base_url"] = access.endpoint
+    client, patience = _client(access.endpoint), _patience(environment)
+    return GCSStore(bucket, config=config, client_options=client, retry_config=patience)
+
+
+def _connect_az(container: str, account: str | None, access: Access, environment: dict[str, str]) -> ObjectStore:
+    from obstore.store import AzureStore
+
+    config: AzureConfig = {}
+    if account is not None:
+        config["account_name"] = account
+    if access.secret is not None:
+        config["account_key"] = access.secret
+    if access.endpoint is not None:
+        config["endpoint"] = access.endpoint
+    client, patience = _client(access.endpoint), _patience(environment)
+    return AzureStore(container, config=config, client_options=client, retry_config=patience)
+
+
+def _client(endpoint: str | None) -> ClientConfig:
+    return {
+        "allow_http": endpoint is not None and endpoint.startswith("http://"),
+        "connect_timeout": "5s",
+        "timeout": "120s",
+    }
+
+
+def _patience(environment: dict[str, str]) -> RetryConfig:
+    return {"retry_timeout": timedelta(seconds=float(environment.get(PATIENCE, "60")))}

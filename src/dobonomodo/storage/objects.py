@@ -1,0 +1,209 @@
+"""Objects of S3, Google Cloud Storage and Azure as files: listed, read, written, and replaced only if nobody else did.
+
+What goes wrong is an ``OSError`` like that of a disk, so that everything above explains both in the same way. No message has
+more of the server's answer than its code and its sentence: the rest may hold secrets.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from dobonomodo.storage.access import Access, connect
+from dobonomodo.storage.address import Address
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta, PutMode
+    from obstore.store import ObjectStore
+
+AT_ONCE = 8
+"""Objects that are read or written at the same time."""
+_BLOCK = 32 << 20
+"""Bytes that one request reads: a request that takes too long is tried again."""
+_ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
+_REFUSED = re.compile(r"\b(?:AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|40[13] )")
+_MISSING = re.compile(r"\b(?:NoSuchBucket|404 )")
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+class ObjectChangedError(OSError):
+    """An object is not the one that was expected."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Which content an object has: whoever replaces it says which one he read."""
+
+    etag: str
+    version: str | None = None
+
+    def condition(self) -> PutMode:
+        """What must be there to be replaced."""
+        return {"e_tag": self.etag} if self.version is None else {"e_tag": self.etag, "version": self.version}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundObject:
+    """An object as a listing shows it."""
+
+    key: str
+    size: int
+    etag: str
+    modified: float
+    """In seconds since 1970."""
+
+
+@dataclass(frozen=True, slots=True)
+class Objects:
+    """The objects of one bucket. Keys start at the bucket."""
+
+    bucket: Address
+    access: Access
+
+    @classmethod
+    def of(cls, address: Address, access: Access) -> Objects:
+        """Those of the bucket of an address."""
+        return cls(replace(address, key=""), access)
+
+    def uri(self, key: str) -> str:
+        """An object as people name it."""
+        return str(replace(self.bucket, key=key))
+
+    def list(self, key: str) -> list[FoundObject]:
+        """The objects below a key, by name."""
+        import obstore
+
+        with self._explaining(key):
+            pages = list(obstore.list(self._store, key or None))
+        return sorted((_found(each) for page in pages for each in page), key=lambda each: each.key)
+
+    def find(self, key: str) -> FoundObject | None:
+        """One object; None if there is none."""
+        import obstore
+
+        try:
+            with self._explaining(key):
+                return _found(obstore.head(self._store, key))
+        except FileNotFoundError:
+            return None
+
+    def read(self, key: str) -> tuple[bytes, Stamp] | None:
+        """The content of a small object with its stamp; None if there is none."""
+        import obstore
+
+        try:
+            with self._explaining(key):
+                got = obstore.get(self._store, key)
+                return bytes(got.bytes()), Stamp(got.meta["e_tag"] or "", got.meta["version"])
+        except FileNotFoundError:
+            return None
+
+    def download(self, key: str, path: Path, *, size: int, etag: str) -> None:
+        """Make a file of an object, in one act; raises ``ObjectChangedError`` if it is not the one with this tag."""
+        import obstore
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = path.with_name(f".{os.getpid()}.{path.name}"[:200])
+        try:
+            with self._explaining(key), unfinished.open("wb") as file:
+                for start in range(0, size, _BLOCK):
+                    part = (start, min(start + _BLOCK, size))
+                    file.write(obstore.get(self._store, key, options={"if_match": etag, "range": part}).bytes())
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def upload(self, path: Path, key: str) -> Stamp:
+        """Make an object of a file."""
+        return self._put(key, path, "overwrite")
+
+    def put(self, key: str, content: bytes) -> Stamp:
+        """Make or replace a small object."""
+        return self._put(key, content, "overwrite")
+
+    def put_if_match(self, key: str, content: bytes, stamp: Stamp | None) -> Stamp | None:
+        """Replace a small object; None if it is not what the stamp says. Without a stamp, there must be none yet."""
+        try:
+            return self._put(key, content, "create" if stamp is None else stamp.condition())
+        except (FileExistsError, ObjectChangedError):
+            return None
+
+    def _put(self, key: str, content: bytes | Path, mode: PutMode) -> Stamp:
+        import obstore
+
+        with self._explaining(key):
+            done = obstore.put(self._store, key, content, mode=mode)
+        return Stamp(done["e_tag"] or "", done["version"])
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; those that are gone already are no fault."""
+        import obstore
+
+        listed = [*keys]
+        if not listed:
+            return
+        try:
+            with self._explaining(listed[0]):
+                obstore.delete(self._store, listed)
+        except FileNotFoundError:
+            return
+
+    @property
+    def _store(self) -> ObjectStore:
+        return connect(self.bucket, self.access)
+
+    @contextmanager
+    def _explaining(self, key: str) -> Iterator[None]:
+        """What a store says, as an ``OSError`` with the address. The original has headers, and is left behind."""
+        from obstore import exceptions
+
+        place = self.uri(key)
+        try:
+            yield
+        except FileNotFoundError as fault:
+            raise FileNotFoundError(errno.ENOENT, _summarize(fault), place) from None
+        except exceptions.AlreadyExistsError:
+            raise FileExistsError(errno.EEXIST, "it exists", place) from None
+        except exceptions.PreconditionError:
+            raise ObjectChangedError(errno.ESTALE, "it was changed", place) from None
+        except (exceptions.BaseError, ValueError) as fault:
+            said = _summarize(fault)
+            denied = isinstance(fault, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError)
+            if denied or _REFUSED.search(said):
+                raise PermissionError(errno.EACCES, f"the object store refuses: {said}", place) from None
+            if _MISSING.search(said):
+                raise FileNotFoundError(errno.ENOENT, said, place) from None
+            raise OSError(errno.EIO, f"the object store did not answer: {said}", place) from None
+
+
+def _found(meta: ObjectMeta) -> FoundObject:
+    return FoundObject(meta["path"], meta["size"], meta["e_tag"] or "", meta["last_modified"].timestamp())
+
+
+def _summarize(fault: Exception) -> str:
+    """The code and the sentence of an answer, or what kind of fault there was."""
+    said = str(fault)
+    if (answer := _ANSWER.search(said)) is not None:
+        return f"{answer[1]}: {answer[2]}" if answer[2] else answer[1]
+    if (status := _STATUS.search(said)) is not None:
+        return status[1].strip()
+    if isinstance(fault, ValueError):
+        return said.partition("\n")[0]
+    kinds = ("Connection refused", "timed out", "dns error", "certificate", "credential")
+    return next((kind for kind in kinds if kind.lower() in said.lower()), type(fault).__name__)
+
+
+def do_at_once(act: Callable[[T], R], work: Iterable[T]) -> list[R]:
+    """The results of the same act on several things, some of which are done at the same time."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(act, work))

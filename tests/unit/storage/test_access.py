@@ -1,0 +1,29 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dobonomodo.storage.access import Access
+from dobonomodo.storage.address import Address
+from dobonomodo.storage.objects import Objects
+from tests.object_server import KEY, SECRET, ObjectServer
+
+
+def test_a_profile_has_keys_and_an_address(
+    object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bucket = Address.parse(object_server.fresh_bucket())
+    (tmp_path / "credentials").write_text(f"[other]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
+    (tmp_path / "config").write_text(
+        f"[profile other]\nregion = eu-central-1\nendpoint_url = {object_server.endpoint}\n"
+    )
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_REGION"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_PROFILE", "other")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    Objects.of(bucket, Access()).put("x", b"by a profile")
+    monkeypatch.delenv("AWS_PROFILE")
+    named = Access(endpoint=object_server.endpoint, region="eu-central-1", secret=f"{KEY}:{SECRET}")
+    assert Objects.of(bucket, named).read("x") is not None
