@@ -23,7 +23,7 @@ from dobonomodo.formula import Columns, Type
 from dobonomodo.model import Dataset, DataSource, Definitions, Project, load_definitions
 from dobonomodo.plan import DatasetUse, KnownDataset, Plan, Resolution, Step, plan_project
 from dobonomodo.plan.check import CheckResult
-from dobonomodo.plan.counts import JoinCounts, Measures, UnmatchedKey
+from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, Rejected, RunFailed, Source
@@ -311,8 +311,8 @@ class ThreeRows:
     frame = None
     columns: Mapping[str, Any] = {}
 
-    def __init__(self, step: Step, *, figures: bool = False) -> None:
-        self.step, self._figures = step, figures
+    def __init__(self, step: Step, *, figures: bool = False, digests: bool = False) -> None:
+        self.step, self._figures, self._digests = step, figures, digests
         self.asked: list[str] = []
         """The joins of which unmatched keys were wanted."""
 
@@ -324,7 +324,8 @@ class ThreeRows:
         counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
         seq = self.step.spec.seq
         joins = (JoinCounts(1, "rates", "fx", ("id",), 3, 0), JoinCounts(1, "tiers", "customers", ("id",), 1, 2))
-        measures = Measures({"id": Decimal(seq)}, {"id": Decimal(6)}, {1: {"twice": Decimal(12)}}, joins)
+        digests = ColumnDigests(((0, ("id",)),), "1f", {"twice": "2f"}) if self._digests else None
+        measures = Measures({"id": Decimal(seq)}, {"id": Decimal(6)}, {1: {"twice": Decimal(12)}}, joins, digests)
         measured = measures if self._figures else None
         return SimpleNamespace(rows=3, digest=f"d{seq}", seconds=0.5, operations=counts, checks=(), measures=measured)
 
@@ -342,13 +343,13 @@ class EngineByHand:
         self.written: list[ThreeRows] = []
 
     def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[Computed]:
         del facts, as_of
         for step in plan.steps:
             if step.lowered.write is not None and step.spec.seq not in skip:
                 self._between(step.spec.seq)
-                self.written.append(ThreeRows(step, figures=figures))
+                self.written.append(ThreeRows(step, figures=figures, digests=digests))
                 yield self.written[-1]
 
     def digest(self, frame: Any, columns: Sequence[str]) -> str:

@@ -17,6 +17,7 @@ import pytest
 from dobonomodo.problems import Rejected
 from dobonomodo.storage import KeptInputs
 from dobonomodo.workspace import package
+from dobonomodo.workspace.cells import Cell
 from tests.searching import tries
 from tests.spark.test_runs import CLOCK, Ledger
 
@@ -74,11 +75,22 @@ def check_evidence(ledger: Ledger, run: Any) -> None:
     """What an auditor gets, and does with it."""
     workspace = ledger.open()
     workspace.sign(run.id, comment="agrees with the ledger")
-    made = workspace.write_evidence(run.id, ledger.root / "evidence.zip")
+    made = workspace.write_evidence(run.id, ledger.root / "evidence.zip", cells=[Cell({"id": 2}, "closed")])
+    for wrong, code in (({"id": 77}, "ROW_NOT_FOUND"), ({"idd": 1}, "INVALID_KEY")):
+        with pytest.raises(Rejected) as refused:
+            workspace.write_evidence(run.id, ledger.root / "never.zip", cells=[Cell(wrong, "closed")])
+        assert refused.value.problems[0].code == code
+    assert not (ledger.root / "never.zip").exists()
     command = [sys.executable, str(made.path), "--workspace", str(ledger.root), "--fingerprint", made.fingerprint]
     checked = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stderr) == (0, ""), checked.stdout
     files = package.unpack(made.path.read_bytes())
+    cells = [json.loads(content) for name, content in sorted(files.items()) if name.startswith("cells/")]
+    # A sample of three rows of each output, after the one that was asked for.
+    assert [each["table"] for each in cells] == ["closed", *["closed"] * 3, *["all"] * 3]
+    assert (cells[0]["row"]["id"], cells[0]["loaded"]["place"]) == (2, "lake:lines/2026-01.parquet, row 2")
+    assert all(each["proved"] for each in cells)
+    assert checked.stdout.count("computed again when the package was made, and the same") == 7
     said = json.loads(files["evidence.json"])
     assert [each["comment"] for each in said["sign_offs"]] == ["agrees with the ledger"]
     assert {file["sha256"] is None for each in (*said["inputs"], *said["outputs"]) for file in each["files"]} == {False}
@@ -142,6 +154,7 @@ def differences(found: Any) -> dict[str, tuple[int, str, str]]:
 
 
 def test_rows_of_two_runs_are_compared(ledger: Ledger) -> None:
+    ledger.folder.change("dobo.yaml", "workspace: {name: test}", "workspace: {name: test, figures: columns}")
     first = ledger.run()
     assert not ledger.open().diff_runs("latest", first.id, spark=ledger.spark).differs
     # Line 1 is changed, line 2 removed, line 4 added; the summary of Bonds is gone with it.
@@ -163,6 +176,26 @@ def test_rows_of_two_runs_are_compared(ledger: Ledger) -> None:
     ).tables
     assert (named.key, named.added, named.removed) == (("id", "title", "total"), 2, 3)
     check_recomputed(ledger, first, second)
+    check_columns(ledger, first, second)
+
+
+def check_columns(ledger: Ledger, first: Any, second: Any) -> None:
+    """Records tell which columns changed, as reading the rows does."""
+    ledger.write_lines("2026-01", [(1, "A", "12.50"), (3, "A", "0.00"), (4, "A", "7.01")])
+    third = ledger.run(at=CLOCK + timedelta(hours=2))
+    workspace = ledger.open()
+    (read,) = workspace.diff_runs(second.id, third.id, "closed", spark=ledger.spark).tables
+    (known,) = workspace.diff_columns(second.id, third.id, "closed").tables
+    assert (known.same_rows, known.changed) == (True, ("amount", "seen", "total"))
+    assert known.changed == tuple(each.column for each in read.columns if each.changed)
+    assert known.unchanged == tuple(each.column for each in read.columns if not each.changed)
+    (moved,) = workspace.diff_columns(first.id, third.id, "closed").tables
+    assert (moved.unknown, moved.same_rows, moved.differs) == (None, False, True)
+    # The key of this output is not written, so that nothing is known of its columns unless all of them are the same.
+    (texts,) = workspace.diff_columns(second.id, third.id, "all").tables
+    assert (texts.unknown is None, texts.differs) == (False, None)
+    (same,) = workspace.diff_columns(third.id, third.id, "all").tables
+    assert (same.differs, same.rows_after) == (False, third.outputs["all"].rows)
 
 
 def check_recomputed(ledger: Ledger, first: Any, second: Any) -> None:

@@ -26,6 +26,7 @@ from dobonomodo.cli.waterfall import list_differences, name_number, render_water
 if TYPE_CHECKING:
     from dobonomodo.model.difference import FieldChange
     from dobonomodo.runs.attribution import Attribution
+    from dobonomodo.runs.columns import ChangedColumns, TableColumns
     from dobonomodo.runs.difference import LockedComparison, RunDifference, TableDifference
     from dobonomodo.workspace import Workspace
 
@@ -48,6 +49,9 @@ def diff(
     attribute: Annotated[
         bool, typer.Option("--attribute", help="Divide the differences among their causes; computes outputs again.")
     ] = False,
+    columns_only: Annotated[
+        bool, typer.Option("--columns", help="Only which columns changed, from the records: no row is read.")
+    ] = False,
     master: Master = None,
     remote: Remote = None,
     spark_conf: Conf = None,
@@ -56,6 +60,8 @@ def diff(
 ) -> None:
     """Show what differs between the rows of two runs, or between two versions of a project."""
     workspace = open_workspace()
+    if columns_only and (draft or attribute or html is not None or key is not None or other is None):
+        usage_error("--columns compares two runs, and goes with TABLE and --json alone")
     if draft:
         if table is not None:
             usage_error("with --draft, give one result PROJECT@PERIOD, and perhaps a TABLE")
@@ -63,6 +69,9 @@ def diff(
         usage_error("give two runs or two versions; or one result PROJECT@PERIOD and --draft")
     elif workspace.names_definition(one) or workspace.names_definition(other):
         _diff_projects(workspace, one, other, as_json=as_json)
+        return
+    if columns_only:
+        _diff_columns(workspace.diff_columns(one, other or "", table), as_json=as_json)
         return
     columns = [each.strip() for each in key.split(",")] if key is not None else []
     with ending_cleanly():
@@ -82,6 +91,28 @@ def diff(
         _show_runs(found)
         if found.attribution is not None:
             show_attribution(found.attribution)
+
+
+def _diff_columns(found: ChangedColumns, *, as_json: bool) -> None:
+    if as_json:
+        show_json("diff", found)
+        return
+    for table in found.tables:
+        show(f"{table.table}: {_say_columns(table)}")
+        if table.new_columns:
+            show(f"  new columns: {', '.join(table.new_columns)}")
+        if table.lost_columns:
+            show(f"  columns that are not there any more: {', '.join(table.lost_columns)}")
+
+
+def _say_columns(table: TableColumns) -> str:
+    if table.unknown is not None:
+        return f"not known, since {table.unknown}"
+    if not table.same_rows:
+        return f"rows were added or removed: {table.rows_before:,} before, {table.rows_after:,} after"
+    if not table.changed:
+        return f"the same {table.rows_after:,} rows, and no column changed"
+    return f"the same {table.rows_after:,} rows; nothing but {', '.join(table.changed)} changed"
 
 
 def _write_page(found: RunDifference, path: Path) -> None:

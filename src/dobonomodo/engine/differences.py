@@ -5,13 +5,14 @@ Nothing comes back but counts, sums and a few rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.types import is_number
+from dobonomodo.plan.system import OPERATION_SEQ
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -218,6 +219,15 @@ def _totals_of(sides: Sides, side: int) -> dict[str, str]:
         for at, name in enumerate(sides.columns)
         if name in numbers
     }
+
+
+def find_key(keys: Mapping[int, Sequence[str]], columns: Collection[str]) -> dict[str, str]:
+    """SQL for each column of the key of rows, by the operations that made them; nothing if one is not among the columns."""
+    named = OPERATION_SEQ if len(keys) > 1 else None
+    needed = {column for own in keys.values() for column in own} | ({named} if named is not None else set())
+    if not all(keys.values()) or not needed <= set(columns):
+        return {}
+    return key_of_origins(keys, seq=named)
 
 
 def key_of_origins(keys: Mapping[int, Sequence[str]], *, seq: str | None) -> dict[str, str]:

@@ -144,6 +144,10 @@ class _Observing:
         """SQL aggregates over the rows that an output writes."""
         return self.measuring.measure_written(step) if self.measuring is not None else {}
 
+    def hashes(self, step: Step) -> dict[str, str]:
+        """SQL for hidden columns that these aggregates read."""
+        return self.measuring.hashes(step) if self.measuring is not None else {}
+
 
 class SparkEngine:
     """Computes plans in a Spark session, classic or Connect."""
@@ -167,6 +171,7 @@ class SparkEngine:
         skip: Collection[int] = (),
         sharing: bool = False,
         figures: bool = False,
+        digests: bool = False,
     ) -> Iterator[Computed]:
         """Every output of a plan but those to ``skip``, ready to be written. Raises ``RunFailed``.
 
@@ -175,7 +180,7 @@ class SparkEngine:
         """
         frames = self._frames(plan, facts, reader, as_of)
         counting, checking = Counting(plan), Checking(plan)
-        measuring = Measuring(plan, counting) if figures else None
+        measuring = Measuring(plan, counting, digests=digests) if figures else None
         observing = _Observing(frames, counting, measuring, checking, self.spark)
         tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         with self._explaining(plan, frames, until=None):
@@ -293,7 +298,8 @@ class SparkEngine:
         frames = observing.frames
         working = frames.make_with_ids(step.before.node, plan.input)
         metrics = {**observing.metrics(step), **observing.written(step)}
-        frame, seen = observe(working, observing.hidden(step), metrics, frames.facts, step)
+        hashes = observing.hashes(step)
+        frame, seen = observe(working, observing.hidden(step), metrics, frames.facts, step, hashes=hashes)
         return Computed(step, frame, observation=seen, observing=observing, before=None, explained=explained)
 
     def _take(
@@ -303,9 +309,8 @@ class SparkEngine:
         host = shared.step.write
         names = {host.written_name(name): name for name in host.columns}
         working = rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
-        frame, seen = observe(
-            working if host.names else rows, [], observing.written(step), observing.frames.facts, step
-        )
+        source, facts = working if host.names else rows, observing.frames.facts
+        frame, seen = observe(source, [], observing.written(step), facts, step, hashes=observing.hashes(step))
         before = shared.metrics
         return Computed(step, frame, observation=seen, observing=observing, before=before, explained=explained)
 

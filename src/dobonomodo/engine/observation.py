@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from dobonomodo.engine.digest import Metrics, digest_columns, hash_rows
+from dobonomodo.engine.differences import find_key
+from dobonomodo.engine.digest import Metrics, digest_columns, digest_values, hash_rows, hash_values, render_values
 from dobonomodo.engine.matches import Matching
 from dobonomodo.engine.totals import History, excluded_by, excludes, read_totals, written_sums
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, is_violated
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts
+from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.relation import Keep, Lookup
+from dobonomodo.plan.system import is_comparable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation
@@ -25,12 +27,25 @@ if TYPE_CHECKING:
 HASH = " hash"
 IS_WRITTEN = f"{quote_name(HASH)} IS NOT NULL"
 """SQL for the rows that an output writes, where it is observed."""
+KEYS = " keys"
+"""The hidden column with the hash of a row's key."""
+DIGESTS_AT_MOST = 200
+"""An output with more columns has no digests of columns."""
 
 
 def observe(
-    rows: DataFrame, hidden: Sequence[str], metrics: Mapping[str, str], facts: RunFacts, step: Step
+    rows: DataFrame,
+    hidden: Sequence[str],
+    metrics: Mapping[str, str],
+    facts: RunFacts,
+    step: Step,
+    *,
+    hashes: Mapping[str, str],
 ) -> tuple[DataFrame, Observation]:
-    """The rows of an output, and the observation that counts and hashes them while they are written."""
+    """The rows of an output, and the observation that counts and hashes them while they are written.
+
+    ``hashes`` are hidden columns that the metrics read.
+    """
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
@@ -39,7 +54,8 @@ def observe(
     hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
     names = [quote_name(name) for name in write.columns]
     keys = [f"{quote_name(key.column)} AS {quote_name(f' key {at}')}" for at, key in enumerate(write.order)]
-    prepared = rows.selectExpr(*names, *keys, *hidden, f"{hashed} AS {quote_name(HASH)}")
+    more = [f"{sql} AS {quote_name(name)}" for name, sql in hashes.items()]
+    prepared = rows.selectExpr(*names, *keys, *hidden, *more, f"{hashed} AS {quote_name(HASH)}")
     # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
     seen = Observation()
     aggregates = {**metrics, **digest_columns(quote_name(HASH))}
@@ -135,8 +151,9 @@ def _count_deleted(step: Step, metrics: Metrics, selected: int) -> int:
 class Measuring:
     """Totals and matches, out of the same observation."""
 
-    def __init__(self, plan: Plan, counting: Counting) -> None:
+    def __init__(self, plan: Plan, counting: Counting, *, digests: bool) -> None:
         self._plan, self._history, self._matching = plan, History(plan, counting.mark_by_seq), Matching(plan)
+        self._digests = digests
         self.tracked = Tracked(counting.marks, self._matching.bits, self._history.kept)
 
     def metrics(self, until: Step) -> dict[str, str]:
@@ -156,17 +173,46 @@ class Measuring:
 
     def measure_written(self, step: Step) -> dict[str, str]:
         """SQL aggregates over the rows that an output writes."""
-        return {name: each.sql for name, each in written_sums(step, IS_WRITTEN).items()}
+        sums = {name: each.sql for name, each in written_sums(step, IS_WRITTEN).items()}
+        return {**sums, **digest_values(self.hashes(step), chosen=IS_WRITTEN)}
+
+    def hashes(self, step: Step) -> dict[str, str]:
+        """SQL for the hashes of values that digests of columns are made of, and of keys, by the names of hidden columns.
+
+        They are computed below the observation, where Spark generates code for them: inside of it they would cost several times as much.
+        """
+        key, columns = self._find_digested(step)
+        if not key:
+            return {}
+        values = {f" values {at}": quote_name(name) for at, name in enumerate(columns)}
+        return hash_values({KEYS: "0", **values}, key)
+
+    def _find_digested(self, step: Step) -> tuple[list[str], list[str]]:
+        """SQL for the key of the rows that an output writes, and the columns that have a digest; none where there is no key."""
+        written = step.write.columns
+        key = find_key(step.before.keys, written) if self._digests else {}
+        columns = [name for name in written if is_comparable(name) and name not in key]
+        return (list(key.values()), columns) if len(columns) <= DIGESTS_AT_MOST else ([], [])
+
+    def _read_digests(self, step: Step, metrics: Metrics) -> ColumnDigests | None:
+        key, columns = self._find_digested(step)
+        if not key:
+            return None
+        name = step.write.written_name
+        of_origin = tuple((seq, tuple(map(name, own))) for seq, own in sorted(step.before.keys.items()))
+        found = {name(each): render_values(f" values {at}", metrics) for at, each in enumerate(columns)}
+        return ColumnDigests(of_origin, render_values(KEYS, metrics), found)
 
     def measures(self, step: Step, metrics: Metrics, *, taken: bool) -> Measures:
         """What was observed; ``taken``: of an output that was taken from another one, which knows the rest."""
         totals = read_totals(written_sums(step, IS_WRITTEN), metrics).get(None, {})
+        digests = self._read_digests(step, metrics)
         if taken:
-            return Measures(totals)
+            return Measures(totals, digests=digests)
         changes = read_totals(self._history.sums(step), metrics)
         loaded = changes.pop(None, {})
         by_seq = {seq: each for seq, each in sorted(changes.items()) if seq is not None}
-        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step))
+        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step), digests)
 
     def find_join(self, join: JoinCounts) -> Lookup:
         """The node of a join that was counted."""

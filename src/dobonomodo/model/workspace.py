@@ -95,8 +95,10 @@ class Workspace(Entity):
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
     default_resolver: Id | None = Field(default=None, description="The resolver of datasets without a `resolver_id`.")
     spark: SparkSettings = Field(default_factory=SparkSettings, description="The Spark session that runs use.")
-    figures: Literal["on", "off"] = Field(
-        default="on", description="Whether runs compute totals, changes of totals and matches of joins."
+    figures: Literal["on", "off", "columns"] = Field(
+        default="on",
+        description="Whether runs compute totals, changes of totals and matches of joins; "
+        "`columns`: also a digest of every column, from which `dobo diff --columns` tells which changed.",
     )
     keep_inputs: Literal["no", "current", "always"] = Field(
         default="current",

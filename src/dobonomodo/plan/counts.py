@@ -102,6 +102,29 @@ class JoinCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class ColumnDigests:
+    """A digest for each column of an output, of its values together with the keys of their rows."""
+
+    key: tuple[tuple[int, tuple[str, ...]], ...]
+    """The columns of the key, by the operation that made the row; 0 for rows of the input."""
+    rows: str | None
+    """Of the keys alone; None where it is not known."""
+    columns: Mapping[str, str | None]
+    """By the names that are written, without the columns of the key."""
+
+    def document(self) -> dict[str, object]:
+        """As plain data; lists, since databases keep no order of keys."""
+        key = [[seq, list(names)] for seq, names in self.key]
+        return {"key": key, "rows": self.rows, "columns": [list(each) for each in self.columns.items()]}
+
+    @classmethod
+    def load(cls, document: Document) -> ColumnDigests:
+        """From plain data."""
+        key = tuple((seq, tuple(names)) for seq, names in document["key"])
+        return cls(key, document["rows"], dict(document["columns"]))
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """What the observation of an output knows beside row counts. Columns that the output does not write have no totals."""
 
@@ -112,3 +135,5 @@ class Measures:
     changes: Mapping[int, Totals] = field(default_factory=dict)
     """By operation: what it added to the total of each column that it can change."""
     joins: tuple[JoinCounts, ...] = ()
+    digests: ColumnDigests | None = None
+    """None if nobody asked for them, or rows have no key that is written."""

@@ -70,6 +70,15 @@ def is_system(name: str) -> bool:
     return name.casefold() in RESERVED
 
 
+_SETTLED = frozenset({DELETED, LABELS, PERIOD, PERIOD_FROM, PERIOD_TO})
+"""The system columns that follow from definitions and inputs alone."""
+
+
+def is_comparable(name: str) -> bool:
+    """Whether values of a column can be compared between runs: ids, times and sources differ between any two."""
+    return not is_system(name) or name in _SETTLED
+
+
 def system_columns(temporal_mode: str | None) -> dict[str, Type]:
     """The system columns of a working dataset whose main table has this temporal mode."""
     return {**ALWAYS, **TEMPORAL[temporal_mode]}

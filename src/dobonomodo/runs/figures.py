@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.counts import JoinCounts, Measures, Totals
+from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, Totals
 
 EXACT = Context(prec=100)
 """Sums of decimals with 38 digits need more digits than Python computes with by itself."""
@@ -51,6 +51,7 @@ class OutputFigures:
     rows: int
     totals: Totals
     first: FirstRows | None = None
+    digests: ColumnDigests | None = None
 
     def document(self) -> dict[str, object]:
         """As plain data."""
@@ -61,12 +62,14 @@ class OutputFigures:
             "rows": self.rows,
             "totals": _write_totals(self.totals),
             "first": self.first.document() if self.first is not None else None,
+            "digests": self.digests.document() if self.digests is not None else None,
         }
 
     @classmethod
     def load(cls, document: Document) -> OutputFigures:
         """From plain data."""
         first, totals = document.get("first"), _read_totals(document["totals"])
+        digests = document.get("digests")
         return cls(
             document["seq"],
             document["table"],
@@ -74,6 +77,7 @@ class OutputFigures:
             document["rows"],
             totals,
             FirstRows.load(first) if first is not None else None,
+            ColumnDigests.load(digests) if digests is not None else None,
         )
 
 
@@ -87,6 +91,8 @@ class Figures:
     changes: Mapping[int, Totals] = field(default_factory=dict)
     """By operation: what it added to the total of each column that it can change."""
     joins: tuple[JoinCounts, ...] = ()
+    with_digests: bool = False
+    """Whether outputs have digests of their columns, as far as their rows have keys."""
 
     @classmethod
     def of_output(cls, output: OutputFigures, measures: Measures) -> Figures:
@@ -103,6 +109,7 @@ class Figures:
             outputs=tuple(outputs[seq] for seq in sorted(outputs)),
             changes={seq: {**self.changes.get(seq, {}), **other.changes.get(seq, {})} for seq in seqs},
             joins=tuple(joins[key] for key in sorted(joins)),
+            with_digests=self.with_digests,
         )
 
     def without(self, seqs: Iterable[int]) -> Figures:
@@ -117,6 +124,7 @@ class Figures:
             "outputs": [each.document() for each in self.outputs],
             "changes": [{"seq": seq, "totals": _write_totals(totals)} for seq, totals in self.changes.items()],
             "joins": [each.document() for each in self.joins],
+            "with_digests": self.with_digests,
         }
 
     @classmethod
@@ -127,6 +135,7 @@ class Figures:
             outputs=tuple(OutputFigures.load(each) for each in document["outputs"]),
             changes={each["seq"]: _read_totals(each["totals"]) for each in document["changes"]},
             joins=tuple(JoinCounts.load(each) for each in document["joins"]),
+            with_digests=document.get("with_digests", False),
         )
 
 

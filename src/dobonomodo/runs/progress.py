@@ -93,10 +93,12 @@ class Progress:
     """The SHA-256 of the files that were read; known once something is published, None in runs of earlier versions."""
 
     @classmethod
-    def begin(cls, plan: Plan, *, warnings: Iterable[Document] = (), figures: bool = False) -> Progress:
+    def begin(
+        cls, plan: Plan, *, warnings: Iterable[Document] = (), figures: bool = False, digests: bool = False
+    ) -> Progress:
         """A run that has done nothing yet."""
         operations = tuple(OperationCounts(step.spec.seq, step.spec.name, step.spec.type) for step in plan.steps)
-        return cls(operations, warnings=tuple(warnings), figures=Figures() if figures else None)
+        return cls(operations, warnings=tuple(warnings), figures=Figures(with_digests=digests) if figures else None)
 
     @property
     def published(self) -> frozenset[int]:

@@ -90,9 +90,12 @@ class Engine(Protocol):
     """Computes."""
 
     def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[Computed]:
-        """The outputs of a plan, one after the other; with ``figures``, what is measured of them is known too."""
+        """The outputs of a plan, one after the other; with ``figures``, what is measured of them is known too.
+
+        With ``digests``, this includes the digests of columns.
+        """
         ...
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
@@ -255,6 +258,7 @@ class Runner:
         override: Override | None = None,
         wait: bool = False,
         figures: bool = False,
+        digests: bool = False,
     ) -> RunView:
         """A new run. Everything has been checked; from here on only data and the outside world can be at fault.
 
@@ -270,7 +274,7 @@ class Runner:
             inputs, fault = _pin(data)
             at = self._pace.now()
             said = [problem.to_dict() for problem in warnings]
-            progress = Progress.begin(spec.plan, warnings=said, figures=figures)
+            progress = Progress.begin(spec.plan, warnings=said, figures=figures, digests=digests)
             run = Run(
                 id=run_id,
                 project=project,
@@ -445,11 +449,15 @@ class _Attempt:
     ) -> Iterator[Computed]:
         """What the engine computes; a job that was stopped because the run may not go on is not the engine's fault."""
         try:
-            figures = self._progress.figures is not None
-            yield from engine.outputs(self._spec.plan, facts, as_of=as_of, skip=done, figures=figures)
+            figures, digests = self._progress.figures is not None, self._has_digests()
+            plan = self._spec.plan
+            yield from engine.outputs(plan, facts, as_of=as_of, skip=done, figures=figures, digests=digests)
         except RunFailed:
             self._check_alive()
             raise
+
+    def _has_digests(self) -> bool:
+        return self._progress.figures is not None and self._progress.figures.with_digests
 
     def _stage(self, output: Computed) -> None:
         """Have one output written, verified and brought into the form of its destination."""
@@ -482,7 +490,15 @@ class _Attempt:
         order = [write.written_name(name) for name in order_of(self._spec.plan, step)]
         first = self._data.first_rows(step.spec.seq, place, columns, order=order)
         destination = step.write.destination
-        figures = OutputFigures(step.spec.seq, destination.name, str(destination), counted.rows, measures.totals, first)
+        figures = OutputFigures(
+            step.spec.seq,
+            destination.name,
+            str(destination),
+            counted.rows,
+            measures.totals,
+            first,
+            measures.digests,
+        )
         joins = tuple(self._with_keys(join, output) for join in measures.joins)
         return Figures.of_output(figures, replace(measures, joins=joins))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import is_number
-from dobonomodo.plan.system import DELETED, LABELS, OPERATION_SEQ, PERIOD, PERIOD_FROM, PERIOD_TO, is_system
+from dobonomodo.plan.system import is_comparable
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.difference import NotComparable, RowsGone
 from dobonomodo.problems.why import InvalidKey, OutputNotFound
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from dobonomodo.store import Run
     from dobonomodo.workspace.execution import Execution
     from dobonomodo.workspace.files import Files
-
-_COMPARED = frozenset({DELETED, LABELS, PERIOD, PERIOD_FROM, PERIOD_TO})
-"""The system columns that are compared: the others differ between any two runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +57,7 @@ class Diffing:
         """What differs, for one output or for all that both have; with ``attribute``, and why."""
         from dobonomodo.workspace.attributing import Attributing
 
-        names = _shared_outputs(before, after, table)
+        names = shared_outputs(before, after, table)
         with self._scratch(before) as first, self._scratch(after) as second:
             tables = [self._compare(name, (before, first), (after, second), key=key) for name in names]
         one, other = before.view.outputs, after.view.outputs
@@ -89,7 +86,7 @@ class Diffing:
         _check_key(key, shared)
         expressions = _find_key(name, [before[0], after[0]], shared, given=key)
         compared = {
-            column: kinds for column, kinds in shared.items() if _is_compared(column) and column not in expressions
+            column: kinds for column, kinds in shared.items() if is_comparable(column) and column not in expressions
         }
         unpaired = None if expressions else "the output lacks the columns of a key"
         with self.engine.attended():
@@ -101,7 +98,7 @@ class Diffing:
             if unpaired is None:
                 found = compare_by_key(sides, expressions)
             else:
-                every = {column: kinds for column, kinds in shared.items() if _is_compared(column)}
+                every = {column: kinds for column, kinds in shared.items() if is_comparable(column)}
                 found = compare_as_multisets(Sides(sides.before, sides.after, every))
         paired = tuple(expressions) if unpaired is None else ()
         return _describe(name, found, key=paired, unpaired=unpaired, types=types)
@@ -175,7 +172,8 @@ class _Rows:
         return RowsGone(run=self.side.view.id, table=output.table, reasons=reasons)
 
 
-def _shared_outputs(before: Side, after: Side, table: str | None) -> list[str]:
+def shared_outputs(before: Side, after: Side, table: str | None) -> list[str]:
+    """The outputs that both runs have; or the one that is named."""
     one, other = before.view.outputs, after.view.outputs
     if table is not None:
         for side in (before, after):
@@ -190,10 +188,6 @@ def _shared_outputs(before: Side, after: Side, table: str | None) -> list[str]:
     return names
 
 
-def _is_compared(column: str) -> bool:
-    return not is_system(column) or column in _COMPARED
-
-
 def _check_key(key: Sequence[str], columns: Mapping[str, object]) -> None:
     for column in key:
         if column not in columns:
@@ -204,7 +198,7 @@ def _find_key(
     name: str, sides: Sequence[Side], columns: Mapping[str, tuple[Type, Type]], *, given: Sequence[str]
 ) -> dict[str, str]:
     """SQL for each column of the key of an output: given, or what both plans know of their rows; nothing if there is none."""
-    from dobonomodo.engine.differences import key_of_origins
+    from dobonomodo.engine.differences import find_key
     from dobonomodo.formula.sql import quote_name
 
     if given:
@@ -216,11 +210,7 @@ def _find_key(
         for number, own in step.before.keys.items():
             if keys.setdefault(number, own) != own:
                 return {}
-    named = OPERATION_SEQ if len(keys) > 1 else None
-    needed = {column for own in keys.values() for column in own} | ({named} if named is not None else set())
-    if not all(keys.values()) or not needed <= set(columns):
-        return {}
-    return key_of_origins(keys, seq=named)
+    return find_key(keys, columns)
 
 
 def _describe(

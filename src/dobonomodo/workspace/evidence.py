@@ -37,6 +37,7 @@ evidence.json    what the run read and wrote, who decided what, checks, counts, 
 snapshot.json    all that the result depends on, as the run recorded it
 record.json      how the run went, as it is recorded
 plan.json        what each operation does, and where every column comes from
+cells/           rows of the outputs, each explained back to where it was stored
 history.json     who did what, when and why: a chain of hashes
 definitions/     the definitions exactly as they were written
 verify.py        the program
@@ -67,7 +68,7 @@ class Evidence:
 def write_evidence(
     view: RunView, run: Run, *, store: Store, root: Path, to: Path, more: Mapping[str, bytes] | None = None
 ) -> Evidence:
-    """Write the package of a run. ``more`` are files of others, such as explained cells below `cells/`."""
+    """Write the package of a run. ``more`` are files of others: explained rows below `cells/`."""
     files = package.seal({**collect_evidence(view, run, store=store, root=root, name=to.name), **(more or {})})
     to.write_bytes(package.pack(files))
     return Evidence(to, json.loads(files[package.MANIFEST])["fingerprint"], len(files))
@@ -108,11 +109,11 @@ def collect_evidence(view: RunView, run: Run, *, store: Store, root: Path, name:
         "README.txt": readme.encode(),
         "verify.py": Path(package.__file__).read_bytes(),
         "__main__.py": _MAIN,
-        package.EVIDENCE: _render(evidence),
-        package.SNAPSHOT: _render(run.snapshot),
-        package.RECORD: _render(record),
-        package.HISTORY: _render([entry.to_dict() for entry in store.list_history()]),
-        "plan.json": _render(describe_plan(spec.plan, spec.facts, as_of=spec.as_of)),
+        package.EVIDENCE: render_json(evidence),
+        package.SNAPSHOT: render_json(run.snapshot),
+        package.RECORD: render_json(record),
+        package.HISTORY: render_json([entry.to_dict() for entry in store.list_history()]),
+        "plan.json": render_json(describe_plan(spec.plan, spec.facts, as_of=spec.as_of)),
         **texts,
     }
 
@@ -196,7 +197,7 @@ def _list_outputs(run: Run) -> Iterator[dict[str, Any]]:
         }
 
 
-def _render(document: object) -> bytes:
+def render_json(document: object) -> bytes:
     """Readable JSON: sorted, decimals as text, times as the history has them."""
     return json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False, default=_plain).encode() + b"\n"
 

@@ -70,7 +70,8 @@ class Execution:
             warnings=planned.problems,
             override=override,
             wait=wait,
-            figures=self._files.settings.figures == "on" if figures is None else figures,
+            figures=self._files.settings.figures != "off" if figures is None else figures,
+            digests=self._files.settings.figures == "columns",
         )
         self._clean_after_run()
         return view

@@ -19,6 +19,7 @@ import struct
 import sys
 import zipfile
 import zlib
+from decimal import Decimal, InvalidOperation
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ Line = tuple[str, bool, str]
 
 MANIFEST = "manifest.json"
 SNAPSHOT, RECORD, HISTORY, EVIDENCE = "snapshot.json", "record.json", "history.json", "evidence.json"
+CELLS = "cells/"
 FORMAT = 1
 _SKIPPED = ("__pycache__",)
 
@@ -110,6 +112,7 @@ def check(files: Files, workspace: str | None = None, fingerprint: str | None = 
     lines += _check_history(history, evidence["store"])
     lines += _check_run(history, snapshot, record)
     lines += _check_definitions(history, evidence["definitions"], files)
+    lines += _check_cells(evidence, record, files)
     if workspace is not None:
         lines += _check_places(evidence, workspace)
     return lines
@@ -188,6 +191,44 @@ def _check_definitions(history: list[Document], definitions: list[Document], fil
         if each["file"] is not None and "text" in said[-1]:
             right = right and said[-1]["text"] == sha256(files[each["file"]])
         yield name, right, "as it was applied" if right else "not the one that the history has"
+
+
+def _check_cells(evidence: Document, record: Document, files: Files) -> Iterator[Line]:
+    for name in sorted(each for each in files if each.startswith(CELLS)):
+        cell = json.loads(files[name])
+        outputs = {each["table"]: each for each in evidence["outputs"]}
+        if cell["run_id"] != record["run_id"] or cell["table"] not in outputs:
+            yield name, False, "it is about another run"
+        elif not cell["proved"]:
+            yield name, True, "not explained: " + ", ".join(each["code"] for each in cell["problems"])
+        else:
+            fault = _find_fault(cell, outputs[cell["table"]], evidence["inputs"])
+            yield name, fault is None, fault or "computed again when the package was made, and the same"
+
+
+def _find_fault(cell: Document, output: Document, inputs: list[Document]) -> str | None:
+    """What an explained row says that cannot be: columns that were not written, inputs that were not read, sums that are wrong."""
+    written = {column for column, _ in output["columns"]}
+    if not set(cell["row"]) <= written:
+        return "it has columns that the run did not write"
+    loaded, summary = cell["loaded"], cell["summary"]
+    places = [each["name"] for each in inputs]
+    if loaded is not None and not any(loaded["place"].startswith(place) for place in places):
+        return "it was loaded from what the run did not read"
+    if summary is None or summary["rows"] != len(summary["contributors"]):
+        return None
+    totals: dict[str, Document] = summary["totals"]
+    for column, total in totals.items():
+        parts = [each["amounts"].get(column) for each in summary["contributors"]]
+        if total["text"].startswith("SUM(") and total["value"] is not None and None not in parts:
+            try:
+                numbers = [Decimal(str(part)) for part in parts]
+                wrong = sum(numbers, Decimal(0)) != Decimal(str(total["value"]))
+            except InvalidOperation:
+                continue
+            if wrong:
+                return column + " is not the sum of its contributors"
+    return None
 
 
 def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.runs import RunView
+    from dobonomodo.runs.columns import ChangedColumns
     from dobonomodo.runs.difference import RunDifference
     from dobonomodo.store import Run
     from dobonomodo.workspace.auditing import Audited
+    from dobonomodo.workspace.cells import Cell
     from dobonomodo.workspace.diffing import Diffing, Side
     from dobonomodo.workspace.evidence import Evidence
     from dobonomodo.workspace.execution import Execution
@@ -87,6 +89,19 @@ class Records(ABC):
         store = self._stores.find_main()
         sides = [self._side(find_completed(store, name)) for name in (before, after)]
         return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
+
+    def diff_columns(self, before: str, after: str, table: str | None = None) -> ChangedColumns:
+        """Which columns of the outputs of two runs changed, as far as their records tell; reads no rows and needs no Spark.
+
+        Records tell it of runs that were made with `figures: columns`, and of outputs whose rows are all the same.
+        """
+        from dobonomodo.runs.columns import ChangedColumns, compare_columns
+        from dobonomodo.workspace.diffing import shared_outputs
+
+        store = self._stores.find_main()
+        one, other = (self._side(find_completed(store, name)) for name in (before, after))
+        tables = [compare_columns(name, one.view, other.view) for name in shared_outputs(one, other, table)]
+        return ChangedColumns(one.view.id, other.view.id, tuple(tables))
 
     def diff_draft(
         self,
@@ -179,10 +194,19 @@ class Records(ABC):
 
         return audit_workspace(self._files, self._stores, report=report)
 
-    def write_evidence(self, run_id: str, to: str | Path) -> Evidence:
-        """All that proves a run in one file, with a program that checks it; needs no Spark."""
+    def write_evidence(
+        self, run_id: str, to: str | Path, *, cells: Sequence[Cell] = (), sample: int | None = None
+    ) -> Evidence:
+        """All that proves a run in one file, with a program that checks it; needs no Spark.
+
+        ``cells`` are rows that are explained in it, beside a ``sample`` of so many rows of each output.
+        """
+        from dobonomodo.workspace.cells import SAMPLE, explain_cells
         from dobonomodo.workspace.evidence import write_evidence
+        from dobonomodo.workspace.explaining import Opener
 
         record = find_run(self._stores.find_main(), run_id)
-        view = self.find_run(record.id)
-        return write_evidence(view, record, store=self._stores.main, root=self._files.root, to=Path(to))
+        view, store = self.find_run(record.id), self._stores.main
+        with Opener(self._files, store) as opener:
+            more = explain_cells(opener.open(view, record), cells, sample=SAMPLE if sample is None else sample)
+        return write_evidence(view, record, store=store, root=self._files.root, to=Path(to), more=more)

@@ -263,13 +263,20 @@ class Computing:
         self._engine, self._reader = engine, reader
 
     def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[ComputedOutput]:
         """The outputs of a plan, one after the other."""
         # Outputs that are published one by one are computed one by one: one that fails does not hold up those before it.
         sharing = plan.project.publish != "as_done"
         return self._engine.outputs(
-            plan, facts, reader=self._reader, as_of=as_of, skip=skip, sharing=sharing, figures=figures
+            plan,
+            facts,
+            reader=self._reader,
+            as_of=as_of,
+            skip=skip,
+            sharing=sharing,
+            figures=figures,
+            digests=digests,
         )
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> tuple[CheckResult, ...]:

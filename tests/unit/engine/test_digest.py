@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dobonomodo.engine.digest import PARTS, digest_columns, render_digest
+from dobonomodo.engine.digest import PARTS, digest_columns, digest_values, hash_values, render_digest, render_values
 
 MASK = 2**64 - 1
 
@@ -35,3 +35,19 @@ def test_the_functions_are_those_that_compatible_servers_have() -> None:
         "hash_middle": "sum(shiftright(h, 22) & 2097151L)",
         "hash_high": "sum(shiftright(h, 43) & 2097151L)",
     }
+
+
+def test_values_are_hashed_with_the_key_of_their_row() -> None:
+    assert hash_values({"v": "`net`"}, ["`id`"]) == {
+        "v": "xxhash64(xxhash64(`id`, `id` IS NULL), `net`, `net` IS NULL)"
+    }
+    assert digest_values(["v"], chosen="c") == {
+        "v_low": "try_sum(CASE WHEN c THEN `v` & 2147483647L END)",
+        "v_high": "try_sum(CASE WHEN c THEN shiftright(`v`, 33) & 2147483647L END)",
+    }
+
+
+def test_a_digest_of_values_is_not_known_where_sums_overflow() -> None:
+    assert render_values("v", {"rows": 2, "v_low": 5, "v_high": 3}) == f"{(3 << 31) + 5:x}"
+    assert render_values("v", {"rows": 2**40, "v_low": None, "v_high": 3}) is None
+    assert render_values("v", {"rows": 0, "v_low": None, "v_high": None}) == "0"

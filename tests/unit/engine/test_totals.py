@@ -88,7 +88,7 @@ def test_what_is_kept_and_summed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 def test_hidden_columns_that_an_output_does_not_read_are_not_carried_to_it() -> None:
     first = output("{datasource_id: lake, table: first}", seq=15, columns="[amount]")
     plan = plan_of(update("amount = 1", "quantity = 2", seq=10) + first + output(LAKE, seq=50), output=False)
-    measuring = Measuring(plan, Counting(plan))
+    measuring = Measuring(plan, Counting(plan), digests=False)
     assert measuring.unread(plan.steps[1]) == {" before0 quantity"}
     assert measuring.unread(plan.steps[2]) == frozenset()
 

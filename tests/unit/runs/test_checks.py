@@ -48,9 +48,9 @@ class Checking(EngineByHand):
         self.asked: list[str] = []
 
     def outputs(
-        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool
+        self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[Computed]:
-        for output in super().outputs(plan, facts, as_of=as_of, skip=skip, figures=figures):
+        for output in super().outputs(plan, facts, as_of=as_of, skip=skip, figures=figures, digests=digests):
             finished = output.finish
 
             def finish(written: Any = None, finished: Any = finished, seq: int = output.step.spec.seq) -> Any:

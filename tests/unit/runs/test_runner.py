@@ -178,6 +178,7 @@ def start(
     engine: Any = None,
     run_id: str = "r1",
     figures: bool = False,
+    digests: bool = False,
     **options: Any,
 ) -> RunView:
     return runner(store, **options).start(
@@ -188,6 +189,7 @@ def start(
         version=1,
         snapshot=lambda inputs: snapshot_of(planned, inputs),
         figures=figures,
+        digests=digests,
     )
 
 
@@ -382,6 +384,15 @@ def test_figures_can_be_switched_off(store: Store, planned: RunSpec) -> None:
     run = start(store, planned, data)
     assert run.figures is None
     assert not any(each.startswith("first") for each in data.log)
+
+
+def test_a_resumed_run_has_digests_of_columns_as_it_began(store: Store, planned: RunSpec) -> None:
+    data = Diary(fails_at="stage 3")
+    start(store, planned, data, figures=True, digests=True)
+    data.fails_at = None
+    run = resume(store, data)
+    assert run.figures is not None
+    assert [each.digests is not None for each in run.figures.outputs] == [True, True]
 
 
 @pytest.mark.parametrize("figures", [True, False])

@@ -49,8 +49,16 @@ def collect() -> dict[str, bytes]:
     evidence = {
         "store": "store",
         "definitions": [definition],
-        "inputs": [{"files": [{"path": "in.csv", "sha256": package.sha256(b"in"), "kept": True}]}],
-        "outputs": [{"files": [{"path": "out.csv", "sha256": package.sha256(b"out")}]}],
+        "inputs": [
+            {"name": "lake:in.csv", "files": [{"path": "in.csv", "sha256": package.sha256(b"in"), "kept": True}]}
+        ],
+        "outputs": [
+            {
+                "table": "totals",
+                "columns": [["region", "string"], ["net", "decimal(15,2)"]],
+                "files": [{"path": "out.csv", "sha256": package.sha256(b"out")}],
+            }
+        ],
     }
     record = {"run_id": "r1", "progress": PROGRESS}
     documents = {
@@ -141,3 +149,53 @@ def test_any_altered_byte_is_found(record_property: Any) -> None:
         except ValueError:
             continue
     record_property("altered bytes", count)
+
+
+def explained(**more: object) -> dict[str, object]:
+    """A row of a summary, as `dobo why --json` has it."""
+    contributors = [{"amounts": {"net": "1.10"}}, {"amounts": {"net": "-0.25"}}]
+    summary = {"rows": 2, "totals": {"net": {"text": "SUM(net)", "value": "0.85"}}, "contributors": contributors}
+    row = {"region": "EU", "net": "0.85"}
+    return {
+        "run_id": "r1",
+        "table": "totals",
+        "proved": True,
+        "row": row,
+        "loaded": None,
+        "summary": summary,
+        **more,
+    }
+
+
+def said_of(cell: dict[str, object]) -> tuple[bool, str]:
+    files = package.seal({**collect(), "cells/001-totals.json": json.dumps(cell).encode()})
+    return next((right, detail) for what, right, detail in package.check(files)[::-1] if what.startswith("cells/"))
+
+
+def test_explained_rows_agree_with_the_rest_of_the_package() -> None:
+    assert said_of(explained())[0]
+    assert said_of(explained(loaded={"place": "lake:in.csv, row 3"}, summary=None))[0]
+    refused = {"run_id": "r1", "table": "totals", "proved": False, "problems": [{"code": "NOT_PROVED"}]}
+    assert said_of(refused) == (True, "not explained: NOT_PROVED")
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"run_id": "r2"}, "it is about another run"),
+        ({"table": "nets"}, "it is about another run"),
+        ({"row": {"regio": "EU"}}, "it has columns that the run did not write"),
+        ({"loaded": {"place": "lake:other.csv, row 3"}}, "it was loaded from what the run did not read"),
+    ],
+)
+def test_an_explained_row_that_cannot_be_of_the_run_is_found(change: dict[str, object], fault: str) -> None:
+    assert said_of(explained(**change)) == (False, fault)
+
+
+def test_totals_of_explained_rows_are_added_up_again() -> None:
+    cell: Any = explained()
+    cell["summary"]["contributors"][0]["amounts"]["net"] = "1.11"
+    assert said_of(cell) == (False, "net is not the sum of its contributors")
+    # With a part of the contributors, there is nothing to add up.
+    cell["summary"]["rows"] = 3
+    assert said_of(cell)[0]
