@@ -1,4 +1,4 @@
-"""The three kinds of storage behind one handle, and what other processes do to them."""
+"""The kinds of storage behind one handle, and what other processes do to them."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
+from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 from pyarrow import dataset
 
@@ -178,6 +179,8 @@ class Storage:
         """The rows as another tool finds them at the destination, in the order of the first column."""
         if self.kind == "database":
             return in_order(self._select(columns, name))
+        if self.kind in TABLES:
+            return in_order(TABLES[self.kind].read(self, columns, name))
         inputs = self.inputs()
         (pin,) = inputs.pin([use := self.use(columns, name)])[use.key]
         files = [Path(file.path) for file in file_pin(pin).files]
@@ -191,6 +194,8 @@ class Storage:
         if self.kind == "database":
             self._create(columns, rows, name, declared)
             return Path(name)
+        if self.kind in TABLES:
+            return TABLES[self.kind].write(self, columns, rows, name)
         path = self.folder / name / f"rows.{self.kind}"
         path.parent.mkdir(parents=True, exist_ok=True)
         find_world(self.kind).write(path, columns, rows)
@@ -444,6 +449,27 @@ FILE_WORLDS = {
     # What runs write is kept as Parquet; the workbooks that people open are made of it.
     "excel": FileWorld(_write_excel, _read_parquet),
 }
+
+
+def _write_delta(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:
+    write_deltalake(storage.folder / name, arrow_table(columns, rows))
+    return storage.folder / name
+
+
+def _read_delta(storage: Storage, columns: Mapping[str, Type], name: str) -> list[Row]:
+    found: list[Row] = DeltaTable(storage.folder / name).to_pyarrow_table(columns=list(columns)).to_pylist()
+    return found
+
+
+@dataclass(frozen=True)
+class TableWorld:
+    """How the tables of a kind get there and are seen without the product."""
+
+    write: Callable[[Storage, Mapping[str, Type], Rows, str], Path]
+    read: Callable[[Storage, Mapping[str, Type], str], list[Row]]
+
+
+TABLES = {"delta": TableWorld(_write_delta, _read_delta)}
 SERVERS = frozenset({"database"})
 """Kinds that need a server; a handle plants and sees their rows itself."""
 
@@ -456,8 +482,8 @@ def find_world(kind: str) -> FileWorld:
 
 def require_world(kind: str) -> None:
     """Fail where nobody has said how the rows of a kind get there and are seen without the product."""
-    if kind not in (FILE_WORLDS.keys() | SERVERS):
+    if kind not in (FILE_WORLDS.keys() | TABLES.keys() | SERVERS):
         pytest.fail(
-            f"storage `{kind}` is in STORAGES and has no test world: add it to FILE_WORLDS in {__file__}, "
-            "with a function that writes a file and one that reads it without the product"
+            f"storage `{kind}` is in STORAGES and has no test world: add it to FILE_WORLDS or TABLES in {__file__}, "
+            "with a function that writes and one that reads without the product"
         )

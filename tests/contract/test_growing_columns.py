@@ -17,7 +17,7 @@ from dobonomodo.storage import Storages, WrittenOutput
 from dobonomodo.storage.database import TablePin
 from dobonomodo.storage.manifest import HIDDEN, read_parts
 from dobonomodo.storage.table_target import TableTarget
-from tests.contract.storages import SEQ, Row, Storage, arrow_table, failure, in_order, publish, rows_of
+from tests.contract.storages import SEQ, TABLES, Row, Storage, arrow_table, failure, in_order, publish, rows_of
 from tests.contract.test_storages import TABLE, make_storage
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def database(postgresql_server: Server) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["parquet", "csv", "csv without header", TABLE])
+@pytest.fixture(params=["parquet", "csv", "csv without header", "delta", TABLE])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "database":
         return make_storage("database", tmp_path, request.getfixturevalue("database"))
@@ -80,6 +80,8 @@ def published(storage: Storage) -> list[str]:
     """The periods that readers find."""
     if storage.kind == "database":
         return [row["_run_period"] for row in storage.see({"_run_period": TEXT})]
+    if storage.kind in TABLES:
+        return sorted({row["_run_period"] for row in storage.see({"_run_period": TEXT})})
     return [path.name.removeprefix("run_period=") for path in (storage.folder / "out").iterdir()]
 
 

@@ -21,7 +21,7 @@ OTHER_MEANINGS = {
         # what a dataset is read for
         "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py", "why/loading.py",
         # how an output treats what was written before
-        "plan/relation.py", "storage/table_target.py", "storage/folder.py",
+        "plan/relation.py", "storage/table_target.py", "storage/folder.py", "storage/delta_target.py",
     },
     "aggregate": {"formula/functions/signature.py"},  # a kind of function
 }  # fmt: skip
@@ -36,6 +36,7 @@ OTHER_KINDS = {
         "problems/run.py",  # what a file was found to be
         "problems/package.py",  # the extra of the package that brings its modules
     },
+    "delta": {"problems/package.py"},
 }  # fmt: skip
 """The same for kinds of storage."""
 

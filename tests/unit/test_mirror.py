@@ -33,7 +33,8 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "one suite over all storages": (
         "contract/test_storages.py contract/test_fencing.py unit/storage/test_datasources.py",
         (
-            "storage/catalogue.py", "storage/database.py", "storage/faults.py", "storage/file_storage.py",
+            "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_target.py",
+            "storage/faults.py", "storage/file_storage.py",
             "storage/inputs.py", "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
             "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",
             "storage/target.py", "model/datasource.py",

@@ -25,6 +25,7 @@ EXTRA_BY_MODULE = {
     "python_calamine": "excel",
     "xlsxwriter": "excel",
     "obstore": "objects",
+    "deltalake": "delta",
 }
 """By module, the extra of this package that brings it."""
 

@@ -17,6 +17,7 @@ from dobonomodo.plan.destination import Destination, DestinationKind, Together
 from dobonomodo.problems import InternalError, Problem
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
+from dobonomodo.storage.delta import DeltaStorage
 from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.parquet import ParquetStorage
@@ -29,7 +30,13 @@ SEVERAL_PLACES = "a recorded intent that is completed, never rolled back halfway
 
 NAMED = ", then one rename for each named file; after a kill the rest is completed"
 
-STORAGES: tuple[type[Storage], ...] = (ParquetStorage, CsvStorage, ExcelStorage, DatabaseStorage)
+STORAGES: tuple[type[Storage], ...] = (
+    ParquetStorage,
+    CsvStorage,
+    ExcelStorage,
+    DatabaseStorage,
+    DeltaStorage,
+)
 
 
 def find_storage(kind: str) -> type[Storage]:

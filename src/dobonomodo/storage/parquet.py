@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name, quote_text
@@ -21,9 +21,10 @@ from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
+from dobonomodo.problems.run import WrongCell
 from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.file_storage import FilePin, FileStorage, FolderOptions
-from dobonomodo.storage.findings import Findings, check_batch, is_required
+from dobonomodo.storage.findings import MISSING, Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
 from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
@@ -45,16 +46,34 @@ _STRICT = {
 }
 
 
+class Given(NamedTuple):
+    """A column whose one value for a whole file is kept elsewhere: by what lists the files of a table."""
+
+    name: str
+    type: str
+    """As Spark calls it."""
+    value: str | None
+    """As text that Spark casts to the type."""
+
+    @property
+    def sql(self) -> str:
+        """The value in SQL."""
+        text = "NULL" if self.value is None else quote_text(self.value)
+        return f"CAST({text} AS {self.type})"
+
+
 @dataclass(frozen=True, slots=True)
 class ParquetFile:
     """A file that was looked into: how Spark is to read it, and how many rows it has."""
 
     path: Path
     columns: tuple[tuple[str, str], ...]
+    """Those that are in the file."""
     rows: int
+    given: tuple[Given, ...] = ()
 
 
-def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
+def inspect_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> ParquetFile:
     """Look at the end of a file, where it says what is in it; raises if that is not what the dataset declares."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -72,13 +91,13 @@ def inspect_parquet(path: Path, use: DatasetUse) -> ParquetFile:
     columns = tuple(
         (field.name, "timestamp" if field.name in old_times else spark_type(field.type)) for field in schema
     )
-    differences = find_differences(columns, use.as_stored())
+    differences = find_differences((*columns, *(each[:2] for each in given)), use.as_stored())
     if differences:
         raise loading_failed(use, f"`{path}` does not match the declaration", differences=differences)
-    return ParquetFile(path, columns, metadata.num_rows)
+    return ParquetFile(path, columns, metadata.num_rows, tuple(given))
 
 
-def check_parquet(path: Path, use: DatasetUse) -> Findings:
+def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> Findings:
     """The values that a file lacks, and the decimals that have more digits than their type; raises as ``inspect_parquet``.
 
     What a file says of itself is enough in most cases; columns of which it says too little, or something wrong, are read.
@@ -86,14 +105,14 @@ def check_parquet(path: Path, use: DatasetUse) -> Findings:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    inspect_parquet(path, use)
+    rows = inspect_parquet(path, use, given).rows
     try:
         with pq.ParquetFile(path) as file:
             use = use.as_stored()
             suspects = _find_suspects(file, use)
+            findings, first = _find_not_given(given, path, use, rows), 1
             if not suspects:
-                return Findings()
-            findings, first = Findings(), 1
+                return findings
             for batch in file.iter_batches(columns=list(suspects)):
                 checked = check_batch([batch.column(name) for name in suspects], suspects, use=use, place=str(path))
                 cells = tuple(replace(cell, row=f"row {first + at}") for at, cell in checked.first)
@@ -102,6 +121,13 @@ def check_parquet(path: Path, use: DatasetUse) -> Findings:
             return findings
     except (pa.ArrowException, OSError) as fault:
         raise _unreadable(path, use, fault) from fault
+
+
+def _find_not_given(given: Sequence[Given], path: Path, use: DatasetUse, rows: int) -> Findings:
+    """The columns that must have values and are given none."""
+    missing = [each.name for each in given if each.value is None and is_required(each.name, use)] if rows else []
+    cells = tuple(WrongCell(place=str(path), column=name, rule=MISSING) for name in missing)
+    return Findings(cells, dict.fromkeys(missing, rows))
 
 
 def _find_suspects(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> dict[str, DecimalType | None]:
@@ -148,30 +174,40 @@ def read_stored(
     links: str,
     period: str | None,
     before: Callable[[], int],
+    given: Sequence[Sequence[Given]] | None = None,
 ) -> StoredRows:
     """The rows of one location. Positions cost something, so they are read only where they are asked for."""
-    read = partial(read_parquet, spark, files, use, links=Path(links))
+    read = partial(read_parquet, spark, files, use, links=Path(links), given=given)
     return StoredRows(read(positions=False), period, lambda: read(before=before()))
 
 
 def read_parquet(
-    spark: SparkSession, files: Sequence[Path], use: DatasetUse, *, links: Path, positions: bool = True, before: int = 0
+    spark: SparkSession,
+    files: Sequence[Path],
+    use: DatasetUse,
+    *,
+    links: Path,
+    positions: bool = True,
+    before: int = 0,
+    given: Sequence[Sequence[Given]] | None = None,
 ) -> DataFrame:
     """The rows of some files, declared columns in their declared types, with the position of each row among all.
 
     It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
-    folder for links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places.
+    folder for links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places;
+    ``given`` has for each file the columns that it lacks and whose values are kept elsewhere.
     """
-    inspected = [inspect_parquet(path, use) for path in files]
+    kept = given if given is not None else [()] * len(files)
+    inspected = [inspect_parquet(path, use, each) for path, each in zip(files, kept, strict=True)]
     if not inspected:
         return _nothing(spark, use)
     safe = [_safe_path(file.path, links, number) for number, file in enumerate(inspected)]
-    groups: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+    groups: dict[tuple[tuple[tuple[str, str], ...], tuple[Given, ...]], list[Path]] = {}
     for file, path in zip(inspected, safe, strict=True):
-        groups.setdefault(file.columns, []).append(path)
+        groups.setdefault((file.columns, file.given), []).append(path)
     starts = list(accumulate((file.rows for file in inspected[:-1]), initial=before))
     position = _position(safe, starts) if positions else None
-    frames = [_read_group(spark, columns, paths, position, use) for columns, paths in groups.items()]
+    frames = [_read_group(spark, *alike, paths, position, use) for alike, paths in groups.items()]
     frame = frames[0]
     for other in frames[1:]:
         frame = frame.unionByName(other, allowMissingColumns=True)
@@ -181,6 +217,7 @@ def read_parquet(
 def _read_group(
     spark: SparkSession,
     columns: Sequence[tuple[str, str]],
+    given: Sequence[Given],
     paths: Sequence[Path],
     position: str | None,
     use: DatasetUse,
@@ -194,13 +231,19 @@ def _read_group(
     schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in read)
     reader = spark.read.schema(schema).options(**_STRICT)
     frame = reader.parquet(*(_escape(path) for path in paths))
-    present = {name.casefold(): name for name, _ in columns}
+    present = {each.name.casefold(): each.sql for each in given}
+    present |= {name.casefold(): quote_name(name) for name, _ in columns}
     stored_as = {name: use.sources.get(name, name).casefold() for name in use.columns}
-    found = {name: quote_name(present[stored]) for name, stored in stored_as.items() if stored in present}
+    found = {name: present[stored] for name, stored in stored_as.items() if stored in present}
     declared = [
         f"CAST({found.get(name, 'NULL')} AS {kind.sql}) AS {quote_name(name)}" for name, kind in use.columns.items()
     ]
-    stored = [quote_name(name) for name, _ in columns if name.casefold() in SYSTEM and name.casefold() not in known]
+    names = [*(name for name, _ in columns), *(each.name for each in given)]
+    stored = [
+        f"{present[name.casefold()]} AS {quote_name(name)}"
+        for name in names
+        if name.casefold() in SYSTEM and name.casefold() not in known
+    ]
     if position is None:
         return frame.selectExpr(*declared, *stored)
     return frame.selectExpr(*declared, *stored, f"{position} AS {quote_name(ROW_NUMBER)}")

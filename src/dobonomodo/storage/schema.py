@@ -135,3 +135,14 @@ def spark_type(kind: pyarrow.DataType) -> str:
         pa.binary(): "binary",
     }
     return names.get(kind, str(kind))
+
+
+def stored_arrow_type(name: str) -> pyarrow.DataType:
+    """The type of Arrow that Spark calls by a name."""
+    import pyarrow as pa
+
+    if name.startswith("decimal("):
+        return pa.decimal128(*(int(part) for part in name[8:-1].split(",")))
+    simple = [pa.string(), pa.int64(), pa.int32(), pa.int16(), pa.int8(), pa.bool_(), pa.date32(), pa.float64()]
+    simple += [pa.float32(), pa.binary(), pa.timestamp("us", "UTC"), pa.timestamp("us")]
+    return {spark_type(each): each for each in simple}[name]

@@ -1,0 +1,379 @@
+"""Delta tables: those of others are read by their versions, those of runs are tables like any other."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.problems.run import DataLoad, OutputWrite
+from dobonomodo.storage import Storages, WrittenOutput, load_stored
+from dobonomodo.storage.kept import KeptInputs
+from dobonomodo.storage.rows import ROW_NUMBER
+from dobonomodo.storage.target import Inspected, Noted
+from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish, rows_of
+from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.world import PERIOD
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def delta(tmp_path: Path) -> Storage:
+    return make_storage("delta", tmp_path)
+
+
+REGIONS: dict[str, Type] = {
+    "id": INTEGER,
+    "region": TEXT,
+    "day": DATE,
+    "number": INTEGER,
+    "flag": BOOLEAN,
+    "rate": DecimalType(5, 2),
+}
+PARTED = ["region", "day", "number", "flag", "rate"]
+
+
+def plant_parted(storage: Storage) -> list[dict[str, Any]]:
+    """A table of somebody else, whose partition columns are in no file."""
+    regions = ["a b", "ü/%=\\'", None, "x:y", "a b"]
+    planted = [
+        {
+            "id": at,
+            "region": each,
+            "day": date(2026, 1, at),
+            "number": -at,
+            "flag": at % 2 == 0,
+            "rate": Decimal("1.50"),
+        }
+        for at, each in enumerate(regions, 1)
+    ]
+    write_deltalake(storage.folder / "out", arrow_table(REGIONS, planted), partition_by=PARTED)
+    return planted
+
+
+class TestForeignTables:
+    def test_columns_that_are_in_no_file_have_their_values(self, delta: Storage, spark: SparkSession) -> None:
+        planted = plant_parted(delta)
+        write_deltalake(delta.folder / "out", arrow_table(REGIONS, [{"id": 6}]), mode="append")
+        (frame,) = delta.frames(spark, delta.use(REGIONS))
+        assert in_order(rows_of(frame, REGIONS)) == [*planted, {**dict.fromkeys(REGIONS), "id": 6}]
+        assert sorted(row[0] for row in frame.select(ROW_NUMBER).collect()) == list(range(6))
+
+    def test_columns_that_are_in_no_file_are_seen_without_spark(self, delta: Storage) -> None:
+        planted = plant_parted(delta)
+        use, inputs = delta.use(REGIONS), delta.inputs()
+        (files,) = inputs.files(use, inputs.pin([use])[use.key])
+        assert in_order(row for path in files for row in pq.read_table(path).to_pylist()) == planted
+        assert inputs.files(use, inputs.pin([use])[use.key]) == [files]
+
+    def test_a_run_reads_the_version_that_it_pinned(self, delta: Storage, spark: SparkSession) -> None:
+        planted = plant_parted(delta)
+        use, inputs = delta.use(REGIONS), delta.inputs()
+        pinned = inputs.pin([use])
+        write_deltalake(delta.folder / "out", arrow_table(REGIONS, [{"id": 9}]), mode="overwrite")
+        assert inputs.find_changes(pinned, listing=True) == ()
+        (found,) = inputs.read(spark, use, inputs.extract([use], pinned)[use.key])
+        assert in_order(rows_of(found.frame, REGIONS)) == planted
+
+    def test_a_version_that_was_removed_is_said_to_be(self, delta: Storage) -> None:
+        plant_parted(delta)
+        use, inputs, kept = delta.use(REGIONS), delta.inputs(), KeptInputs.of(delta.root)
+        pinned = inputs.pin([use])
+        hashes = inputs.keep([use], pinned, kept)
+        write_deltalake(delta.folder / "out", arrow_table(REGIONS, [{"id": 9}]), mode="overwrite")
+        vacuum(delta)
+        changes = inputs.find_changes(pinned, listing=False)
+        assert len(changes) == 5
+        assert all("version 0 of table `out`: VACUUM" in each for each in changes)
+        restored = inputs.restore([use], pinned, hashes, kept)
+        assert (len(restored.used), restored.changes) == (1, ())
+        inputs.extract([use], restored.pinned)
+
+    def test_a_value_that_must_be_there_and_is_in_no_file(self, delta: Storage) -> None:
+        plant_parted(delta)
+        problem = failure(lambda: delta.extract(delta.use(REGIONS, required=["region"]))).problem
+        assert isinstance(problem, DataLoad)
+        assert (problem.counts, [cell.column for cell in problem.cells]) == ((("region", 1),), ["region"])
+
+    def test_files_may_lack_columns_that_the_table_got_later(self, delta: Storage, spark: SparkSession) -> None:
+        delta.plant({"id": INTEGER}, [{"id": 1}])
+        later = arrow_table(SIMPLE, rows("b", start=2))
+        write_deltalake(delta.folder / "out", later, mode="append", schema_mode="merge")
+        assert delta.get(spark, SIMPLE) == [{"id": 1, "value": None}, *rows("b", start=2)]
+        problem = failure(lambda: delta.extract(delta.use(SIMPLE, required=["value"]))).problem
+        assert problem.code == "DATA_LOAD"
+
+    @pytest.mark.parametrize(
+        ("protocol", "configuration", "feature"),
+        [
+            ({"minReaderVersion": 2, "minWriterVersion": 5}, {"delta.columnMapping.mode": "name"}, "columnMapping"),
+            (
+                {
+                    "minReaderVersion": 3,
+                    "minWriterVersion": 7,
+                    "readerFeatures": ["variantType"],
+                    "writerFeatures": ["variantType"],
+                },
+                {},
+                "variantType",
+            ),
+            (
+                {
+                    "minReaderVersion": 3,
+                    "minWriterVersion": 7,
+                    "readerFeatures": ["lookingGlass"],
+                    "writerFeatures": ["lookingGlass"],
+                },
+                {},
+                "lookingGlass",
+            ),
+        ],
+        ids=["columnMapping", "variantType", "lookingGlass"],
+    )
+    def test_what_a_list_of_files_does_not_tell_is_refused_by_name(
+        self, delta: Storage, protocol: dict[str, Any], configuration: dict[str, str], feature: str
+    ) -> None:
+        delta.plant(SIMPLE, rows("a"))
+        change_log(delta, protocol=protocol, configuration=configuration)
+        problem = failure(lambda: delta.extract(delta.use(SIMPLE))).problem
+        assert isinstance(problem, DataLoad)
+        assert feature in problem.detail
+
+    @pytest.mark.parametrize("used", [True, False])
+    def test_rows_that_are_deleted_in_their_files(self, delta: Storage, used: bool) -> None:
+        """A table may have the feature and not use it: many are made with it."""
+        delta.plant(SIMPLE, rows("a", "b"))
+        features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+        inline = "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
+        vector = {"storageType": "i", "pathOrInlineDv": inline, "sizeInBytes": 40, "cardinality": 6}
+        change_log(
+            delta,
+            protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features},
+            add={"deletionVector": vector} if used else {},
+        )
+        if used:
+            problem = failure(lambda: delta.extract(delta.use(SIMPLE))).problem
+            assert isinstance(problem, DataLoad)
+            assert "deletionVectors" in problem.detail
+        else:
+            delta.extract(delta.use(SIMPLE))
+
+    def test_what_is_no_table(self, delta: Storage) -> None:
+        (delta.folder / "out").mkdir(parents=True)
+        assert "_delta_log" in getattr(failure(lambda: delta.extract(delta.use(SIMPLE))).problem, "detail", "")
+        delta.plant(SIMPLE, rows("a"), "broken")
+        (delta.folder / "broken/_delta_log" / f"{0:020}.json").write_text("no log")
+        problem = failure(lambda: delta.extract(delta.use(SIMPLE, "broken"))).problem
+        assert problem.code == "DATA_LOAD"
+
+    def test_a_file_that_a_version_has_and_the_disk_has_not(self, delta: Storage) -> None:
+        path = delta.plant(SIMPLE, rows("a"))
+        next(path.glob("*.parquet")).unlink()
+        assert "VACUUM" in getattr(failure(lambda: delta.extract(delta.use(SIMPLE))).problem, "detail", "")
+
+    def test_a_table_that_a_link_leads_out_to(self, delta: Storage, tmp_path: Path) -> None:
+        write_deltalake(tmp_path / "elsewhere", arrow_table(SIMPLE, rows("a")))
+        delta.folder.mkdir()
+        (delta.folder / "out").symlink_to(tmp_path / "elsewhere")
+        assert failure(lambda: delta.extract(delta.use(SIMPLE))).problem.code == "DATA_LOAD"
+        assert failure(lambda: delta.target(SIMPLE)).problem.code == "OUTPUT_WRITE"
+
+
+def vacuum(storage: Storage) -> None:
+    DeltaTable(storage.folder / "out").vacuum(
+        retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True
+    )
+
+
+def change_log(
+    storage: Storage, *, protocol: dict[str, Any], configuration: dict[str, str] | None = None, **more: dict[str, Any]
+) -> None:
+    """Change what the first version of a table says of itself."""
+    path = storage.folder / "out/_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    for action in actions:
+        if "protocol" in action:
+            action["protocol"] = protocol
+        if "metaData" in action:
+            action["metaData"]["configuration"] |= configuration or {}
+        for name, fields in more.items():
+            action.get(name, {}).update(fields)
+    path.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+class TestOwnTables:
+    def test_other_tools_read_them_as_tables(self, delta: Storage) -> None:
+        polars = pytest.importorskip("polars")
+        delta.put(rows("old"), SIMPLE, run="run-1")
+        delta.put(rows("a", "b"), SIMPLE, run="run-2")
+        delta.put(rows("c", start=3), SIMPLE, run="run-3", period="FY 26/Q1 ü%")
+        expected = [{**row, "_run_period": PERIOD} for row in rows("a", "b")]
+        expected += [{**row, "_run_period": "FY 26/Q1 ü%"} for row in rows("c", start=3)]
+        path = str(delta.folder / "out")
+        assert in_order(polars.read_delta(path).to_dicts()) == expected
+        table = DeltaTable(path)
+        assert in_order(table.to_pyarrow_table().to_pylist()) == expected
+        assert table.metadata().partition_columns == ["_run_period"]
+        notes = [entry["dobo"]["outputs"] for entry in table.history() if "dobo" in entry]
+        assert [[(each["run"], each["rows"], each["digest"]) for each in found] for found in notes] == [
+            [("run-3", 1, f"run-3/{SEQ}")],
+            [("run-2", 2, f"run-2/{SEQ}")],
+            [("run-1", 1, f"run-1/{SEQ}")],
+        ]
+
+    def test_two_outputs_of_a_run_are_one_version(self, delta: Storage) -> None:
+        outputs = delta.outputs()
+        group = []
+        for seq, mode, value in ((10, "replace", "a"), (20, "append", "b")):
+            output = WrittenOutput(seq, delta.write(SIMPLE, mode=mode), SIMPLE)
+            staged = delta.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
+            group.append((output, outputs.convert(output, staged, rows=1), 1, value))
+        outputs.publish(group)
+        assert delta.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
+        table = DeltaTable(delta.folder / "out")
+        assert len([entry for entry in table.history() if "dobo" in entry]) == 1
+        assert [commit and commit.digest for commit in map(outputs.find_commit, (each[0] for each in group))] == [
+            "a",
+            "b",
+        ]
+
+    def test_a_name_for_the_run_period_that_is_free(self, delta: Storage) -> None:
+        columns: dict[str, Type] = {**SIMPLE, "_run_period": TEXT}
+        delta.put([{"id": 1, "value": "a", "_run_period": "mine"}], columns)
+        assert DeltaTable(delta.folder / "out").metadata().partition_columns == ["_dobo_run_period"]
+        assert delta.see(columns) == [{"id": 1, "value": "a", "_run_period": "mine"}]
+
+    @pytest.mark.parametrize("what", ["table", "folder", "file", "feature", "path"])
+    def test_what_no_run_made_is_refused_before_anything_is_computed(self, delta: Storage, what: str) -> None:
+        name = "out"
+        match what:
+            case "table":
+                delta.plant(SIMPLE, rows("a"))
+            case "folder":
+                (delta.folder / "out").mkdir(parents=True)
+                (delta.folder / "out/report.txt").touch()
+            case "file":
+                delta.folder.mkdir()
+                (delta.folder / "out").touch()
+            case "feature":
+                delta.put(rows("a"), SIMPLE, run="run-0")
+                features = {"readerFeatures": [], "writerFeatures": ["changeDataFeed"]}
+                change_log(delta, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features})
+            case _:
+                name = "a[b]"
+        problem = failure(
+            lambda: delta.outputs().check(WrittenOutput(SEQ, delta.write(SIMPLE, table=name), SIMPLE))
+        ).problem
+        assert isinstance(problem, OutputWrite)
+        assert {"table": "_run_period", "folder": "report.txt", "feature": "changeDataFeed", "path": "`[`"}.get(
+            what, ""
+        ) in problem.detail
+
+    def test_periods_that_are_published_at_once_are_both_there(self, delta: Storage) -> None:
+        faults: list[BaseException] = []
+
+        def put(period: str) -> None:
+            try:
+                for number in range(4):
+                    delta.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
+            except BaseException as fault:  # noqa: BLE001  it is raised where it is seen
+                faults.append(fault)
+
+        threads = [threading.Thread(target=partial(put, f"2026-0{month}")) for month in (1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        assert sorted(row["value"] for row in delta.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
+
+    def test_what_attempts_left_and_no_commit_has(self, delta: Storage) -> None:
+        output = WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)
+        table = arrow_table(SIMPLE, rows("a"))
+        for fence in (1, 2, 3):
+            delta.stage_by_hand(delta.outputs(fence=fence), table, output)
+        first = delta.outputs(fence=2)
+        assert [Path(each.place).name for each in first.find_leftovers(output)] == [
+            "dobo-run-1-10-1",
+            "dobo-run-1-10-2",
+        ]
+        staged = delta.stage_by_hand(first, table, output)
+        publish(first, output, staged, rows=1, digest="d")
+        found = delta.outputs(fence=3).find_leftovers(output)
+        assert [Path(each.place).name for each in found] == ["dobo-run-1-10-1", "dobo-run-1-10-3"]
+        for each in found:
+            each.remove()
+        assert delta.see(SIMPLE) == rows("a")
+        assert delta.outputs(fence=3).find_leftovers(output) == []
+
+    def test_rows_are_found_after_files_were_put_together(self, delta: Storage, spark: SparkSession) -> None:
+        stored = load_stored(delta.put(rows("a", "b"), SIMPLE))
+        DeltaTable(delta.folder / "out").optimize.compact()
+        vacuum(delta)
+        port = Storages(delta.root, {delta.source.id: delta.source}).of_record(stored)
+        inputs, use = delta.inputs(), delta.use(SIMPLE)
+        pin = port.pin_output(stored, name="out", period=PERIOD)
+        (found,) = inputs.read(spark, use, inputs.extract([use], {use.key: (pin,)})[use.key])
+        assert in_order(rows_of(found.frame, SIMPLE)) == rows("a", "b")
+        assert port.keep(stored, period=PERIOD, run="run-1", seq=SEQ) is None
+
+    def test_files_that_were_changed_or_removed_are_noticed(self, delta: Storage) -> None:
+        outputs, output = delta.outputs(), WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)
+        staged = outputs.convert(
+            output, delta.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output), rows=2
+        )
+        head = Noted("store", 7, "abc")
+        outputs.publish([(output, staged, 2, "d")], head=head)
+        stored = outputs.stored(output)
+        port = Storages(delta.root, {delta.source.id: delta.source}).of_record(stored)
+        inspect = partial(port.inspect, stored, run="run-1", seq=SEQ)
+        assert inspect() == Inspected((head,), files=2)
+        one, other = sorted((delta.folder / "out").glob("*/dobo-*/*.parquet"))
+        one.write_bytes(b"x")
+        other.unlink()
+        found = inspect()
+        assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
+
+    def test_a_log_with_checkpoints_says_the_same(self, delta: Storage) -> None:
+        """The library sums up every hundred commits, and may then forget single ones."""
+        delta.put(rows("a"), SIMPLE, run="run-1")
+        DeltaTable(delta.folder / "out").create_checkpoint()
+        output = WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)
+        commit = delta.outputs().find_commit(output)
+        assert commit is not None
+        for path in (delta.folder / "out/_delta_log").glob("*.json"):
+            path.unlink()
+        # Nobody can say what was written, but it is not written twice.
+        assert failure(lambda: delta.outputs().find_commit(output)).problem.code == "OUTPUT_WRITE"
+        staged = delta.stage_by_hand(delta.outputs(), arrow_table(SIMPLE, rows("b")), output)
+        delta.outputs().publish([(output, staged, 1, "d")])
+        assert delta.see(SIMPLE) == rows("a")
+
+
+def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(delta: Storage) -> None:
+    """Files that are there are written again, in the commit that adds wider numbers."""
+    narrow: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2)}
+    wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
+    delta.put([{"id": 1, "amount": Decimal("1.25")}], narrow, run="run-1", period="2026-01")
+    delta.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
+    delta.put([{"id": 3, "amount": Decimal("3.50")}], narrow, run="run-3", period="2026-03")
+    table = DeltaTable(delta.folder / "out").to_pyarrow_table(columns=["id", "amount"])
+    assert table.schema.field("amount").type == pa.decimal128(9, 4)
+    assert in_order(table.to_pylist()) == [
+        {"id": 1, "amount": Decimal("1.2500")},
+        {"id": 2, "amount": Decimal("2.1234")},
+        {"id": 3, "amount": Decimal("3.5000")},
+    ]
