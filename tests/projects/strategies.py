@@ -745,6 +745,12 @@ class _Projects:
             high = Apply("<", (value, Apply("+", (start, Literal(10, INTEGER)), INTEGER)), BOOLEAN)
             return Apply("AND", (low, high), BOOLEAN)
 
+        def by_plain_range() -> Node:
+            """A range of which the engine knows that it cannot fail, so that it is searched by range."""
+            value, end = drawing.leaf(scope, *NUMBERS)[0], drawing.column(number, scope.table)
+            low, high = Apply("<=", (end, value), BOOLEAN), Apply("<=", (value, end), BOOLEAN)
+            return Apply("AND", tuple(drawing.some([by_columns(), low, high], 2, 3)), BOOLEAN)
+
         def by_constant() -> Node:
             return Apply("=", (drawing.column(number, scope.table), Literal(drawing.number(0, 3), INTEGER)), BOOLEAN)
 
@@ -756,7 +762,16 @@ class _Projects:
         def by_columns_and_range() -> Node:
             return Apply("AND", (by_columns(), by_range()), BOOLEAN)
 
-        ways = [by_number, by_columns, by_range, by_columns, by_constant, by_anything, by_columns_and_range]
+        ways = [
+            by_number,
+            by_columns,
+            by_range,
+            by_columns,
+            by_constant,
+            by_anything,
+            by_columns_and_range,
+            by_plain_range,
+        ]
         return {"alias": alias, **source, "on": Formula(drawing.pick(ways)())}, columns
 
     def assignments(self, scope: Scope, *, windows: bool = False) -> list[dict[str, Any]]:

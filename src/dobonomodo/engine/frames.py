@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
-from dobonomodo.engine.joins import find_unmatched, join_lookup, join_match
+from dobonomodo.engine.joins import JoinSize, find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.requirement import require
@@ -187,8 +187,19 @@ class Frames:
         return self._frame(node.rows).selectExpr("*", f"inline(array({structs}))")
 
     def _lookup(self, node: Lookup) -> DataFrame:
-        hidden = partial(self._tracking.joined, node)
-        return join_lookup(node, self._frame(node.rows), self._frame(node.source), run=self._run, hidden=hidden)
+        hidden, size = partial(self._tracking.joined, node), partial(self._count_pairs, node)
+        return join_lookup(
+            node, self._frame(node.rows), self._frame(node.source), run=self._run, hidden=hidden, size=size
+        )
+
+    def _count_pairs(self, node: Lookup) -> JoinSize:
+        return JoinSize(self._count_stored(node.rows), self._count_stored(node.source))
+
+    def _count_stored(self, node: Rel) -> int | None:
+        """How many rows are stored of what a node is made from; None where that is not known."""
+        counts = [self._loader.count(each) for each in walk_relation(node) if isinstance(each, Scan)]
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) else None
 
     def _stack(self, node: Stack) -> DataFrame:
         rows, more = self._frame(node.rows), self._frame(node.more)

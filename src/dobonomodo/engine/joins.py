@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.ranges import COUNT, ROW, Keys, Line
 from dobonomodo.engine.requirement import show_values
 from dobonomodo.formula import Typed, columns_of, flat_name, render_column, render_formula
 from dobonomodo.formula.compare import match_keys
 from dobonomodo.formula.functions.signature import Argument
 from dobonomodo.formula.sql import quote_name, quote_text
-from dobonomodo.formula.typed import ColumnRef, Operation
+from dobonomodo.formula.typed import ColumnRef
+from dobonomodo.plan.condition import Condition, KeyPairs, Way, parts_of, take_apart
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.relation import Keep, Lookup, Match, Scan
 
@@ -23,30 +26,64 @@ CANDIDATE = "` candidate`"
 MULTIPLE = "JOIN_MULTIPLE_MATCHES"
 """Marks the message by which a join with more than one match stops the job."""
 
-_KeyPairs = list[tuple[Typed, Typed]]
-
-
 _Hidden = Callable[[str], list[str]]
 """SQL for the columns of the rows beside those of their schema; it is given a condition that is true for rows with a match."""
 
 
-def join_lookup(node: Lookup, rows: DataFrame, source: DataFrame, *, run: RunContext, hidden: _Hidden) -> DataFrame:
+FEW_CANDIDATES = 16
+FEW_PAIRS = 2_000_000
+"""Below these, comparing is faster than preparing the joined side for a search by range, which takes some small jobs."""
+
+
+@dataclass(frozen=True, slots=True)
+class JoinSize:
+    """How many rows are stored of the two sides of a join, where that is known."""
+
+    rows: int | None
+    candidates: int | None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether each row may be compared with all candidates."""
+        if self.candidates is None:
+            return False
+        few = self.rows is not None and self.rows * self.candidates <= FEW_PAIRS
+        return few or self.candidates <= FEW_CANDIDATES
+
+
+def join_lookup(
+    node: Lookup,
+    rows: DataFrame,
+    source: DataFrame,
+    *,
+    run: RunContext,
+    hidden: _Hidden,
+    size: Callable[[], JoinSize],
+) -> DataFrame:
     """A left join that stops the job, within the job, when a row that takes part has more than one match."""
-    keys, rest = _split(node)
+    condition = take_apart(node)
     flat = _flatten(node, source)
-    if keys and not rest:
-        return _join_by_key(node, rows, flat, keys=keys, run=run, hidden=hidden)
-    return _join_by_search(node, rows, flat, keys=keys, rest=rest, run=run, hidden=hidden)
+    match condition.way:
+        case Way.RANGE if size().is_small:
+            return _join_by_search(node, rows, flat, condition=condition, run=run, hidden=hidden)
+        case Way.KEY:
+            return _join_by_key(node, rows, flat, condition=condition, run=run, hidden=hidden)
+        case Way.RANGE:
+            return _join_by_range(node, rows, flat, condition=condition, run=run, hidden=hidden)
+        case Way.SEARCH:
+            return _join_by_search(node, rows, flat, condition=condition, run=run, hidden=hidden)
+        case _:
+            assert_never(condition.way)
 
 
 def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
     """An inner join, or a left join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
     from pyspark.sql import functions as F
 
-    keys, rest = _split(node)
+    parts = take_apart(node)
     only = run.sql(node.only)
-    equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, keys, run), strict=True)]
-    others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in rest]
+    equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, parts.keys, run), strict=True)]
+    others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in parts.rest]
     condition = " AND ".join([only, *equal, *others])
     if node.unmatched:
         return rows.where(only).join(_flatten(node, source), F.expr(condition), "left")
@@ -54,56 +91,90 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
 
 
 def _join_by_key(
-    node: Lookup, rows: DataFrame, source: DataFrame, *, keys: _KeyPairs, run: RunContext, hidden: _Hidden
+    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> DataFrame:
-    """Equalities only: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
+    """Equalities: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
     from pyspark.sql import functions as F
 
-    outer, inner = _key_sql(node, keys, run)
+    outer, inner = _key_sql(node, condition.keys, run)
     matches = quote_name(MATCHES)
-    counted = source.selectExpr("*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}")
+    counted = _keep_side(source, condition, run).selectExpr(
+        "*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}"
+    )
     equal = [f"{left} = {right}" for left, right in zip(outer, inner, strict=True)]
-    condition = " AND ".join([run.sql(node.only), *equal])
-    joined = rows.join(counted, F.expr(condition), "left")
-    shown = [(run.sql(left), _key_name(left, right)) for left, right in keys]
+    joined = rows.join(counted, F.expr(" AND ".join([_takes_part(node, condition, run), *equal])), "left")
+    shown = [(run.sql(left), _key_name(left, right)) for left, right in condition.keys]
     check = f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END"
     own = [quote_name(name) for name in node.schema.names]
     return joined.where(check).selectExpr(*own, *hidden(f"{matches} IS NOT NULL"))
 
 
+def _join_by_range(
+    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
+) -> DataFrame:
+    """A point in a range: the pieces into which the ranges of a key cut the line know how many ranges hold them."""
+    if condition.range is None:
+        raise AssertionError("the condition has no range")
+    joined = Line(condition.range, run).join(
+        rows,
+        _keep_side(source, condition, run),
+        Keys(*_key_sql(node, condition.keys, run)),
+        only=_takes_part(node, condition, run),
+        fields=_fields(node),
+    )
+    shown = [(run.sql(each), flat_name(each)) for each in key_columns(node)]
+    check = f"CASE WHEN {COUNT} > 1 THEN {_raise(node, COUNT, shown)} ELSE TRUE END"
+    kept = [quote_name(name) for name in node.rows.schema.names]
+    return joined.where(check).selectExpr(*kept, *hidden(f"{COUNT} IS NOT NULL"), *_values(node, ROW))
+
+
 def _join_by_search(
-    node: Lookup,
-    rows: DataFrame,
-    source: DataFrame,
-    *,
-    keys: _KeyPairs,
-    rest: list[Typed],
-    run: RunContext,
-    hidden: _Hidden,
+    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> DataFrame:
     """Other conditions: the candidates of a key come as one list, in which each row looks for its match."""
     from pyspark.sql import functions as F
 
-    columns = list(node.schema.joined[node.alias])
-    fields = ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
+    keys = condition.keys
     candidates = quote_name(" candidates")
     key_names = [f" key{number}" for number in range(len(keys))]
     outer, inner = _key_sql(node, keys, run)
     keyed = [F.expr(right).alias(name) for name, right in zip(key_names, inner, strict=True)]
-    listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({fields}))").alias(" candidates"))
+    listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({_fields(node)}))").alias(" candidates"))
     equal = [f"{left} = {quote_name(name)}" for name, left in zip(key_names, outer, strict=True)]
-    condition = " AND ".join([run.sql(node.only), *equal])
-    joined = rows.join(listed, F.expr(condition), "left")
-    test = " AND ".join(_candidate_sql(part, node.alias, run) for part in rest)
+    joined = rows.join(listed, F.expr(" AND ".join([run.sql(node.only), *equal])), "left")
+    test = " AND ".join(_candidate_sql(part, node.alias, run) for part in condition.rest)
     found = quote_name(" found")
     narrowed = joined.selectExpr("*", f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
     shown = [(run.sql(each), flat_name(each)) for each in key_columns(node)]
     check = f"CASE WHEN size({found}) > 1 THEN {_raise(node, f'size({found})', shown)} ELSE TRUE END"
-    values = [
-        f"try_element_at({found}, 1).{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns
-    ]
     kept = [quote_name(name) for name in node.rows.schema.names]
+    values = _values(node, f"try_element_at({found}, 1)")
     return narrowed.where(check).selectExpr(*kept, *hidden(f"size({found}) > 0"), *values)
+
+
+def _keep_side(source: DataFrame, condition: Condition, run: RunContext) -> DataFrame:
+    """The joined rows for which the conditions over them alone are true."""
+    for each in condition.sides.of_source if condition.sides is not None else ():
+        source = source.where(run.sql(each))
+    return source
+
+
+def _takes_part(node: Lookup, condition: Condition, run: RunContext) -> str:
+    """SQL for the rows that can have a match: those that take part, and for which the conditions over them alone are true."""
+    own = condition.sides.of_rows if condition.sides is not None else ()
+    return " AND ".join(map(run.sql, (node.only, *own)))
+
+
+def _fields(node: Lookup) -> str:
+    """The joined columns as fields of a struct."""
+    columns = node.schema.joined[node.alias]
+    return ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
+
+
+def _values(node: Lookup, struct: str) -> list[str]:
+    """The joined columns from such a struct."""
+    columns = node.schema.joined[node.alias]
+    return [f"{struct}.{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns]
 
 
 def find_unmatched(
@@ -122,11 +193,11 @@ def find_unmatched(
 
 def key_columns(node: Lookup) -> list[ColumnRef]:
     """The columns of the rows that the conditions of a join use."""
-    used = (each for part in _parts(node.on) for each in columns_of(part) if each.qualifier != node.alias)
+    used = (each for part in parts_of(node.on) for each in columns_of(part) if each.qualifier != node.alias)
     return list(dict.fromkeys(used))
 
 
-def _key_sql(node: Lookup | Match, keys: _KeyPairs, run: RunContext) -> tuple[list[str], list[str]]:
+def _key_sql(node: Lookup | Match, keys: KeyPairs, run: RunContext) -> tuple[list[str], list[str]]:
     """The keys of the rows and those of the source.
 
     The former are computed for the rows that take part alone: Spark computes join keys before it tests ``only``.
@@ -159,30 +230,6 @@ def _raise(node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:
     """An error that names alias, count and key values; it becomes JOIN_MULTIPLE_MATCHES."""
     head = quote_text(f"{MULTIPLE}|{_seq_of(node)}|{node.alias}|")
     return f"CAST(raise_error(concat({head}, CAST({count} AS STRING), '|', {show_values(shown)})) AS BOOLEAN)"
-
-
-def _parts(on: Typed) -> list[Typed]:
-    """The conditions that are joined by AND at the top."""
-    if isinstance(on, Operation) and on.operator == "AND":
-        return [part for operand in on.operands for part in _parts(operand)]
-    return [on]
-
-
-def _split(node: Lookup | Match) -> tuple[_KeyPairs, list[Typed]]:
-    """The conditions of a join: the two sides of each equality, and the other ones."""
-    found = [(part, _equality(part, node.alias)) for part in _parts(node.on)]
-    return [pair for _, pair in found if pair is not None], [part for part, pair in found if pair is None]
-
-
-def _equality(part: Typed, alias: str) -> tuple[Typed, Typed] | None:
-    """The two sides of ``mine = theirs``, the joined one second; None for any other condition."""
-    if not isinstance(part, Operation) or part.operator != "=":
-        return None
-    left, right = part.operands
-    sides = [{column.qualifier == alias for column in columns_of(side)} for side in (left, right)]
-    if sides == [{False}, {True}]:
-        return left, right
-    return (right, left) if sides == [{True}, {False}] else None
 
 
 def _key_name(left: Typed, right: Typed) -> str:

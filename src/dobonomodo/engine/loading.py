@@ -86,10 +86,17 @@ class Loader:
 
     def __init__(self, reader: Reader, run: RunContext, unique: UniqueKeys) -> None:
         self._reader, self._run, self._unique = reader, run, unique
+        self._stored: dict[int, list[StoredRows]] = {}
+
+    def count(self, node: Scan) -> int | None:
+        """How many rows are stored where a scan reads, if it is loaded here and that is known; it may load fewer."""
+        counts = [rows.count for rows in self._stored.get(id(node), ())]
+        known = [count() for count in counts if count is not None]
+        return sum(known) if known and len(known) == len(counts) else None
 
     def load(self, node: Scan) -> Loaded:
         """The rows of all locations."""
-        stored = self._reader.read(node.use)
+        stored = self._stored[id(node)] = self._reader.read(node.use)
         _require_periods(node.use, stored)
         parts = [self._load(node, rows) for rows in stored]
         frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))

@@ -10,6 +10,7 @@ from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
 from dobonomodo.model.parameter import Parameter, show_value
 from dobonomodo.model.plain import PlainDict
+from dobonomodo.plan.condition import take_apart
 from dobonomodo.plan.conservation import Conservation, find_conservation
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.destination import Together
@@ -345,7 +346,9 @@ def _render_node(node: Rel, stop: Rel, run: RunFacts, lines: list[str]) -> None:
             _render_node(node.rows, stop, run, lines)
             inner: list[str] = []
             _render_node(node.source, stop, run, inner)
-            kind, note = ("LEFT JOIN", "  -- at most one match") if isinstance(node, Lookup) else ("JOIN", "")
+            kind, note = "JOIN", ""
+            if isinstance(node, Lookup):
+                kind, note = "LEFT JOIN", f"  -- at most one match, found {take_apart(node).way.value}"
             if isinstance(node, Match) and node.unmatched:
                 kind = "LEFT JOIN"
             lines.append(f"{kind} ({'; '.join(inner)}) AS {quote_name(node.alias)}")

@@ -134,7 +134,7 @@ class WrittenRows:
 
 def _frame(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[TypedRow]) -> StoredRows:
     numbered = [{**row, ROW_NUMBER: number} for number, row in enumerate(rows)]
-    return StoredRows(make_frame(spark, {**columns, ROW_NUMBER: INTEGER}, numbered))
+    return StoredRows(make_frame(spark, {**columns, ROW_NUMBER: INTEGER}, numbered), count=lambda: len(rows))
 
 
 def type_rows(rows: Sequence[Row], use: DatasetUse, places: Places) -> tuple[dict[str, Type], list[TypedRow]]:

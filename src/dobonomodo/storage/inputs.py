@@ -7,7 +7,7 @@ starts, every row has a stable position, and a run that is resumed reads the sam
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -192,12 +192,13 @@ class Inputs:
         """The rows of every location as frames; one without rows if there is none."""
         if not pins:
             return [empty_rows(spark, use)]
-        return [
-            self._storages.of_record(pin, use=use).read(
-                spark, use, pin, self._scratch(use, number), before=partial(self._count, use, pins[:number])
-            )
-            for number, pin in enumerate(pins)
-        ]
+        return [self._read(spark, use, pins, number) for number in range(len(pins))]
+
+    def _read(self, spark: SparkSession, use: DatasetUse, pins: Sequence[Pin], number: int) -> StoredRows:
+        pin, scratch = pins[number], self._scratch(use, number)
+        storage = self._storages.of_record(pin, use=use)
+        rows = storage.read(spark, use, pin, scratch, before=partial(self._count, use, pins[:number]))
+        return replace(rows, count=partial(storage.count, pin, scratch))
 
     def _count(self, use: DatasetUse, pins: Sequence[Pin]) -> int:
         return sum(

@@ -30,6 +30,8 @@ class StoredRows:
     """The period that all rows belong to, where the location says it."""
     positioned: Callable[[], DataFrame] | None = None
     """The same rows with their positions, where those must be asked for because they cost something."""
+    count: Callable[[], int] | None = None
+    """How many rows are stored, where that is known without reading them."""
 
     @property
     def has_positions(self) -> bool:

@@ -162,6 +162,8 @@ class Function:
     aliases: tuple[str, ...] = ()
     window: Window | None = None
     """How it is used before OVER, where it can be."""
+    never_fails: bool = False
+    """Whether it has a value, NULL perhaps, for any values of its arguments. Where that is not said, it may not."""
 
     @property
     def is_aggregate(self) -> bool:
@@ -206,6 +208,7 @@ def fn(
     python: Meaning,
     aliases: tuple[str, ...] = (),
     window: Window | None = None,
+    never_fails: bool = False,
 ) -> Function:
     """A row of the catalogue: name, signature, what it renders to, a line of documentation, examples that are TRUE, its meaning.
 
@@ -226,6 +229,7 @@ def fn(
         python=python,
         aliases=aliases,
         window=window,
+        never_fails=never_fails,
     )
 
 
