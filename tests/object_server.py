@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -39,6 +44,55 @@ class ObjectServer:
             aws_secret_access_key=SECRET,
             region_name="us-east-1",
         )
+
+    def put(self, address: str, content: bytes) -> None:
+        """Behind the product's back."""
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        self.client().put_object(Bucket=bucket, Key=key, Body=content)
+
+    def read(self, address: str) -> bytes:
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        content: bytes = self.client().get_object(Bucket=bucket, Key=key)["Body"].read()
+        return content
+
+    def keys(self, address: str) -> list[str]:
+        """The keys below an address, relative to it."""
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=f"{key}/")
+        return [each["Key"].removeprefix(f"{key}/") for page in pages for each in page.get("Contents", ())]
+
+    def remove(self, address: str) -> None:
+        """All objects below an address."""
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        for name in self.keys(address):
+            self.client().delete_object(Bucket=bucket, Key=f"{key}/{name}")
+
+    def age(self, address: str, by: timedelta) -> None:
+        """Make the objects below an address older than they are."""
+        from moto.core.models import DEFAULT_ACCOUNT_ID
+        from moto.s3.models import s3_backends
+
+        bucket, _, key = address.removeprefix("s3://").partition("/")
+        for name in self.keys(address):
+            held = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[bucket].keys[f"{key}/{name}"]
+            held.last_modified -= by
+
+    def list_files(self, address: str, table: str) -> list[str]:
+        """The files of a table as another tool finds them: pointer, manifests, files."""
+        pointer = json.loads(self.read(f"{address}/.dobo-data/current.json"))
+        periods = pointer["tables"].get(table, {"periods": {}})["periods"]
+        manifests = [json.loads(self.read(f"{address}/{each['manifest']}")) for each in periods.values()]
+        return [f"{address}/{file}" for each in manifests for file in each["files"]]
+
+    @contextmanager
+    def copied(self, address: str, table: str) -> Iterator[list[Path]]:
+        """Copies of the files of a table."""
+        with tempfile.TemporaryDirectory() as folder:
+            copies = []
+            for number, file in enumerate(self.list_files(address, table)):
+                copies.append(Path(folder) / f"{number}-{file.rpartition('/')[2]}")
+                copies[-1].write_bytes(self.read(file))
+            yield copies
 
 
 @dataclass

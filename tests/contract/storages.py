@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import os
+import shutil
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dobonomodo.storage.target import Target
+    from tests.object_server import ObjectServer
 
 Row = dict[str, Any]
 Rows = Sequence[Mapping[str, Any]]
@@ -82,14 +85,22 @@ class Storage:
     source: DataSource
     url: str | None = None
     """Of the database, with its password."""
+    server: ObjectServer | None = None
+    """Of the object store, where the files are in one."""
 
     @property
     def kind(self) -> str:
         return self.source.type
 
     @property
+    def is_remote(self) -> bool:
+        """Whether its files are in an object store."""
+        return self.server is not None
+
+    @property
     def folder(self) -> Path:
         """Where its files are."""
+        assert not self.is_remote, "files in an object store have no folder"
         return self.root / str(self.source.options["path_prefix"])
 
     def with_options(self, **options: Any) -> Storage:
@@ -181,10 +192,13 @@ class Storage:
             return in_order(self._select(columns, name))
         if self.kind in TABLES:
             return in_order(TABLES[self.kind].read(self, columns, name))
+        read = find_world(self.kind).read
+        if self.server is not None:
+            with self.server.copied(self.address, name) as copies:
+                return in_order(row for path in copies for row in read(path, columns))
         inputs = self.inputs()
         (pin,) = inputs.pin([use := self.use(columns, name)])[use.key]
         files = [Path(file.path) for file in file_pin(pin).files]
-        read = find_world(self.kind).read
         return in_order(row for path in files for row in read(path, columns))
 
     # --- behind its back
@@ -196,16 +210,37 @@ class Storage:
             return Path(name)
         if self.kind in TABLES:
             return TABLES[self.kind].write(self, columns, rows, name)
-        path = self.folder / name / f"rows.{self.kind}"
+        file = f"{name}/rows.{self.kind}"
+        if self.server is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                find_world(self.kind).write(Path(folder) / "file", columns, rows)
+                return self.plant_text((Path(folder) / "file").read_bytes(), file)
+        path = self.folder / file
         path.parent.mkdir(parents=True, exist_ok=True)
         find_world(self.kind).write(path, columns, rows)
         return path
 
     def plant_text(self, text: str | bytes, name: str = "rows.csv") -> Path:
+        content = text.encode() if isinstance(text, str) else text
+        if self.server is not None:
+            self.server.put(f"{self.address}/{name}", content)
+            return Path(name)
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        path.write_bytes(content)
         return path
+
+    def remove(self, name: str) -> None:
+        """A folder of files, with all that is in it."""
+        if self.server is not None:
+            self.server.remove(f"{self.address}/{name}")
+        else:
+            shutil.rmtree(self.folder / name)
+
+    @property
+    def address(self) -> str:
+        """That of the datasource, in an object store."""
+        return str(self.source.options["path_prefix"])
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:

@@ -26,7 +26,7 @@ from dobonomodo.storage import StagedRows, WrittenOutput
 from dobonomodo.store import Run, Store
 from dobonomodo.workspace.running import RunData
 from tests.contract.storages import TABLES, Storage, failure, open_source, publish
-from tests.contract.test_storages import KINDS, SIMPLE, database, make_storage, rows
+from tests.contract.test_storages import IN_OBJECT_STORES, KINDS, SIMPLE, database, make_storage, rows
 from tests.postgresql import PASSWORD
 from tests.searching import tries
 from tests.world import FILES, JANUARY, LAKE, MONTHS, PERIOD, EngineByHand, Folder, new_store
@@ -71,9 +71,8 @@ class World:
     def __init__(self, storage: Storage, store: Store) -> None:
         self.storage, self.store = storage, store
         options = storage.source.options
-        source = SOURCE.format(
-            kind=storage.kind, options=options, credential=storage.source.credential_ref or "env://NOTHING"
-        )
+        unused = "null" if storage.is_remote else "env://NOTHING"
+        source = SOURCE.format(kind=storage.kind, options=options, credential=storage.source.credential_ref or unused)
         file = ', file: "closed-{{period}}.xlsx"' if storage.kind == "excel" else ""
         project = PROJECT.replace("FILE", file)
         folder = Folder.make(
@@ -110,10 +109,10 @@ class World:
         return {row["value"] for row in self.storage.see(SIMPLE, "closed")}
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, IN_OBJECT_STORES[0]])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     url = request.getfixturevalue("database") if request.param == "database" else None
-    storage = make_storage(request.param, tmp_path, url)
+    storage = make_storage(request.param, tmp_path, url, lambda: request.getfixturevalue("object_server"))
     with closing(new_store(tmp_path)) as store:
         yield World(storage, store)
 

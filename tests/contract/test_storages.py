@@ -68,6 +68,7 @@ from tests.world import PERIOD
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from tests.object_server import ObjectServer
     from tests.postgresql import Server
 
 TABLE = pytest.param("database", marks=pytest.mark.postgresql)
@@ -92,8 +93,19 @@ def database(postgresql_server: Server) -> Iterator[str]:
         yield url
 
 
-def make_storage(kind: str, root: Path, url: str | None = None) -> Storage:
-    """A storage with nothing in it."""
+IN_OBJECT_STORES = ["parquet in S3", "csv in S3"]
+"""Files that are not on this machine."""
+
+
+def make_storage(
+    kind: str, root: Path, url: str | None = None, server: Callable[[], ObjectServer] | None = None
+) -> Storage:
+    """A storage with nothing in it; ``server`` is asked for the object store, where it is in one."""
+    if kind in IN_OBJECT_STORES:
+        assert server is not None
+        running = server()
+        source = open_source(kind.partition(" ")[0], path_prefix=f"{running.fresh_bucket()}/some folder/data")
+        return Storage(root, source, server=running)
     require_world(kind)
     if url is None:
         return Storage(root, open_source(kind, path_prefix="data"))
@@ -104,10 +116,10 @@ def make_storage(kind: str, root: Path, url: str | None = None) -> Storage:
     return storage
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     url = request.getfixturevalue("database") if request.param == "database" else None
-    return make_storage(request.param, tmp_path, url)
+    return make_storage(request.param, tmp_path, url, lambda: request.getfixturevalue("object_server"))
 
 
 @pytest.fixture(params=["parquet", "csv"])
@@ -377,7 +389,7 @@ class TestStrictReading:
         storage.extract(storage.use(SIMPLE, required=["id"]))
 
     def test_a_location_that_is_not_there(self, storage: Storage) -> None:
-        if storage.kind != "database":
+        if storage.kind != "database" and not storage.is_remote:
             storage.folder.mkdir()
         assert "nowhere" in unreadable(storage, SIMPLE, "nowhere").detail
 
@@ -1075,6 +1087,9 @@ def expire(storage: Storage) -> None:
     """Have all that was replaced be replaced long ago."""
     if storage.kind == "database":
         return
+    if storage.server is not None:
+        storage.server.age(storage.address, timedelta(seconds=2 * GRACE_SECONDS))
+        return
     long_ago = time.time() - 2 * GRACE_SECONDS
     for mark in (storage.folder / HIDDEN).glob("*/*/replaced"):
         os.utime(mark, (long_ago, long_ago))
@@ -1171,7 +1186,7 @@ class TestPublishing:
         if storage.kind == "database":
             storage.execute("DROP TABLE {}", "out")
         else:
-            shutil.rmtree(storage.folder / ("out" if storage.kind in TABLES else HIDDEN))
+            storage.remove("out" if storage.kind in TABLES else HIDDEN)
         port = Storages(storage.root, {storage.source.id: storage.source}).of_record(stored)
         assert port.keep(stored, period=PERIOD, run="run-1", seq=SEQ) is None
 
@@ -1702,7 +1717,7 @@ class TestKeptInputs:
         if storage.kind == "database":
             storage.execute("DELETE FROM {}", "lines")
         else:
-            shutil.rmtree(storage.folder / "lines")
+            storage.remove("lines")
         later = storage.inputs("later")
         restored = later.restore([use], pinned, hashes, kept)
         assert (len(restored.used), restored.changes) == (1, ())

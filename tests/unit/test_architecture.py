@@ -22,6 +22,7 @@ OTHER_MEANINGS = {
         "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py", "why/loading.py",
         # how an output treats what was written before
         "plan/relation.py", "storage/table_target.py", "storage/folder.py", "storage/delta_target.py",
+        "storage/object_target.py",
     },
     "aggregate": {"formula/functions/signature.py"},  # a kind of function
 }  # fmt: skip

@@ -31,11 +31,13 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "one test over all problems": ("unit/problems/test_catalogue.py golden/test_problems.py", ("problems/",)),
     "one suite over all storages": (
-        "contract/test_storages.py contract/test_fencing.py unit/storage/test_datasources.py",
+        "contract/test_storages.py contract/test_object_stores.py contract/test_fencing.py unit/storage/test_datasources.py",
         (
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_target.py",
             "storage/faults.py", "storage/file_storage.py",
             "storage/inputs.py", "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
+            "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
+            "storage/object_target.py", "storage/shelf.py",
             "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",
             "storage/target.py", "model/datasource.py",
         ),

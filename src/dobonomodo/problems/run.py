@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, assert_never
 
@@ -312,6 +312,11 @@ class DataLoad(Problem):
     def blame(self) -> Blame:
         """The environment, if it goes away by itself."""
         return Blame.ENVIRONMENT if self.is_transient else self.blamed
+
+    def renamed(self, path: str, name: str) -> DataLoad:
+        """The same of a file that people know under another name."""
+        cells = tuple(replace(cell, place=cell.place.replace(path, name)) for cell in self.cells)
+        return replace(self, detail=self.detail.replace(path, name), cells=cells)
 
     def message(self) -> str:
         if len(self.cells) == sum(count for _, count in self.counts) == 1:

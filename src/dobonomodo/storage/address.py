@@ -38,7 +38,7 @@ class Address:
         """An address from text; raises ``ValueError`` with the reason."""
         found = _SCHEME.match(text)
         if found is None or found[1].lower() not in SCHEMES:
-            raise ValueError(f"an address that begins with {SHOWN_SCHEMES}")
+            raise ValueError("an address of an object store that is supported")
         form = _FORM.fullmatch(text)
         if form is None or not text.isprintable():
             raise ValueError(f"an address such as `{found[1].lower()}://bucket/folder`")
@@ -88,5 +88,5 @@ def check_address(passage: Passage, key: str) -> Iterator[Problem]:
         Address.parse(passage.value)
     except ValueError as fault:
         span = passage.span(0, len(passage.value))
-        advice = f"supported are {SHOWN_SCHEMES}; mount other storages as a folder"
+        advice = f"files are in a folder, or at an address that begins with {SHOWN_SCHEMES}"
         yield InvalidValue(key=key, expected=str(fault), found=f"`{passage.value}`", advice=advice, span=span)

@@ -31,7 +31,7 @@ from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, diagnose_separator, diagnose_text
 from dobonomodo.storage.dialect import CsvLocation, Dialect, PlainFile, make_plain
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
-from dobonomodo.storage.file_storage import FileStorage, FolderOptions
+from dobonomodo.storage.file_storage import FilesOptions, FileStorage
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.manifest import columns_of_file
@@ -436,7 +436,7 @@ def _render_plainly(text: pyarrow.Array) -> pyarrow.Array:
     return pa.array(plain, pa.large_string()).take(encoded.indices)
 
 
-class CsvOptions(CsvLocation, FolderOptions):
+class CsvOptions(CsvLocation, FilesOptions):
     """A folder of CSV files."""
 
     of_location: ClassVar[type[StorageOptions] | None] = CsvLocation
@@ -444,7 +444,7 @@ class CsvOptions(CsvLocation, FolderOptions):
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """The rules of both."""
-        yield from FolderOptions.check(places)
+        yield from FilesOptions.check(places)
         yield from CsvLocation.check(places)
 
 

@@ -26,6 +26,7 @@ from dobonomodo.problems.package import POSTGRESQL
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile, hash_file
+from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, count_rows, read_stored
 from dobonomodo.storage.postgresql import Database, name_table
 from dobonomodo.storage.secret import find_secret
@@ -138,7 +139,7 @@ class DatabaseStorage:
 
     def in_folder(self, folder: str, *, within: str) -> Storage:
         """Drafts write Parquet files in place of tables."""
-        return ParquetStorage(self.root, ParquetFormat(), Path(folder), Path(within))
+        return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
 
     @property
     def _options(self) -> DatabaseOptions:

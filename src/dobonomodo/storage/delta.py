@@ -36,6 +36,7 @@ from dobonomodo.storage.file_storage import FolderOptions
 from dobonomodo.storage.files import PinnedFile, find_changes, leads_out, list_beside
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile
+from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.parquet import (
     Given,
     ParquetFormat,
@@ -166,7 +167,7 @@ class DeltaStorage:
 
     def in_folder(self, folder: str, *, within: str) -> Storage:
         """Drafts write Parquet files in place of tables."""
-        return ParquetStorage(self.root, ParquetFormat(), Path(folder), Path(within))
+        return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
 
     @property
     def _prefix(self) -> Path:

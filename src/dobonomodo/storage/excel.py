@@ -30,7 +30,7 @@ from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import is_workbook
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
-from dobonomodo.storage.file_storage import FilePin, FileStorage, FolderOptions
+from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
 from dobonomodo.storage.findings import Findings, check_batch
 from dobonomodo.storage.folder import FilePart, Format
 from dobonomodo.storage.manifest import version_of
@@ -91,7 +91,7 @@ class ExcelLocation(StorageOptions):
                     )  # fmt: skip
 
 
-class ExcelOptions(ExcelLocation, FolderOptions):
+class ExcelOptions(ExcelLocation, FilesOptions):
     """A folder of Excel workbooks."""
 
     of_location: ClassVar[type[StorageOptions] | None] = ExcelLocation
@@ -99,7 +99,7 @@ class ExcelOptions(ExcelLocation, FolderOptions):
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """The rules of both."""
-        yield from FolderOptions.check(places)
+        yield from FilesOptions.check(places)
         yield from ExcelLocation.check(places)
 
 
@@ -420,10 +420,8 @@ class ExcelStorage(FileStorage):
 
     def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
         """What runs wrote is Parquet; workbooks become it."""
-        return [
-            Path(file.path) if _is_kept(Path(file.path)) else Path(scratch.file(number))
-            for number, file in enumerate(pin.files)
-        ]
+        paths = self.shelf.paths(pin.files, scratch)
+        return [path if _is_kept(path) else Path(scratch.file(number)) for number, path in enumerate(paths)]
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Turn a workbook into Parquet, unless that was done."""

@@ -1,17 +1,17 @@
-"""Storages of files in folders: what Parquet, CSV and their like have in common.
+"""Storages of files: what Parquet, CSV and their like have in common, wherever the files are.
 
-A subclass says what a file is: how it becomes Parquet that Spark reads, and how its first rows are shown.
+A subclass says what a file is: how it becomes Parquet that Spark reads, and how its first rows are shown. A shelf says where files are.
 """
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self, TypeVar
 
 from pydantic import Field
 
@@ -21,26 +21,23 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.plain import Document
 from dobonomodo.model.secret import find_secrets
 from dobonomodo.model.template import check_folder
-from dobonomodo.model.value import Filled
+from dobonomodo.model.value import Filled, Text
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import DestinationKind
-from dobonomodo.problems import Problem
-from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
-from dobonomodo.storage.files import (
-    PinnedFile,
-    find_changes,
-    leads_out,
-    leaves_datasource,
-    list_beside,
-    list_files,
-    pin_files,
-)
+from dobonomodo.problems import Problem, RunFailed
+from dobonomodo.problems.definition import InvalidValue
+from dobonomodo.problems.run import DataLoad, InputChanged
+from dobonomodo.storage.address import check_address, is_address
+from dobonomodo.storage.faults import is_passing, loading_failed
+from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import Findings
-from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, inspect_files, keep_files
+from dobonomodo.storage.folder import Format, StoredFiles, StoredFolders
 from dobonomodo.storage.kept import InputFile
-from dobonomodo.storage.manifest import find_columns, version_of
-from dobonomodo.storage.named import NamedFile
-from dobonomodo.storage.pointer import find_folder
+from dobonomodo.storage.local_shelf import LocalShelf
+from dobonomodo.storage.manifest import version_of
+from dobonomodo.storage.object_shelf import ObjectShelf
+from dobonomodo.storage.objects import ObjectChangedError
+from dobonomodo.storage.shelf import Listed, Shelf
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
@@ -50,8 +47,11 @@ if TYPE_CHECKING:
     from dobonomodo.storage.rows import StoredRows
 
 
+T = TypeVar("T")
+
+
 class FolderOptions(StorageOptions):
-    """A folder of files."""
+    """A folder of this machine."""
 
     path_prefix: Filled = Field(description="The folder; a relative path starts at the workspace.")
 
@@ -60,6 +60,31 @@ class FolderOptions(StorageOptions):
         """A folder that a file system can have. An address with a secret in it is reported as that."""
         if places.text("path_prefix") is not None and not any(find_secrets(places, "options")):
             yield from check_folder(places.passage("path_prefix"), "path_prefix")
+
+
+class FilesOptions(FolderOptions):
+    """A folder of files, on this machine or in an object store."""
+
+    path_prefix: Filled = Field(
+        description="The folder; a relative path starts at the workspace. In an object store, an address such as "
+        "`s3://bucket/folder`."
+    )
+    endpoint: Text | None = Field(
+        default=None, description="The address of the object store's server; the default is the cloud's own."
+    )
+    region: Text | None = Field(default=None, description="The region of the bucket.")
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A folder that a file system or an object store can have."""
+        if not is_address(places.text("path_prefix") or ""):
+            yield from FolderOptions.check(places)
+            for key in ("endpoint", "region"):
+                if places.at(key) is not None:
+                    expected, found = "no such option where the files are on this machine", f"`{key}`"
+                    yield InvalidValue(key=key, expected=expected, found=found, span=places.key_span(key))
+        elif not any(find_secrets(places, "options")):
+            yield from check_address(places.passage("path_prefix"), "path_prefix")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +99,13 @@ class FilePin:
     """The file or folder that was listed."""
     optional: tuple[str, ...] = ()
     """Columns, in lower case, that other files of the same destination have; where they are missing they are NULL."""
+    datasource_id: str | None = None
+    """The datasource that is needed to read it; None for files of this machine, which have addresses of their own."""
 
     @property
     def kind(self) -> str:
         """The kind of storage."""
         return self.format.kind
-
-    @property
-    def datasource_id(self) -> None:
-        """Files have addresses of their own."""
 
     @property
     def size(self) -> int:
@@ -97,6 +120,8 @@ class FilePin:
     def document(self) -> dict[str, object]:
         """As plain data."""
         own = {"kind": self.kind, "name": self.name, "period": self.period, "listed": self.listed}
+        if self.datasource_id is not None:
+            own["datasource_id"] = self.datasource_id
         files = [file.document() for file in self.files]
         return {**own, **self.format.options, "optional": list(self.optional), "files": files}
 
@@ -104,20 +129,17 @@ class FilePin:
     def load(cls, document: Document, form: Format) -> FilePin:
         """From plain data."""
         files = tuple(PinnedFile.load(each) for each in document["files"])
-        optional = tuple(document.get("optional", ()))
-        return cls(form, document["name"], files, document.get("period"), document.get("listed"), optional)
+        optional, source = tuple(document.get("optional", ())), document.get("datasource_id")
+        return cls(form, document["name"], files, document.get("period"), document.get("listed"), optional, source)
 
 
 @dataclass(frozen=True, slots=True)
 class FileStorage(ABC):
-    """Files in a folder. Relative paths start at the workspace."""
+    """Files of one kind."""
 
-    root: Path
+    shelf: Shelf
+    """Where they are."""
     format: Format
-    prefix: Path | None = None
-    """The folder of the datasource, whose tables are published together; None for locations that outputs give themselves."""
-    within: Path | None = None
-    """The folder that destinations must not leave, where that is not the prefix."""
 
     kind: ClassVar[str]
     options: ClassVar[type[StorageOptions]]
@@ -130,9 +152,8 @@ class FileStorage(ABC):
     @classmethod
     def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
         """The folder of a datasource; without one, the workspace."""
-        if source is None:
-            return cls(Path(root), cls.load_format(record.document() if record is not None else {}))
-        return cls(Path(root), cls.load_format(source.options), Path(root) / source.options["path_prefix"])
+        said = record.document() if record is not None else source.options if source is not None else {}
+        return cls(_open_shelf(source, Path(root)), cls.load_format(said))
 
     @classmethod
     @abstractmethod
@@ -155,103 +176,117 @@ class FileStorage(ABC):
         return replace(self, format=self.load_format({**self.format.options, **dict(options)})) if options else self
 
     def in_folder(self, folder: str, *, within: str) -> Storage:
-        """The same files in another folder."""
-        return replace(self, prefix=Path(folder), within=Path(within))
+        """The same files in another folder of this machine."""
+        return replace(self, shelf=LocalShelf(self.shelf.root, Path(folder), Path(within)))
 
     # --- checking
 
     def call(self) -> Answer | None:
-        """There is no server."""
-        return None
+        """What the server of the files says."""
+        return self.shelf.call()
 
     def leaves(self, location: Location) -> bool:
-        """Whether a symbolic link leads out of the datasource."""
-        if self.prefix is None or location.path is None:
-            return False
-        return leaves_datasource(self.prefix, self.prefix / location.path)
+        """Whether a location leads out of the datasource."""
+        return self.shelf.leaves(location)
 
     def escapes(self, table: str) -> bool:
-        """Whether a symbolic link leads out of the datasource, or out of the workspace."""
-        folder = self.prefix or self.root
-        return leads_out(folder, folder / table)
+        """Whether a destination leads out of the datasource."""
+        return self.shelf.escapes(table)
 
     # --- reading
 
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
         """The files that there are now."""
-        return self._complete(self._pin(use, location) for location in locations)
-
-    def _pin(self, use: DatasetUse, location: Location) -> FilePin:
-        prefix = self.prefix or self.root
-        path = prefix / (location.path or location.table or "")
-        files = self._list(use, path)
-        if outside := next((file.path for file in files if leaves_datasource(prefix, Path(file.path))), None):
-            detail = f"a symbolic link points outside datasource `{location.datasource_id}`, to `{outside}`"
-            raise loading_failed(use, detail)
-        return FilePin(self.format, str(location), files, location.period, str(path))
+        found = [(self._list(use, partial(self.shelf.list_location, use, each)), each) for each in locations]
+        return self._complete(
+            use, [self._pin(listed, str(location), period=location.period) for listed, location in found]
+        )
 
     def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
         """The files in the folders that were registered."""
-        folders = _folders_of(stored)
-        paths = [self.root / folder for folder in folders]
-        pins = (
-            FilePin(self.format, folder, self._list(use, path), listed=str(path))
-            for folder, path in zip(folders, paths, strict=True)
-        )
-        return self._complete(pins)
+        folders = _written(stored).folders
+        found = [(self._list(use, partial(self.shelf.list_folder, each)), each) for each in folders]
+        return self._complete(use, [self._pin(listed, folder) for listed, folder in found])
 
-    def _complete(self, pins: Iterable[FilePin]) -> tuple[FilePin, ...]:
+    def _pin(self, listed: Listed, name: str, *, period: str | None = None) -> FilePin:
+        return FilePin(self.format, name, listed.files, period, listed.place, datasource_id=self.shelf.datasource_id)
+
+    def _complete(self, use: DatasetUse, pins: Sequence[FilePin]) -> tuple[FilePin, ...]:
         """Pins that know which columns files of the same destinations have (C-86)."""
-        found = tuple(pins)
-        optional = find_columns(Path(file.path) for each in found for file in each.files)
-        return tuple(replace(each, optional=optional) for each in found)
+        optional = self._list(use, lambda: self.shelf.find_columns([file for each in pins for file in each.files]))
+        return tuple(replace(each, optional=optional) for each in pins)
 
     def pin_output(self, stored: Stored, *, name: str, period: str) -> Pin:
         """The files that the output wrote."""
         del period
-        if not isinstance(stored, StoredFiles):
-            raise AssertionError("an output has files of its own")
-        data = self.root / stored.data
-        return FilePin(self.format, name, tuple(PinnedFile.of(data / file) for file in stored.files))
+        files = self.shelf.pin(_own_files(stored))
+        return FilePin(self.format, name, files, datasource_id=self.shelf.datasource_id)
 
-    def _list(self, use: DatasetUse, path: Path) -> tuple[PinnedFile, ...]:
+    def _list(self, use: DatasetUse, ask: Callable[[], T]) -> T:
         try:
-            return pin_files(path)
+            return ask()
         except FileNotFoundError as fault:
-            missing = Path(fault.filename or path)
             rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` gives this path" if use.rule else None
-            detail = f"file or folder `{missing}` does not exist"
-            raise loading_failed(use, detail, remedy=rule, present=list_beside(missing)) from fault
+            detail = f"file or folder `{fault.filename}` does not exist"
+            raise loading_failed(use, detail, remedy=rule, present=self.shelf.list_beside(fault.filename)) from fault
         except OSError as fault:
-            detail = f"`{fault.filename or path}`: {fault.strerror}"
+            detail = f"`{fault.filename}`: {fault.strerror}"
             raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
 
     def find_changes(self, pin: Pin, *, listing: bool) -> Iterable[str]:
         """Files that are gone or were written to; with ``listing``, also files that were added to a folder."""
         own = file_pin(pin)
-        yield from find_changes(own.files)
-        if listing and own.listed is not None and not own.is_managed:
-            known = {file.path for file in own.files}
-            yield from (f"`{path}` is new" for path in _real_files(own.listed) if path not in known)
+        try:
+            yield from self.shelf.find_changes(own.files)
+            if listing and own.listed is not None and not own.is_managed:
+                yield from (f"`{path}` is new" for path in self.shelf.find_new(own.listed, own.files))
+        except OSError as fault:
+            detail = f"`{fault.filename}`: {fault.strerror}"
+            raise RunFailed(DataLoad(dataset_id=own.name, detail=detail, is_transient=is_passing(fault))) from fault
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
         """Check every file; what is not Parquet becomes Parquet."""
         del belongs
         own = file_pin(pin)
+        try:
+            self.shelf.fetch(own.files, scratch)
+        except ObjectChangedError as fault:
+            raise RunFailed(InputChanged(changes=(f"`{fault.filename}` was changed",))) from fault
+        except FileNotFoundError as fault:
+            raise RunFailed(InputChanged(changes=(f"`{fault.filename}` is gone",))) from fault
+        except OSError as fault:
+            detail = f"`{fault.filename}`: {fault.strerror}"
+            raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
         stored = replace(use, optional=frozenset(own.optional))
-        files = zip(own.files, self.parquet_files(own, scratch), strict=True)
-        found = (self.extract_file(stored, Path(file.path), path) for file, path in files)
+        sources = self.shelf.paths(own.files, scratch)
+        files = zip(own.files, sources, self.parquet_files(own, scratch), strict=True)
+        found = (self._extract_named(stored, file, source, target) for file, source, target in files)
         return pin, sum(found, Findings())
 
+    def _extract_named(self, use: DatasetUse, file: PinnedFile, source: Path, target: Path) -> Findings:
+        """What is wrong with a file is said under the name by which people know it."""
+        try:
+            found = self.extract_file(use, source, target)
+        except RunFailed as failed:
+            if isinstance(failed.problem, DataLoad):
+                raise RunFailed(failed.problem.renamed(str(source), file.path)) from failed
+            raise
+        return found.renamed(str(source), file.path)
+
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
-        """The files themselves."""
-        del scratch
-        return tuple(InputFile(file.path) for file in file_pin(pin).files)
+        """The files themselves, or copies of objects."""
+        files = file_pin(pin).files
+        paths = self.shelf.paths(files, scratch)
+        return tuple(
+            InputFile(str(path), is_ours=str(path) != file.path, name=file.path)
+            for file, path in zip(files, paths, strict=True)
+        )
 
     def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
         """Copies in place of the files; what there is beside them does not matter."""
         del scratch
-        return replace(file_pin(pin), files=tuple(PinnedFile.of(Path(path)) for path in files), listed=None)
+        copies = tuple(PinnedFile.of(Path(path)) for path in files)
+        return replace(file_pin(pin), files=copies, listed=None, datasource_id=None)
 
     @abstractmethod
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
@@ -284,15 +319,14 @@ class FileStorage(ABC):
 
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
         """The first rows of the first files."""
-        found = islice(self._sample(_folders_of(stored), columns, rows), rows)
+        found = list(islice(self._sample(_written(stored), columns, rows), rows))
         # Periods of a registered dataset may lack columns that others have (C-86).
         named = stored.columns
-        return list(found) if named is None else [_complete_row(row, named) for row in found]
+        return found if named is None else [_complete_row(row, named) for row in found]
 
-    def _sample(self, folders: Sequence[str], columns: Mapping[str, Type], rows: int) -> Iterator[Row]:
-        for folder in folders:
-            for path in sorted((self.root / folder).iterdir()):
-                yield from self.sample_file(path, columns, rows)
+    def _sample(self, stored: StoredFiles | StoredFolders, columns: Mapping[str, Type], rows: int) -> Iterator[Row]:
+        for path in self.shelf.open_files(stored):
+            yield from self.sample_file(path, columns, rows)
 
     @abstractmethod
     def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
@@ -301,44 +335,25 @@ class FileStorage(ABC):
     # --- writing
 
     def target(self, output: OutputPlace) -> Target:
-        """A folder of the datasource; a location that an output gives itself is published on its own."""
-        folder = (self.prefix or self.root) / output.table
-        prefix = self.prefix or folder.parent
-        within = self.within or self.prefix or self.root
-        # Links between files are relative, and would lead elsewhere from behind a link.
-        path = find_folder(folder)
-        if leads_out(within, path) or path == Path(os.path.realpath(within)):
-            raise writing_failed(str(folder), f"it points outside its folder, to `{path}`")
-        file = (self.prefix or self.root) / output.file if output.file is not None else None
-        if file is not None and leads_out(within, file.parent):
-            raise writing_failed(str(file), "it points outside its folder")
-        return FolderTarget(
-            path,
-            Path(os.path.realpath(prefix)),
-            Path(os.path.realpath(self.root)),
-            self.format,
-            output.period,
-            output.run,
-            output.seq,
-            dict(output.columns),
-            output.fence,
-            output.attempt,
-            NamedFile(Path(os.path.realpath(file.parent)) / file.name, output.sheet) if file is not None else None,
-        )
+        """A table of the datasource."""
+        return self.shelf.target(output, self.format)
 
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
         """The hashes of the files and of their manifest."""
         del run, seq
-        if not isinstance(stored, StoredFiles):
-            raise AssertionError("an output has files of its own")
-        return inspect_files(stored, root=self.root)
+        return self.shelf.inspect(_own_files(stored))
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The files stay where they are."""
         del period, run, seq
-        if not isinstance(stored, StoredFiles):
-            raise AssertionError("an output has files of its own")
-        return keep_files(stored, root=self.root)
+        return self.shelf.keep(_own_files(stored))
+
+
+def _open_shelf(source: DataSource | None, root: Path) -> Shelf:
+    if source is None:
+        return LocalShelf(root)
+    prefix = str(source.options["path_prefix"])
+    return ObjectShelf.of(source, root) if is_address(prefix) else LocalShelf(root, root / prefix)
 
 
 def file_pin(pin: Pin) -> FilePin:
@@ -348,19 +363,18 @@ def file_pin(pin: Pin) -> FilePin:
     return pin
 
 
-def _folders_of(stored: Stored) -> tuple[str, ...]:
+def _written(stored: Stored) -> StoredFiles | StoredFolders:
     if not isinstance(stored, StoredFiles | StoredFolders):
         raise AssertionError("a storage of files has written it")
-    return stored.folders
+    return stored
+
+
+def _own_files(stored: Stored) -> StoredFiles:
+    if not isinstance(stored, StoredFiles):
+        raise AssertionError("an output has files of its own")
+    return stored
 
 
 def _complete_row(row: Row, columns: Sequence[str]) -> Row:
     folded = {name.casefold(): value for name, value in row.items()}
     return {name: folded.get(name.casefold()) for name in columns}
-
-
-def _real_files(listed: str) -> list[str]:
-    try:
-        return [str(path.resolve()) for path in list_files(Path(listed))]
-    except OSError:
-        return []

@@ -22,6 +22,8 @@ class PinnedFile:
     size: int
     modified: int
     """In nanoseconds since 1970."""
+    etag: str | None = None
+    """The tag of an object's content; None for a file of this machine."""
 
     @classmethod
     def of(cls, path: Path) -> PinnedFile:
@@ -35,12 +37,13 @@ class PinnedFile:
 
     def document(self) -> dict[str, object]:
         """As plain data."""
-        return {"path": self.path, "size": self.size, "modified": self.modified}
+        own: dict[str, object] = {"path": self.path, "size": self.size, "modified": self.modified}
+        return own if self.etag is None else {**own, "etag": self.etag}
 
     @classmethod
     def load(cls, document: Document) -> PinnedFile:
         """From plain data."""
-        return cls(str(document["path"]), int(document["size"]), int(document["modified"]))
+        return cls(str(document["path"]), int(document["size"]), int(document["modified"]), document.get("etag"))
 
 
 def leads_out(folder: Path, path: Path) -> bool:
@@ -78,7 +81,7 @@ def list_beside(missing: Path) -> tuple[str, ...]:
         folder = folder.parent
     wanted = missing.relative_to(folder).parts[0]
     try:
-        names = [name for name in os.listdir(folder) if not _is_hidden(name)]
+        names = [name for name in os.listdir(folder) if not is_hidden(name)]
     except OSError:
         return ()
     return tuple(sorted(names, key=lambda name: (-_count_equal(name, wanted), name))[:LISTED_AT_MOST])
@@ -95,7 +98,7 @@ def _walk(folder: Path, prefix: str, seen: set[Path]) -> Iterator[tuple[str, Pat
     A link is followed before what is behind it is listed, so that files of one version of it do not mix with those of the next.
     """
     for name in sorted(os.listdir(folder)):
-        if _is_hidden(name):
+        if is_hidden(name):
             continue
         path = folder / name
         if not path.is_dir():
@@ -107,7 +110,8 @@ def _walk(folder: Path, prefix: str, seen: set[Path]) -> Iterator[tuple[str, Pat
             yield from _walk(real, f"{prefix}{name}/", seen)
 
 
-def _is_hidden(name: str) -> bool:
+def is_hidden(name: str) -> bool:
+    """Whether what is below a folder is a mark of a writer, and no data."""
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 

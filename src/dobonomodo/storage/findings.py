@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,13 @@ class Findings:
 
     def __bool__(self) -> bool:
         return bool(self.counts)
+
+    def renamed(self, path: str, name: str) -> Findings:
+        """The same of a file that people know under another name."""
+        if path == name:
+            return self
+        cells = tuple(replace(cell, place=cell.place.replace(path, name)) for cell in self.cells)
+        return replace(self, cells=cells)
 
     def summarize(self) -> str:
         """How many values are wrong, and in which columns."""

@@ -103,15 +103,13 @@ class StoredFiles:
     """The SHA-256 of the manifest beside them."""
     named: str | None = None
     """The file that people open, where the output writes one of its own name."""
+    datasource_id: str | None = None
+    """The datasource that is needed to read them; None for files of this machine, which have addresses of their own."""
 
     @property
     def kind(self) -> str:
         """The kind of storage."""
         return self.format.kind
-
-    @property
-    def datasource_id(self) -> None:
-        """Files have addresses of their own."""
 
     @property
     def columns(self) -> None:
@@ -144,6 +142,8 @@ class StoredFiles:
             own |= {"hashes": list(self.hashes), "manifest": self.manifest}
         if self.named is not None:
             own["named"] = self.named
+        if self.datasource_id is not None:
+            own["datasource_id"] = self.datasource_id
         return {**own, **self.format.options}
 
     @classmethod
@@ -158,6 +158,7 @@ class StoredFiles:
             tuple(hashes) if hashes is not None else None,
             document.get("manifest"),
             document.get("named"),
+            document.get("datasource_id"),
         )
 
 
@@ -168,15 +169,13 @@ class StoredFolders:
     format: Format
     folders: tuple[str, ...]
     columns: tuple[str, ...]
+    datasource_id: str | None = None
+    """The datasource that is needed to read them; None for files of this machine."""
 
     @property
     def kind(self) -> str:
         """The kind of storage."""
         return self.format.kind
-
-    @property
-    def datasource_id(self) -> None:
-        """Files have addresses of their own."""
 
     @property
     def shown(self) -> None:
@@ -189,13 +188,20 @@ class StoredFolders:
 
     def document(self) -> dict[str, object]:
         """As plain data."""
-        own = {"kind": self.kind, "folders": list(self.folders), "columns": list(self.columns)}
+        own: dict[str, object] = {
+            "kind": self.kind,
+            "folders": list(self.folders),
+            "columns": list(self.columns),
+        }
+        if self.datasource_id is not None:
+            own["datasource_id"] = self.datasource_id
         return {**own, **self.format.options}
 
     @classmethod
     def load(cls, document: Document, form: Format) -> StoredFolders:
         """From plain data."""
-        return cls(form, tuple(document["folders"]), tuple(document.get("columns", ())))
+        columns = tuple(document.get("columns", ()))
+        return cls(form, tuple(document["folders"]), columns, document.get("datasource_id"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ class Inputs:
 
     def names(self, use: DatasetUse, pins: Sequence[Pin]) -> list[list[str]]:
         """The files of every location under the names by which the run knew them."""
-        return [[file.path for file in self._files(use, number, pin)] for number, pin in enumerate(pins)]
+        return [[file.name or file.path for file in self._files(use, number, pin)] for number, pin in enumerate(pins)]
 
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
         return Scratch(str(self._folder), f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}")

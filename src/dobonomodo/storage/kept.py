@@ -33,6 +33,8 @@ class InputFile:
     path: str
     is_ours: bool = False
     """Whether this program wrote it and never changes it, so that a link to it is as good as a copy."""
+    name: str | None = None
+    """How people know it, where that is not the path."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ more of the server's answer than its code and its sentence: the rest may hold se
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -122,6 +123,19 @@ class Objects:
             unfinished.replace(path)
         finally:
             unfinished.unlink(missing_ok=True)
+
+    def hash(self, key: str) -> str | None:
+        """The SHA-256 of an object; None if there is none."""
+        import obstore
+
+        digest = hashlib.sha256()
+        try:
+            with self._explaining(key):
+                for block in obstore.get(self._store, key).stream(min_chunk_size=_BLOCK):
+                    digest.update(block)
+        except FileNotFoundError:
+            return None
+        return digest.hexdigest()
 
     def upload(self, path: Path, key: str) -> Stamp:
         """Make an object of a file."""

@@ -23,7 +23,7 @@ from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import WrongCell
 from dobonomodo.storage.faults import is_passing, loading_failed
-from dobonomodo.storage.file_storage import FilePin, FileStorage, FolderOptions
+from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
 from dobonomodo.storage.findings import MISSING, Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
@@ -308,7 +308,7 @@ def _first_line(fault: BaseException) -> str:
     return next(iter(str(fault).splitlines()), type(fault).__name__)
 
 
-class ParquetOptions(FolderOptions):
+class ParquetOptions(FilesOptions):
     """A folder of Parquet files."""
 
 
@@ -343,8 +343,7 @@ class ParquetStorage(FileStorage):
 
     def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
         """The files themselves."""
-        del scratch
-        return [Path(file.path) for file in pin.files]
+        return self.shelf.paths(pin.files, scratch)
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Check a file; Spark reads it where it is."""

@@ -25,6 +25,7 @@ from dobonomodo.problems.why import (
 )
 from dobonomodo.runs import Output, RunSpec, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
+from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
 from dobonomodo.why.explain import Explainer, names_of, trace_path
@@ -238,7 +239,8 @@ class AskedRun:
     def find_rows(self, output: Output, asked: Mapping[str, Value], *, at_most: int) -> list[StoredRow]:
         """The stored rows of an output that have a key."""
         # Files of a run stay its own; a table has the rows of the latest run for the period.
-        if output.location.datasource_id is not None and (later := self._find_later(output)) is not None:
+        is_table = output.location.datasource_id is not None and not isinstance(output.location, StoredFiles)
+        if is_table and (later := self._find_later(output)) is not None:
             raise self._refuse(output, "replaced", other=later)
         storage = self._storages.of_record(output.location)
         try:

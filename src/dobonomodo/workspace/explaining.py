@@ -149,11 +149,11 @@ class Opener:
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
         """The run that wrote a file, and the name of the output; None for a file that no run wrote."""
-        folder = Path(file).parent
+        folder, address = Path(file).parent, file.rpartition("/")[0]
         for record in self._store.list_runs(limit=RUNS_SEARCHED):
             view = view_run(record)
             for name, output in view.outputs.items():
                 folders = getattr(output.location, "folders", ())
-                if any((self._files.root / each).resolve() == folder for each in folders):
+                if address in folders or any((self._files.root / each).resolve() == folder for each in folders):
                     return self.open(view, record), name
         return None

@@ -100,12 +100,31 @@ def test_what_is_no_reference(reference: str) -> None:
     assert "hunter2" not in problem.message()
 
 
+@pytest.mark.parametrize("prefix", ["hdfs://h/x", "file:///x", "s3a:/b", "dbfs:/x", "s3://", "gs://b/../c"])
+@pytest.mark.parametrize("kind", ["parquet", "csv", "excel"])
+def test_an_address_that_cannot_be_followed(kind: str, prefix: str) -> None:
+    text = datasource(kind, f"{{path_prefix: '{prefix}'}}")
+    assert found(text) == [("INVALID_VALUE", prefix)]
+    assert all(scheme in (load(text)[1][0].hint() or "") for scheme in ("s3://", "gs://", "az://", "abfss://"))
+
+
 @pytest.mark.parametrize(
-    "prefix", ["s3a://bucket/data", "S3://b", "hdfs://h/x", "file:///x", "s3a:/b", "abfss://c@a/x"]
+    "prefix", ["s3a://bucket/data", "S3://b", "gs://b/x", "az://c/x", "abfss://c@a.dfs.core.windows.net/x"]
 )
-@pytest.mark.parametrize("kind", ["parquet", "csv"])
-def test_an_address_is_no_folder(kind: str, prefix: str) -> None:
-    assert found(datasource(kind, f"{{path_prefix: '{prefix}'}}")) == [("INVALID_VALUE", prefix)]
+@pytest.mark.parametrize("kind", ["parquet", "csv", "excel"])
+def test_files_may_be_in_an_object_store(kind: str, prefix: str) -> None:
+    sound(datasource(kind, f"{{path_prefix: '{prefix}', endpoint: 'http://127.0.0.1:9000', region: eu-central-1}}"))
+
+
+def test_a_folder_has_no_server() -> None:
+    text = datasource("parquet", "{path_prefix: data, endpoint: 'http://x', region: y}")
+    assert found(text) == [("INVALID_VALUE", "endpoint"), ("INVALID_VALUE", "region")]
+
+
+def test_keys_do_not_belong_into_an_address() -> None:
+    text = datasource("parquet", "{path_prefix: 's3://AKIA:hunter2@bucket/data'}")
+    assert [code for code, _ in found(text)] == ["SECRET_IN_DEFINITION"]
+    assert "hunter2" not in repr(load(text)[1])
 
 
 @pytest.mark.parametrize("prefix", ["data", "../lake", "/mnt/lake", "a b/ä", "a:b", "C=1/x"])

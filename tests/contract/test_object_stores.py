@@ -1,0 +1,308 @@
+"""What is particular to files in an object store: a pointer that readers follow, conditions, and servers that go away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dobonomodo.problems import Rejected
+from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
+from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored
+from dobonomodo.storage.access import PATIENCE
+from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
+from tests.contract.test_storages import IN_OBJECT_STORES, SIMPLE, expire, make_storage, rows, unreadable, unwritable
+from tests.object_server import KEY, SECRET, ObjectServer
+from tests.searching import tries
+
+
+@pytest.fixture(params=IN_OBJECT_STORES)
+def storage(request: pytest.FixtureRequest, tmp_path: Path, object_server: ObjectServer) -> Storage:
+    return make_storage(request.param, tmp_path, None, lambda: object_server)
+
+
+@pytest.fixture
+def parquet(tmp_path: Path, object_server: ObjectServer) -> Storage:
+    return make_storage("parquet in S3", tmp_path, None, lambda: object_server)
+
+
+def server_of(storage: Storage) -> ObjectServer:
+    assert storage.server is not None
+    return storage.server
+
+
+def extracted(storage: Storage, *names: str) -> list[dict[str, Any]]:
+    """The rows of Parquet files as they are extracted."""
+    use, inputs = storage.use(SIMPLE, *names), storage.inputs(f"reading-{len(list(storage.root.rglob('*')))}")
+    pins = inputs.extract([use], inputs.pin([use]))[use.key]
+    files = [path for paths in inputs.files(use, pins) for path in paths]
+    return [row for path in files for row in pq.ParquetFile(path).read(columns=["id", "value"]).to_pylist()]
+
+
+class TestReading:
+    def test_objects_of_others(self, parquet: Storage) -> None:
+        parquet.plant(SIMPLE, rows("a"), "in/1")
+        parquet.plant(SIMPLE, rows("b", start=2), "in/2/deep [er]")
+        parquet.plant(SIMPLE, rows("hidden"), "in/_temporary")
+        assert extracted(parquet, "in") == rows("a", "b")
+        assert extracted(parquet, "in/2/deep [er]/rows.parquet") == rows("b", start=2)
+
+    def test_a_table_is_found_with_its_periods(self, storage: Storage) -> None:
+        storage.put(rows("a"), SIMPLE, table="deep/out")
+        storage.put(rows("b", start=2), SIMPLE, table="deep/out", run="run-2", period="2026-02")
+        storage.put(rows("c", start=3), SIMPLE, table="other")
+        assert extracted(storage, "deep/out") == rows("a", "b")
+        assert extracted(storage, "deep/out/run_period=2026-02") == rows("b", start=2)
+        assert extracted(storage, "deep") == rows("a", "b")
+        assert "2026-03" in unreadable(storage, SIMPLE, "deep/out/run_period=2026-03").detail
+
+    def test_what_is_beside_a_missing_object_is_named(self, parquet: Storage) -> None:
+        parquet.plant(SIMPLE, rows("a"), "orders/2026-01")
+        assert unreadable(parquet, SIMPLE, "orders/2026-02").present == ("2026-01",)
+
+    def test_a_changed_object_is_not_read(self, storage: Storage) -> None:
+        storage.plant(SIMPLE, rows("a"), "in")
+        use, inputs = storage.use(SIMPLE, "in"), storage.inputs()
+        pinned = inputs.pin([use])
+        assert load_pin(json.loads(json.dumps(pinned[use.key][0].document()))) == pinned[use.key][0]
+        assert inputs.find_changes(pinned, listing=True) == ()
+        storage.plant(SIMPLE, rows("b"), "in")
+        changed = f"`{storage.address}/in/rows.{storage.kind}` was changed"
+        assert inputs.find_changes(pinned, listing=False) == (changed,)
+        failed = failure(lambda: inputs.extract([use], pinned))
+        assert isinstance(failed.problem, InputChanged)
+        assert failed.problem.changes == (changed,)
+        storage.plant(SIMPLE, rows("c"), "in/more")
+        assert inputs.find_changes(inputs.pin([use]), listing=True) == ()
+        assert len(inputs.find_changes(pinned, listing=True)) == 2
+        storage.remove("in")
+        assert inputs.find_changes(pinned, listing=True) == (changed.replace("was changed", "is gone"),)
+        assert isinstance(failure(lambda: inputs.extract([use], pinned)).problem, InputChanged)
+
+    def test_what_was_downloaded_is_not_downloaded_again(self, parquet: Storage) -> None:
+        parquet.plant(SIMPLE, rows("a"), "in")
+        use, inputs = parquet.use(SIMPLE, "in"), parquet.inputs()
+        pinned = inputs.extract([use], inputs.pin([use]))
+        parquet.remove("in")
+        inputs.extract([use], pinned)
+
+    def test_a_wrong_file_is_named_by_its_address(self, storage: Storage) -> None:
+        storage.plant_text("id,value\n1,a\n2,b,c\n" if storage.kind == "csv" else "no parquet", "in/rows")
+        problem = unreadable(storage, SIMPLE, "in")
+        shown = f"{storage.address}/in/rows"
+        assert shown in problem.message()
+        assert str(storage.root) not in problem.message()
+
+
+class TestWriting:
+    def test_readers_follow_the_pointer(self, parquet: Storage) -> None:
+        """As the page on object stores shows it."""
+        parquet.put(rows("a", "b"), SIMPLE)
+        server, address = server_of(parquet), parquet.address
+        pointer = json.loads(server.read(f"{address}/.dobo-data/current.json"))
+        manifest = json.loads(server.read(f"{address}/{pointer['tables']['out']['periods']['2026-01']['manifest']}"))
+        assert (manifest["table"], manifest["period"], len(manifest["files"])) == ("out", "2026-01", 2)
+        assert [each["rows"] for each in manifest["commits"]] == [2]
+        assert parquet.see(SIMPLE) == rows("a", "b")
+
+    def test_all_outputs_of_a_run_change_in_one_act(self, parquet: Storage) -> None:
+        tables = ("one", "two", "three")
+        for run in ("run-1", "run-2"):
+            outputs = parquet.outputs(run=run)
+            written = [
+                WrittenOutput(number, parquet.write(SIMPLE, table=table), SIMPLE) for number, table in enumerate(tables)
+            ]
+            staged = [
+                outputs.convert(each, parquet.stage_by_hand(outputs, arrow_table(SIMPLE, rows(run)), each), rows=1)
+                for each in written
+            ]
+            with counted_changes(parquet) as states:
+                outputs.publish([(each, rows_, 1, run) for each, rows_ in zip(written, staged, strict=True)])
+            assert len(states) == 1, "one pointer, put once"
+        assert [parquet.see(SIMPLE, table) for table in tables] == [rows("run-2")] * 3
+
+    def test_many_writers_of_one_datasource_lose_nothing(self, parquet: Storage) -> None:
+        count = tries(sample=6, full=40)
+
+        def put(number: int) -> None:
+            table, run, period = f"table-{number % 3}", f"run-{number}", f"p-{number}"
+            parquet.put(rows(f"{number}"), SIMPLE, table=table, run=run, period=period)
+
+        with ThreadPoolExecutor(count) as pool:
+            list(pool.map(put, range(count)))
+        seen = sorted(int(row["value"]) for table in range(3) for row in parquet.see(SIMPLE, f"table-{table}"))
+        assert seen == list(range(count))
+
+    def test_what_somebody_else_put_there_is_not_replaced(self, storage: Storage) -> None:
+        storage.plant(SIMPLE, rows("a"), "out")
+        assert "which no run wrote" in unwritable(lambda: storage.outputs().check(output_of(storage))).detail
+        storage.plant_text("x", "file")
+        assert "it is a file" in unwritable(lambda: storage.outputs().check(output_of(storage, table="file"))).detail
+
+    def test_what_was_replaced_stays_for_an_hour_and_then_goes(self, storage: Storage) -> None:
+        server = server_of(storage)
+        for number in range(1, 5):
+            storage.put(rows(str(number)), SIMPLE, run=f"run-{number}")
+        assert len(versions(storage)) == 4
+        expire(storage)
+        storage.put(rows("5"), SIMPLE, run="run-5")
+        assert versions(storage) == ["2026-01~run-4-10-1", "2026-01~run-5-10-1"]
+        assert storage.see(SIMPLE) == rows("5")
+        assert not [key for key in server.keys(storage.address) if "probe" in key]
+
+    def test_appended_rows_stay_where_they_are(self, storage: Storage) -> None:
+        for number in range(1, 4):
+            storage.put(rows(str(number), start=number), SIMPLE, run=f"run-{number}", mode="append")
+        expire(storage)
+        storage.put(rows("4", start=4), SIMPLE, run="run-4", mode="append")
+        assert len(versions(storage)) == 4
+        assert storage.see(SIMPLE) == rows("1", "2", "3", "4")
+
+    def test_what_a_killed_run_uploaded_is_a_leftover(self, storage: Storage) -> None:
+        outputs, output = storage.outputs(), output_of(storage)
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("lost")), output)
+        outputs.convert(output, staged, rows=1)
+        (leftover,) = outputs.find_leftovers(output)
+        assert leftover.place.startswith(storage.address)
+        assert leftover.bytes > 0
+        leftover.remove()
+        assert outputs.find_leftovers(output) == []
+        publish(outputs, output, staged, rows=1, digest="d")
+        assert outputs.find_leftovers(output) == []
+        assert storage.see(SIMPLE) == rows("lost")
+
+    def test_an_audit_finds_what_was_changed(self, storage: Storage) -> None:
+        stored = load_stored(storage.put(rows("a", "b"), SIMPLE))
+        port = Storages(storage.root, {storage.source.id: storage.source}).of_record(stored)
+        inspect = partial(port.inspect, stored, run="run-1", seq=SEQ)
+        assert (inspect().changed, inspect().gone, inspect().files) == ((), (), 3)
+        one, two = server_of(storage).list_files(storage.address, "out")
+        server_of(storage).put(one, b"other")
+        server_of(storage).put(f"{one}.more", b"more")
+        assert inspect().changed == (
+            f"`{one}` is not what the run wrote",
+            f"`{one}.more` was put there by somebody else",
+        )
+        server_of(storage).remove(two.rpartition("/")[0])
+        assert len(inspect().gone) == 2
+
+    def test_the_first_rows_are_shown(self, storage: Storage) -> None:
+        stored = load_stored(storage.put(rows("a", "b", "c"), SIMPLE))
+        port = Storages(storage.root, {storage.source.id: storage.source}).of_record(stored)
+        assert port.sample(stored, SIMPLE, 3) == rows("a", "b", "c")
+
+    def test_a_file_with_a_name_of_its_own(self, tmp_path: Path, object_server: ObjectServer) -> None:
+        csv = make_storage("csv in S3", tmp_path, None, lambda: object_server)
+        outputs = partial(put_named, csv, "reports/orders.csv")
+        outputs(rows("a"), run="run-1")
+        assert object_server.read(f"{csv.address}/reports/orders.csv").splitlines()[1:] == [b'1,"a"']
+        outputs(rows("b"), run="run-2")
+        assert object_server.read(f"{csv.address}/reports/orders.csv").splitlines()[1:] == [b'1,"b"']
+        csv.plant_text("mine", "reports/orders.csv")
+        assert "not as a run wrote it" in unwritable(lambda: outputs(rows("c"), run="run-3")).detail
+        assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
+
+    def test_a_server_that_ignores_conditions_is_refused(
+        self, parquet: Storage, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        app = server_of(parquet).app
+        inner = app.app
+
+        def without_conditions(environment: dict[str, Any], start_response: Any) -> Any:
+            environment.pop("HTTP_IF_NONE_MATCH", None)
+            return inner(environment, start_response)
+
+        monkeypatch.setattr(app, "app", without_conditions)
+        assert "`If-None-Match`" in unwritable(lambda: parquet.outputs().check(output_of(parquet))).detail
+
+
+class TestServers:
+    def test_a_server_that_does_not_answer(self, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv(PATIENCE, "0.1")
+        away = storage.with_options(endpoint="http://127.0.0.1:9")
+        reading = failure(lambda: away.inputs().pin([away.use(SIMPLE, "in")]))
+        assert (type(reading.problem), reading.retry_helps) == (DataLoad, True)
+        writing = failure(lambda: away.outputs().check(output_of(away)))
+        assert (type(writing.problem), writing.retry_helps) == (OutputWrite, True)
+        answer = port_of(away).call()
+        assert answer is not None
+        assert (answer.works, "did not answer" in answer.detail) == (False, True)
+
+    def test_a_bucket_that_is_not_there(self, storage: Storage) -> None:
+        other = storage.with_options(path_prefix="s3://bucket-that-is-not-there/x")
+        assert "NoSuchBucket" in unwritable(lambda: other.outputs().check(output_of(other))).detail
+
+    def test_a_store_says_what_it_has(self, storage: Storage) -> None:
+        storage.plant(SIMPLE, rows("a"), "in")
+        answer = port_of(storage).call()
+        assert answer is not None
+        assert answer.works
+        assert "1 object, " in answer.detail
+
+    def test_a_secret_that_the_datasource_refers_to(
+        self, storage: Storage, monkeypatch: pytest.MonkeyPatch, object_server: ObjectServer
+    ) -> None:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+            monkeypatch.delenv(name)
+        options = {**storage.source.options, "endpoint": object_server.endpoint, "region": "us-east-1"}
+        source = open_source(storage.kind, credential_ref="env://KEYS", **options)
+        referring = replace(storage, source=source)
+        monkeypatch.setenv("KEYS", f"{KEY}:{SECRET}")
+        record = referring.put(rows("a"), SIMPLE)
+        assert SECRET not in json.dumps(record)
+        assert referring.see(SIMPLE) == rows("a")
+        for wrong in ("", "no colon"):
+            monkeypatch.setenv("KEYS", wrong)
+            with pytest.raises(Rejected) as refused:
+                referring.inputs().pin([referring.use(SIMPLE)])
+            assert [problem.code for problem in refused.value.problems] == ["CREDENTIAL_NOT_FOUND"]
+
+
+def port_of(storage: Storage) -> Any:
+    return Storages(storage.root, {storage.source.id: storage.source}).open(storage.source)
+
+
+def output_of(storage: Storage, *, table: str = "out") -> WrittenOutput:
+    return WrittenOutput(SEQ, storage.write(SIMPLE, table=table), SIMPLE)
+
+
+def versions(storage: Storage) -> list[str]:
+    keys = server_of(storage).keys(f"{storage.address}/.dobo-data/out")
+    return sorted({key.partition("/")[0] for key in keys})
+
+
+def put_named(storage: Storage, file: str, found: Any, *, run: str) -> None:
+    destination = replace(storage.write(SIMPLE).destination, file=file)
+    output = WrittenOutput(SEQ, replace(storage.write(SIMPLE), destination=destination), SIMPLE)
+    outputs = storage.outputs(run=run)
+    folder = storage.root / ".dobo" / f"staged-{run}" / "rows"
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist(found), folder / "part-0.parquet")
+    publish(outputs, output, outputs.staged_in(folder), rows=len(found), digest=run)
+
+
+@contextmanager
+def counted_changes(storage: Storage) -> Iterator[list[str]]:
+    """The requests that replaced the pointer."""
+    app, seen = server_of(storage).app, []
+    inner = app.app
+
+    def counting(environment: dict[str, Any], start_response: Any) -> Any:
+        if environment["REQUEST_METHOD"] == "PUT" and environment["PATH_INFO"].endswith("current.json"):
+            seen.append(environment["PATH_INFO"])
+        return inner(environment, start_response)
+
+    app.app = counting
+    try:
+        yield seen
+    finally:
+        app.app = inner
