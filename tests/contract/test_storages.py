@@ -393,6 +393,14 @@ class TestStrictReading:
             storage.folder.mkdir()
         assert "nowhere" in unreadable(storage, SIMPLE, "nowhere").detail
 
+    def test_a_location_that_may_be_missing(self, storage: Storage) -> None:
+        storage.plant(SIMPLE, rows("a"))
+        places = (storage.location(), storage.location("nowhere"))
+        use = replace(storage.use(SIMPLE, locations=places), may_be_missing=True)
+        (pins,) = storage.inputs().pin([use]).values()
+        assert [pin.name for pin in pins] == [str(places[0])]
+        assert storage.inputs().pin([replace(use, locations=places[1:])])[use.key] == ()
+
     def test_what_an_append_reads_has_a_code_of_its_own(self, storage: Storage) -> None:
         operation = OperationRef(30, "budget")
         use = storage.use(SIMPLE, "nowhere", role="append", operation=operation)

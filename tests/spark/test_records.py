@@ -229,15 +229,18 @@ def test_what_a_draft_would_change(ledger: Ledger) -> None:
 
 
 def test_a_difference_is_divided_among_its_causes(ledger: Ledger) -> None:
+    ledger.folder.change("dobo.yaml", "columns: [id, title, total,", "columns: [id, title, {column: total, as: Sum},")
+    ledger.activate()
     ledger.run()
     ledger.write_lines("2026-01", [(1, "A", "12.50"), (2, "B", "20.50"), (3, "A", "0.00"), (4, "A", "7.00")])
     ledger.folder.change("dobo.yaml", "selector: amount = 0", "selector: amount < 10")
     ledger.activate()
     second = ledger.run()
     workspace = ledger.open()
-    found = workspace.diff_runs("previous", second.id, "closed", attribute=True, spark=ledger.spark).attribution
+    found = workspace.diff_runs("previous", second.id, attribute=True, spark=ledger.spark).attribution
     assert (found.causes, found.computed) == (("rows of input lines", "operation 3 delete-3"), 4)
-    lines = {line.column: line for line in found.lines}
+    assert (found.unknown, [line.column for line in found.lines if line.table == "all"]) == ((), [None, "id", "Sum"])
+    lines = {line.column: line for line in found.lines if line.table == "closed"}
     assert {line.residual for line in found.lines} == {0}
     # The new selector deletes the new line: half of that is due to either, by the average over both orders.
     assert (lines[None].before, lines[None].after, lines[None].parts) == (4, 4, (Decimal(1), Decimal(-1)))

@@ -378,6 +378,10 @@ def test_locked_results_stay_readable_after_the_period_was_reopened_and_run_agai
     assert attributed.causes == ("rows of input lines", "clock")
     amount = next(line for line in attributed.lines if (line.table, line.column) == ("closed", "amount"))
     assert [str(part) for part in amount.parts] == ["7.00", "0.00"]
+    page = workspace.write_report(again.id).read_text()
+    assert page.count("<svg") == sum(bool(part) for line in attributed.lines for part in line.parts)
+    assert f"locked with the result of run {locked.id}" in page
+    assert "Changes to the locked result" not in workspace.write_report(locked.id).read_text()
     long_ago = time.time() - 24 * 3600
     for mark in ledger.root.rglob("replaced"):
         os.utime(mark, (long_ago, long_ago))

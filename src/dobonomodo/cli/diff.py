@@ -119,7 +119,7 @@ def _write_page(found: RunDifference, path: Path) -> None:
     from dobonomodo.runs.report.difference import render_difference
     from dobonomodo.workspace.stamp import now
 
-    title = f"What changed from {found.before} to {found.after}"
+    title = "What changed"
     with writing(path):
         path.write_text(render_difference(found, title=title, made_at=now()), encoding="utf-8")
     say(f"wrote {path}")

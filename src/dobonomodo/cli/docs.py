@@ -7,6 +7,7 @@ from pathlib import Path
 
 from dobonomodo.cli.explain import cause
 from dobonomodo.formula.functions import CHAPTERS
+from dobonomodo.formula.functions.special import SPECIALS
 from dobonomodo.problems import PROBLEMS
 
 FOLDER = Path(__file__).parents[3] / "docs"
@@ -35,6 +36,9 @@ def render_functions() -> str:
                     f"In assignments of an update also `{function.name}(...) OVER (PARTITION BY ... ORDER BY ...)`."
                 )
             lines += ["", "```", *function.usages(), "", *function.examples, "```"]
+    lines += ["", "## Rows of an operation"]
+    for special in SPECIALS:
+        lines += ["", f"### {special.name}", "", special.summary, "", "```", special.usage, "", special.example, "```"]
     return "\n".join(lines) + "\n"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -10,13 +11,17 @@ from dobonomodo.cli.console import Exit, Json, make_console, show, show_json, sh
 
 if TYPE_CHECKING:
     from dobonomodo.formula.functions import Function
+    from dobonomodo.formula.functions.special import Special
 
 
 def _complete(incomplete: str) -> list[tuple[str, str]]:
     from dobonomodo.formula.functions import FUNCTION_BY_NAME
+    from dobonomodo.formula.functions.special import SPECIALS
 
     wanted = incomplete.upper()
-    return [(name, each.summary) for name, each in FUNCTION_BY_NAME.items() if name.startswith(wanted)]
+    known = [*((name, each.summary) for name, each in FUNCTION_BY_NAME.items())]
+    known += [(each.name, each.summary) for each in SPECIALS]
+    return [(name, summary) for name, summary in known if name.startswith(wanted)]
 
 
 def functions(
@@ -25,18 +30,22 @@ def functions(
 ) -> None:
     """List the functions, or explain one with its examples."""
     from dobonomodo.formula.functions import CHAPTERS, FUNCTION_BY_NAME, FUNCTIONS
-    from dobonomodo.formula.scope import MADE_BY
+    from dobonomodo.formula.functions.special import SPECIALS
 
     if name is None:
         if as_json:
-            show_json("functions", FUNCTIONS)
+            show_json("functions", [*FUNCTIONS, *SPECIALS])
             return
-        _show_table(CHAPTERS)
+        _show_table((*CHAPTERS, ("Rows of an operation", SPECIALS)))
+        return
+    special = next((each for each in SPECIALS if each.name == name.upper()), None)
+    if special is not None:
+        if as_json:
+            show_json("functions", [special])
+        else:
+            show(f"{special.usage}\n\n{special.summary}\n\nFor example:\n  {special.example}")
         return
     found = FUNCTION_BY_NAME.get(name.upper())
-    if name.upper() == MADE_BY and not as_json:
-        show(f'{MADE_BY}("name of an operation")\n\nWhether that operation made the row, whatever its number is.')
-        return
     if found is None:
         _show_unknown(name, as_json=as_json)
     if as_json:
@@ -66,7 +75,7 @@ def _show_unknown(name: str, *, as_json: bool) -> NoReturn:
     stop(Exit.NOTHING)
 
 
-def _show_table(chapters: tuple[tuple[str, tuple[Function, ...]], ...]) -> None:
+def _show_table(chapters: Sequence[tuple[str, Sequence[Function | Special]]]) -> None:
     import sys
 
     from rich.table import Table

@@ -16,6 +16,7 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, OperationCounts
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect
+from dobonomodo.plan.pairing import find_pairing
 from dobonomodo.plan.relation import Keep, Lookup
 from dobonomodo.plan.system import is_comparable
 
@@ -190,7 +191,7 @@ class Measuring:
     def _find_digested(self, step: Step) -> tuple[list[str], list[str]]:
         """SQL for the key of the rows that an output writes, and the columns that have a digest; none where there is no key."""
         written = step.write.columns
-        key = find_key(step.before.keys, written) if self._digests else {}
+        key = find_key(find_pairing(step), written) if self._digests else {}
         columns = [name for name in written if is_comparable(name) and name not in key]
         return (list(key.values()), columns) if len(columns) <= DIGESTS_AT_MOST else ([], [])
 
@@ -199,7 +200,7 @@ class Measuring:
         if not key:
             return None
         name = step.write.written_name
-        of_origin = tuple((seq, tuple(map(name, own))) for seq, own in sorted(step.before.keys.items()))
+        of_origin = tuple((seq, tuple(map(name, own))) for seq, own in sorted(find_pairing(step).items()))
         found = {name(each): render_values(f" values {at}", metrics) for at, each in enumerate(columns)}
         return ColumnDigests(of_origin, render_values(KEYS, metrics), found)
 

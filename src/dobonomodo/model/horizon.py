@@ -1,6 +1,6 @@
 """The periods that a reading is for, counted from the period of the run by its calendar: this one, the one before, a year to date."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -79,6 +79,14 @@ class Horizon:
             return found
         calendar = schedule.calendar if schedule is not None else ""
         return OtherPeriodMissing(which=str(self), period=period.identifier, calendar=calendar)
+
+    def find_fault(self, schedules: Sequence[Schedule]) -> Problem | None:
+        """What is wrong with periods that are named, whatever the period of a run: no calendar has them."""
+        if self.first is None or self.to is None:
+            return None
+        found = [self._range(self.first, self.to, schedule) for schedule in schedules]
+        faults = [each for each in found if isinstance(each, Problem)]
+        return faults[0] if faults and len(faults) == len(found) else None
 
     def _choose(self, period: Period, schedule: Schedule) -> tuple[Period, ...] | Problem | None:
         if self.first is not None and self.to is not None:

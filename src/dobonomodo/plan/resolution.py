@@ -55,11 +55,17 @@ class Resolution:
     """Resolvers that exist and could not be read, which is reported where they are defined."""
     schedule: Schedule | None = None
     period: Period | None = None
+    schedules: tuple[Schedule, ...] = ()
+    """Those of all calendars, by which periods that are named are checked where no period is given."""
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
         """The locations of a table for the periods that the reading is for."""
-        if self.period is None or use.horizon.is_current:
-            return self._resolve(use, project, dataset, (self.period,) if self.period is not None else ())
+        if self.period is None:
+            found = self._resolve(use, project, dataset, ())
+            fault = use.horizon.find_fault(self.schedules)
+            return replace(found, problems=(*found.problems, fault)) if fault is not None else found
+        if use.horizon.is_current:
+            return self._resolve(use, project, dataset, (self.period,))
         chosen = choose_periods(use, self.period, self.schedule)
         if isinstance(chosen, Problem):
             return Resolved(None, problems=(chosen,))

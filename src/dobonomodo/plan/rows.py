@@ -53,6 +53,10 @@ class Rows:
     """The operations whose rows have no ``_period``."""
     keys: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The natural or group key of rows, by the operation that made them; 0 for loaded rows."""
+    levels: Mapping[int, str] = field(default_factory=dict)
+    """The column among them that tells subtotals from groups."""
+    parts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    """The key of parts of an amount without the amount itself: of what was distributed, and of who received it."""
     certain: bool = True
     """False after an operation that could not be read, when columns may be missing here."""
 

@@ -336,6 +336,13 @@ class Line:
             "residual": self.residual,
         }
 
+    @classmethod
+    def load(cls, document: Document) -> Line:
+        """From plain data."""
+        before, after = Decimal(document["before"]), Decimal(document["after"])
+        parts = tuple(Decimal(each) for each in document["parts"])
+        return cls(document["table"], document["column"], before, after, parts)
+
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
@@ -367,6 +374,20 @@ class Attribution:
             "notes": list(self.notes),
             "computed": self.computed,
         }
+
+    @classmethod
+    def load(cls, document: Document) -> Attribution:
+        """From plain data."""
+        return cls(
+            document["before"],
+            document["after"],
+            tuple(each["name"] for each in document["causes"]),
+            tuple(tuple(each["kinds"]) for each in document["causes"]),
+            tuple(Line.load(each) for each in document["lines"]),
+            tuple(document["unknown"]),
+            tuple(document["notes"]),
+            document["computed"],
+        )
 
 
 def scale_of(values: Iterable[Decimal]) -> int:

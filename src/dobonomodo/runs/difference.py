@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
+from dobonomodo.model.plain import Document
 from dobonomodo.problems import Problem
+from dobonomodo.problems.recorded import load_problem, record_problem
 from dobonomodo.runs.attribution import Attribution
 from dobonomodo.runs.figures import EXACT
 
@@ -44,6 +46,12 @@ class ColumnDifference:
             "difference": self.difference,
         }
 
+    @classmethod
+    def load(cls, document: Document) -> ColumnDifference:
+        """From plain data."""
+        before, after = (_load_number(document[name]) for name in ("before", "after"))
+        return cls(document["column"], document["changed"], before, after, before is not None or after is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class ValueChange:
@@ -68,6 +76,11 @@ class ValueChange:
         """As plain data."""
         own = {name: getattr(self, name) for name in ("column", "row", "before", "after", "difference")}
         return {"key": list(self.key), **own}
+
+    @classmethod
+    def load(cls, document: Document) -> ValueChange:
+        """From plain data."""
+        return cls(tuple(document["key"]), *(document[name] for name in ("column", "before", "after", "row")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,24 @@ class TableDifference:
             "lost_columns": list(self.lost_columns),
         }
 
+    @classmethod
+    def load(cls, document: Document) -> TableDifference:
+        """From plain data."""
+        return cls(
+            table=document["table"],
+            key=tuple(document["key"]),
+            unpaired=document["unpaired"],
+            rows_before=document["rows_before"],
+            rows_after=document["rows_after"],
+            added=document["added"],
+            removed=document["removed"],
+            changed=document["changed"],
+            new_columns=tuple(document["new_columns"]),
+            lost_columns=tuple(document["lost_columns"]),
+            columns=tuple(ColumnDifference.load(each) for each in document["columns"]),
+            largest=tuple(ValueChange.load(each) for each in document["largest"]),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class LockedComparison:
@@ -122,8 +153,14 @@ class LockedComparison:
         return {
             "run_id": self.run,
             "difference": self.difference.to_dict() if self.difference is not None else None,
-            "problems": [problem.to_dict() for problem in self.problems],
+            "problems": [record_problem(problem) for problem in self.problems],
         }
+
+    @classmethod
+    def load(cls, document: Document) -> LockedComparison:
+        """From plain data."""
+        found, problems = document["difference"], tuple(load_problem(each) for each in document["problems"])
+        return cls(document["run_id"], RunDifference.load(found) if found is not None else None, problems)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,3 +194,21 @@ class RunDifference:
             "notes": list(self.notes),
             "attribution": self.attribution.to_dict() if self.attribution is not None else None,
         }
+
+    @classmethod
+    def load(cls, document: Document) -> RunDifference:
+        """From plain data."""
+        attribution = document["attribution"]
+        return cls(
+            document["before"],
+            document["after"],
+            tuple(TableDifference.load(each) for each in document["tables"]),
+            tuple(document["only_before"]),
+            tuple(document["only_after"]),
+            tuple(document["notes"]),
+            Attribution.load(attribution) if attribution is not None else None,
+        )
+
+
+def _load_number(text: str | None) -> Decimal | None:
+    return Decimal(text) if text is not None else None

@@ -28,7 +28,7 @@ from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile, hash_file
 from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, count_rows, read_stored
-from dobonomodo.storage.postgresql import Database, name_table
+from dobonomodo.storage.postgresql import Database, database_faults, describe_table, is_passing_fault, name_table
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.table_rows import extract_table
@@ -177,8 +177,9 @@ class DatabaseStorage:
     # --- reading
 
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
-        """The names of tables; what is in them is known when it is read."""
-        del use
+        """The names of tables; what is in them is known when it is read. Those that may be missing must be there."""
+        if use.may_be_missing:
+            locations = self._find_there(use, locations)
         return tuple(
             TablePin(
                 str(each),
@@ -189,6 +190,20 @@ class DatabaseStorage:
             )
             for each in locations
         )
+
+    def _find_there(self, use: DatasetUse, locations: Sequence[Location]) -> list[Location]:
+        """The tables that there are."""
+        database = self.connect()
+        try:
+            with database.connect() as connection:
+                return [
+                    each
+                    for each in locations
+                    if describe_table(connection, each.schema or database.schema, each.table or each.path or "")
+                    is not None
+                ]
+        except database_faults() as fault:
+            raise loading_failed(use, database.explain(fault), retry_helps=is_passing_fault(fault)) from fault
 
     def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
         """The copy of the table."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -13,6 +13,7 @@ from dobonomodo.formula.meaning import Value
 from dobonomodo.formula.print import print_checked
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.pairing import find_pairing
 from dobonomodo.plan.relation import Keep, Lookup, Rel, Scan, Stack, walk_between, walk_relation
 from dobonomodo.plan.system import DELETED, is_system
 from dobonomodo.problems.problem import LISTED_AT_MOST, nearest
@@ -24,7 +25,9 @@ from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, Traced
 from dobonomodo.why.text import render_touch
 
-Kind = Literal["there", "not in the input", "outside", "deleted", "not selected", "set", "never set", "no match"]
+Kind = Literal[
+    "there", "not in the input", "outside", "deleted", "not selected", "set", "never set", "no match", "not made"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +103,12 @@ class AbsenceFinder:
         """Why no row with a key was written by an output; ``interpreter`` has looked for it."""
         keeps = {id(node): node for node in _main_nodes(step.write.rows) if isinstance(node, Keep)}
         dropped = [row for row in interpreter.dropped if id(row.node) in keeps and _fits(row.values, asked)]
+        dropped = [row for row in dropped if _names(row.values, asked) or _is_identified(row, asked)]
         if dropped:
-            yield from (self._explain_dropped(row, step) for row in dropped[:LISTED_AT_MOST])
+            yield from islice(_once(self._explain_dropped(row, step) for row in dropped), LISTED_AT_MOST)
+            return
+        if found := list(self._explain_summaries(step, asked, interpreter)):
+            yield from found
             return
         uses = {scan.use.key for scan in _main_nodes(step.write.rows) if isinstance(scan, Scan)}
         outside = [each for each in self._loader.outside if each.use.key in uses and _fits(each.row.values, asked)]
@@ -113,6 +120,20 @@ class AbsenceFinder:
         able = [scan for scan in scans.values() if any(name in scan.use.columns for name in asked)]
         for scan in able or scans.values():
             yield self._explain_unstored(scan, asked)
+
+    def _explain_summaries(self, step: Step, asked: Mapping[str, Value], interpreter: Interpreter) -> Iterator[Reason]:
+        """Of an output that no loaded row can get to: the rows that differ from the key in one column."""
+        if 0 in find_pairing(step):
+            return
+        for name, value in asked.items():
+            rest = {each: frozenset([other]) for each, other in asked.items() if each != name}
+            rows = interpreter.find(step.write.rows, rest)
+            if rows:
+                written = {each: value for each, value in asked.items() if each != name}
+                which = f"rows with {show_key(written)}" if written else "rows"
+                known = sorted({show(row.values[name]) for row in rows})
+                text = f"there are {which}, but none with {show_key({name: value})}"
+                yield Reason("not made", text, nearest=_nearest(show(value), known))
 
     def _explain_dropped(self, row: Traced, until: Step) -> Reason:
         place = place_of(row)
@@ -165,12 +186,7 @@ class AbsenceFinder:
         folded = name.casefold()
         rows = self._loader.source.find(scan.use, {}, numbers=None, columns=frozenset([folded]))
         known = {str(row.values[folded]) for row in islice(rows, AT_MOST) if row.values.get(folded) is not None}
-        if value in known:
-            return []
-        found: list[str] = []
-        while len(found) < 3 and (near := nearest(value, sorted(known - set(found)))) is not None:
-            found.append(near)
-        return found
+        return [] if value in known else list(_nearest(value, sorted(known)))
 
     # --- columns that were not set
 
@@ -215,6 +231,38 @@ class AbsenceFinder:
                 for name, value in join.wanted.items():
                     if isinstance(value, str):
                         yield from self._near(scan, name, value)
+
+
+def _nearest(value: str, known: Sequence[str]) -> tuple[str, ...]:
+    """Up to three values that are like one that there is not."""
+    found: list[str] = []
+    while len(found) < 3 and (near := nearest(value, [each for each in known if each not in found])) is not None:
+        found.append(near)
+    return tuple(found)
+
+
+def _once(reasons: Iterable[Reason]) -> Iterator[Reason]:
+    """Each reason once: a row can get lost on several ways."""
+    seen = set()
+    for each in reasons:
+        if (each.text, each.place) not in seen:
+            seen.add((each.text, each.place))
+            yield each
+
+
+def _names(values: Mapping[str, Value], asked: Mapping[str, Value]) -> bool:
+    """Whether a row has all columns of a key."""
+    folded = {name.casefold() for name in values}
+    return all(is_system(name) or name.casefold() in folded for name in asked)
+
+
+def _is_identified(row: Traced, asked: Mapping[str, Value]) -> bool:
+    """Whether a key that has more columns than a row still tells which row is meant."""
+    place = place_of(row)
+    if place is None or not place.key:
+        return place is not None
+    named = {name.casefold() for name in asked}
+    return all(name.casefold() in named for name in place.key)
 
 
 def _main_nodes(node: Rel) -> Iterator[Rel]:

@@ -105,7 +105,8 @@ class AskedRun:
         large = self._open_large(self._spec, contributors) if self._open_large is not None else None
         try:
             row = self._find_computed(output, step, stored, large)
-            touches, origin = self._explainer.explain(row, step, contributors=contributors)
+            own = next(iter(step.write.working_names({named: None}))) if named is not None else None
+            touches, origin = self._explainer.explain(row, step, contributors=contributors, column=own)
         except TooManyRows as fault:
             raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
         return Explanation(
@@ -115,7 +116,7 @@ class AskedRun:
             table=output.table,
             row=stored.values,
             key=asked,
-            column=next(iter(step.write.working_names({named: None}))) if named is not None else None,
+            column=own,
             operations=self._with_lookups(touches, row),
             origin=origin,
         )

@@ -38,11 +38,11 @@ class Explainer:
         self._plan, self._facts = plan, facts
 
     def explain(
-        self, row: Traced, until: Step, *, contributors: int | None
+        self, row: Traced, until: Step, *, contributors: int | None, column: str | None = None
     ) -> tuple[tuple[Touch, ...], StoredPlace | Summary | None]:
         """The operations that could act on a row, the last first, and where it comes from.
 
-        ``until`` is the output that wrote it.
+        ``until`` is the output that wrote it; ``column`` is the one by which contributors are ordered.
         """
         path = trace_path(row)
         touches: list[Touch] = []
@@ -50,7 +50,7 @@ class Explainer:
         for step in reversed([each for each in self._plan.steps if each.spec.seq <= until.spec.seq]):
             if id(step.before.node) not in path:
                 if id(step.after.node) in path:
-                    touch, origin = self._explain_added(step, path, contributors)
+                    touch, origin = self._explain_added(step, path, contributors, column)
                     touches.append(touch)
                 continue
             touch_or_none = self._explain_touch(step, path, until)
@@ -94,12 +94,25 @@ class Explainer:
         own = {id(node) for node in walk_between(step.after.node, step.before.node) if isinstance(node, Match)}
         pair = next((path[each] for each in own if each in path), None)
         if pair is None:
-            return None
+            return self._explain_distributed(step, shares, path)
         formulas = {"driver" if name == shares.column else name: each for name, each in step.lowered.formulas.items()}
         values = {name: self.evaluate(str(each), each.tree, pair.values) for name, each in formulas.items()}
         condition = self._explain_selector(step, path[id(step.before.node)])
         spec = step.spec
         return Touch(spec.seq, spec.name, spec.type, "added", condition, (), values, tuple(step.lowered.formulas))
+
+    def _explain_distributed(self, step: Step, shares: Shares, path: Path) -> Touch | None:
+        """The row itself whose amount was distributed, if it was."""
+        marked, selected = step.lowered.marked, step.lowered.selected
+        if selected is None or not isinstance(marked, Derive) or id(marked.rows) not in path:
+            return None
+        row = path[id(marked.rows)]
+        chosen = evaluate(selected, row.values, self._facts).value is True
+        condition = self._explain_selector(step, row)
+        was_deleted = path[id(step.before.node)].values.get(DELETED) is True
+        other: Effect = "already deleted" if was_deleted else "not selected"
+        effect: Effect = ("deleted" if shares.deletes else "selected") if chosen else other
+        return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition)
 
     def _find_effect(self, step: Step, before: Traced, row: Traced, *, chosen: bool) -> Effect:
         if not chosen:
@@ -165,7 +178,7 @@ class Explainer:
     # --- where a row comes from
 
     def _explain_added(
-        self, step: Step, path: Path, contributors: int | None
+        self, step: Step, path: Path, contributors: int | None, column: str | None
     ) -> tuple[Touch, StoredPlace | Summary | None]:
         added = path[id(step.lowered.added)] if step.lowered.added is not None else None
         touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "added")
@@ -173,7 +186,7 @@ class Explainer:
             return touch, None
         group = next((each for each in path.values() if isinstance(each.node, Group)), None)
         if group is not None and isinstance(group.node, Group):
-            return touch, self.summarise(group, group.node, step.lowered.formulas, contributors)
+            return touch, self.summarise(group, group.node, step.lowered.formulas, contributors, column)
         conditions = [
             self.evaluate(str(formula), formula.tree, each.values)
             for formula in step.lowered.conditions.values()
@@ -192,10 +205,15 @@ class Explainer:
         return tuple(self._explain_joins(self._plan.start.node, None, path, {}))
 
     def summarise(
-        self, group: Traced, node: Group, formulas: Mapping[str, Formula], contributors: int | None
+        self,
+        group: Traced,
+        node: Group,
+        formulas: Mapping[str, Formula],
+        contributors: int | None,
+        column: str | None = None,
     ) -> Summary:
         """The group of a summary row, its totals and its largest rows."""
-        key = {name.removeprefix("#"): group.values[name] for name in node.keys}
+        key = {name.removeprefix("#").strip(): group.values[name] for name in node.keys}
         if group.large is not None:
             return self._summarise_large(key, group, group.large, formulas)
         members = group.below
@@ -209,7 +227,7 @@ class Explainer:
             if share is not None:
                 shares[name] = share
         found = [self._contributor(row, shares) for row in members]
-        found.sort(key=lambda each: _size(each.amounts), reverse=True)
+        found.sort(key=lambda each: _size(each.amounts, column), reverse=True)
         return Summary(key, len(members), totals, tuple(found if contributors is None else found[:contributors]))
 
     def _summarise_large(
@@ -226,8 +244,9 @@ class Explainer:
     def _key_of(self, values: Mapping[str, Value]) -> dict[str, Value]:
         """The natural or group key of a row."""
         made_by = values.get(OPERATION_SEQ)
-        keys = self._plan.steps[-1].after.keys if self._plan.steps else self._plan.start.keys
-        names = keys.get(made_by if isinstance(made_by, int) else 0, ())
+        rows = self._plan.steps[-1].after if self._plan.steps else self._plan.start
+        seq = made_by if isinstance(made_by, int) else 0
+        names = rows.parts.get(seq) or rows.keys.get(seq, ())
         return {name: values[name] for name in names if name in values}
 
     def _contributor(self, row: Traced, shares: Mapping[str, Typed]) -> Contributor:
@@ -263,8 +282,13 @@ def selector_of(selected: Typed) -> Typed | None:
     """The condition that an author wrote, of the rows that an operation acts on."""
     if selected == ACTIVE:
         return None
-    if isinstance(selected, Operation) and selected.operator == "AND" and selected.operands[0] == ACTIVE:
-        return selected.operands[1]
+    if isinstance(selected, Operation) and selected.operator == "AND":
+        first, second = selected.operands
+        if first == ACTIVE:
+            return second
+        # What an operation asks for beyond its selector comes last.
+        if isinstance(first, Operation) and first.operator == "AND" and first.operands[0] == ACTIVE:
+            return first.operands[1]
     return selected
 
 
@@ -338,9 +362,11 @@ def _has_aggregates(tree: Typed) -> bool:
     )
 
 
-def _size(amounts: Mapping[str, Value]) -> Decimal:
-    numbers = [abs(Decimal(each)) for each in amounts.values() if isinstance(each, int | Decimal)]
-    return numbers[0] if numbers else Decimal(0)
+def _size(amounts: Mapping[str, Value], column: str | None) -> Decimal:
+    """What contributors are ordered by: what they bring to a column, else to the first total that they bring anything to."""
+    wanted = [amounts[column]] if column is not None and column in amounts else amounts.values()
+    numbers = [abs(Decimal(each)) for each in wanted if isinstance(each, int | Decimal)]
+    return numbers[0] if numbers else Decimal(-1)
 
 
 def _scan_of(node: Rel) -> Scan:

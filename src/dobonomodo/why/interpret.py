@@ -47,6 +47,9 @@ _Single = Keep | Derive | Reshape | Lookup | Window | AssignIds | Require
 _Below = tuple[dict[str, frozenset[Value]], frozenset[str] | None]
 """What is known of the rows of an input, and which of its columns are enough."""
 
+_Question = tuple[int, frozenset[tuple[str, frozenset[Value]]], frozenset[str] | None]
+"""A node, what is known of its rows, and which columns are enough."""
+
 
 class Interpreter:
     """Computes rows of nodes."""
@@ -65,9 +68,18 @@ class Interpreter:
         """Columns of the rows of groups that are needed to name them."""
         self.dropped: list[Traced] = []
         """The rows that a filter has dropped, each as it was before it, with the node of the filter."""
+        self._found: dict[_Question, list[Traced]] = {}
+        """What was looked for before: the rows of a partition or of a tree are needed for each of them."""
 
     def find(self, node: Rel, wanted: Wanted, needed: frozenset[str] | None = None) -> list[Traced]:
         """The rows of a node that have wanted values; ``needed`` are the columns that are enough."""
+        question = (id(node), frozenset(wanted.items()), needed)
+        found = self._found.get(question)
+        if found is None:
+            found = self._found[question] = self._find(node, wanted, needed)
+        return found
+
+    def _find(self, node: Rel, wanted: Wanted, needed: frozenset[str] | None) -> list[Traced]:
         chain: list[tuple[_Single, Wanted, frozenset[str] | None]] = []
         here, known, enough = node, wanted, needed if needed is None else needed | set(wanted)
         while not isinstance(here, Scan | Group | Stack | Match | Expand | Ancestors):

@@ -121,11 +121,13 @@ class Attributing:
         finally:
             data.clear()
         found: dict[Number, Decimal | None] = {}
+        steps = {step.spec.seq: step for step in spec.plan.steps}
         for name, seq in _name_outputs(spec.plan).items():
             result = results[seq]
             found[name, None] = Decimal(result.rows)
             totals = result.measures.totals if result.measures is not None else {}
-            found |= {(name, column): total for column, total in totals.items()}
+            written = steps[seq].write.written_name
+            found |= {(name, written(column)): total for column, total in totals.items()}
         return found
 
     def _describe(

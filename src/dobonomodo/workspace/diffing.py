@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import is_number
+from dobonomodo.plan.pairing import find_pairing
 from dobonomodo.plan.system import is_comparable
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.difference import NotComparable, RowsGone
@@ -207,7 +208,8 @@ def _find_key(
     for side in sides:
         seq = side.view.outputs[name].seq
         step = next(each for each in restore_snapshot(side.record.snapshot).plan.steps if each.spec.seq == seq)
-        for number, own in step.before.keys.items():
+        for number, names in find_pairing(step).items():
+            own = tuple(map(step.write.written_name, names))
             if keys.setdefault(number, own) != own:
                 return {}
     return find_key(keys, columns)

@@ -224,6 +224,7 @@ class Planning:
             broken=frozenset(own.broken.get("resolver", {})),
             schedule=self._periods.find_schedule(period) if period is not None else None,
             period=period,
+            schedules=tuple(calendar.schedule for calendar in own.calendars.values()),
         )
 
     def find_awaited(self, plan: Plan, *, period: str | None = None, draft: bool = False) -> tuple[Problem, ...]:

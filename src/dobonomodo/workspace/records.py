@@ -155,6 +155,7 @@ class Records(ABC):
         from dobonomodo.runs.difference import LockedComparison
         from dobonomodo.runs.retention import find_locked_result
         from dobonomodo.workspace.diffing import Diffing
+        from dobonomodo.workspace.replaced import keep_comparison
 
         if view.draft or view.status != RunStatus.COMPLETED:
             return view
@@ -168,12 +169,13 @@ class Records(ABC):
         try:
             sides = [self._side(each) for each in (find_run(store, locked), record)]
             diffing = Diffing(self._files, spark.engine(), self._execution, lambda _: None)
-            found = diffing.compare(*sides, table=None, key=(), attribute=True)
+            found = LockedComparison(locked, diffing.compare(*sides, table=None, key=(), attribute=True))
         except Rejected as rejected:
-            return replace(view, locked=LockedComparison(locked, None, tuple(rejected.problems)))
+            found = LockedComparison(locked, None, tuple(rejected.problems))
         except RunFailed as failed:
-            return replace(view, locked=LockedComparison(locked, None, (failed.problem,)))
-        return replace(view, locked=LockedComparison(locked, found))
+            found = LockedComparison(locked, None, (failed.problem,))
+        keep_comparison(self._files.root, view.id, found)
+        return replace(view, locked=found)
 
     def _side(self, record: Run) -> Side:
         from dobonomodo.workspace.diffing import Side

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from dobonomodo.runs import restore_snapshot, view_run
 from dobonomodo.runs.comparison import Other
 from dobonomodo.runs.neighbours import Neighbours, find_neighbours
 from dobonomodo.runs.report import Link, Links, render_index, render_report
+from dobonomodo.workspace.replaced import find_comparison
 from dobonomodo.workspace.stamp import now
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Reports:
 
     def _write(self, run: Run, to: Path, around: Neighbours, *, known: set[str]) -> None:
         page = render_report(
-            self._describe(run),
+            replace(self._describe(run), locked=find_comparison(self._root, run.id)),
             others=_others(around),
             locale=self._locale,
             plan=_plan_of(run),

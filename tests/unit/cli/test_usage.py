@@ -97,3 +97,11 @@ def test_a_function_that_is_none_is_a_problem(dobo: Dobo) -> None:
     assert "UNKNOWN_FUNCTION" in result.err
     assert "ROW_NUMBER" in result.err
     assert dobo("functions", "NTILE", "--json").codes == ["UNKNOWN_FUNCTION"]
+
+
+def test_rows_of_an_operation_are_listed_with_the_functions(dobo: Dobo) -> None:
+    assert "MADE_BY" in dobo("functions").out
+    assert 'MADE_BY("name of an operation")' in dobo("functions", "made_by").out
+    (found,) = dobo("functions", "MADE_BY", "--json").document["data"]
+    assert (found["name"], found["usage"]) == ("MADE_BY", ['MADE_BY("name of an operation")'])
+    assert [each["name"] for each in dobo("functions", "--json").document["data"]][-1] == "MADE_BY"

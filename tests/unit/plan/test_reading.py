@@ -198,6 +198,24 @@ def test_a_period_that_does_not_exist_is_reported_at_the_reading() -> None:
     assert [code for code, _ in found(joining(range_of), world=JANUARY)] == ["PERIOD_NOT_FOUND"]
 
 
+@pytest.mark.parametrize(
+    ("named", "codes"),
+    [
+        ("{from: 2026-01, to: 2026-02}", []),
+        ("{from: 2026-01, to: 2026-13}", ["PERIOD_NOT_FOUND"]),
+        ("{from: 2026-02, to: 2026-01}", ["INVALID_PERIOD_RANGE"]),
+        ("previous", []),
+    ],
+)
+def test_periods_that_are_named_are_checked_without_a_period(named: str, codes: list[str]) -> None:
+    schedule = JANUARY.resolution.schedule
+    assert schedule is not None
+    world = WORLD_BUILT.resolving(schedules=(schedule,))
+    problems = found(joining(f"period: {named}"), world=world)
+    assert [code for code, _ in problems] == codes
+    assert {text for _, text in problems} <= {named}
+
+
 def test_a_bitemporal_dataset_is_read_for_one_period() -> None:
     assert [code for code, _ in found(joining("period: {last: 2}", "rates"), world=FEBRUARY)] == ["INVALID_VALUE"]
     use = plan_of(joining("period: previous, as_of: period_end", "rates"), world=FEBRUARY).uses[1]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import UTC, datetime
 from decimal import Decimal
 
+from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs.attribution import Attribution, Line
-from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.runs.difference import ColumnDifference, LockedComparison, RunDifference, TableDifference, ValueChange
+from dobonomodo.runs.report import render_report
 from dobonomodo.runs.report.difference import render_difference
+from tests.unit.runs.reporting import make_view
 
 AT = datetime(2026, 2, 3, tzinfo=UTC)
 LINE = Line("sales", "net", Decimal("10.00"), Decimal("12.00"), (Decimal("6.00"), Decimal("-4.00"), Decimal("0.00")))
@@ -35,6 +39,7 @@ def test_the_page() -> None:
     bars = re.findall(r'<rect x="(\d+)" y="3" width="(\d+)"', page)
     assert bars == [("0", "1000"), ("333", "667")]
     assert "1,224.50" in page
+    assert page.index("before</td>") < page.index("<svg") < page.index("after</td>")
     assert "<script" not in page
 
 
@@ -42,3 +47,26 @@ def test_a_page_without_differences() -> None:
     page = render_difference(RunDifference("r1", "r1", ()), title="same", made_at=AT)
     assert "are the same" in page
     assert "<svg" not in page
+
+
+def report(locked: LockedComparison | None) -> str:
+    return render_report(make_view(locked=locked), plan=None, resumable=False, made_at=AT)
+
+
+def test_the_report_of_a_run_shows_what_it_changed_in_a_locked_result() -> None:
+    page = report(LockedComparison("r0", RunDifference("r0", "r2", (TABLE,), attribution=WHY)))
+    assert len(re.findall("<svg", page)) == 2
+    assert "sales: 1 rows added, 1 removed, 1 changed." in page
+    assert 'href="#locked"' in page
+    assert "The rows are the same." in report(LockedComparison("r0", RunDifference("r0", "r2", ())))
+    assert "INPUT_CHANGED" in report(LockedComparison("r0", None, (InputChanged(changes=("a file is gone",)),)))
+    assert "locked" not in report(None)
+
+
+def test_what_was_kept_of_a_comparison_is_read_again() -> None:
+    found = LockedComparison("r0", RunDifference("r0", "r2", (TABLE,), ("old",), ("new",), ("note",), WHY))
+    text = json.dumps(found.to_dict(), default=str)
+    assert LockedComparison.load(json.loads(text)) == found
+    refused = LockedComparison("r0", None, (InputChanged(changes=("a file is gone",)),))
+    read = LockedComparison.load(json.loads(json.dumps(refused.to_dict())))
+    assert [problem.code for problem in read.problems] == ["INPUT_CHANGED"]

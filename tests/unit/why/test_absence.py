@@ -111,3 +111,47 @@ def test_text() -> None:
         "                  0.00 = 0  TRUE"
     )
     assert found.to_dict()["key"] == {"id": "A4"}
+
+
+SHARED = """
+    - seq: 10
+      name: Share
+      type: allocate
+      selector: id = "A1"
+      arguments:
+        amount: amount
+        receivers: {dataset_id: budget}
+        driver: receivers.amount
+        set: [{column: customer, expression: receivers.customer}]
+"""
+SUMMED = """
+    - seq: 20
+      type: aggregate
+      arguments: {group_by: [customer, status], aggregations: [{column: total, expression: SUM(amount)}]}
+    - seq: 90
+      type: output
+      selector: _operation_seq = 20
+      arguments: {destination: {datasource_id: out, table: net}}
+"""
+
+
+def test_a_row_whose_amount_was_distributed() -> None:
+    (reason,) = find_reasons(SHARED + OUTPUT, id="A1", _operation_seq=0)
+    assert (reason.kind, reason.place) == ("deleted", "orders.parquet, row 1")
+    assert reason.operation is not None
+    assert reason.operation.condition is not None
+    assert (reason.operation.seq, reason.operation.condition.text) == (10, 'id = "A1"')
+    assert [part.text for part in reason.operation.condition.parts] == ['id = "A1"']
+
+
+def test_a_summary_that_there_is_not_is_compared_with_those_that_there_are() -> None:
+    (reason,) = find_reasons(SUMMED, customer="C1", status="actve")
+    assert (reason.kind, reason.nearest) == ("not made", ("active",))
+    assert find_reasons(SUMMED, customer="X7", status="gone")[0].kind == "not in the input"
+
+
+def test_a_row_that_got_lost_on_several_ways_is_told_once() -> None:
+    reasons = find_reasons(SHARED + SUMMED.replace("seq: 20", "seq: 30").replace("= 20", "= 30"), id="A1")
+    said = [(each.text, each.place) for each in reasons]
+    assert ("it was deleted by operation 10", "orders.parquet, row 1") in said
+    assert len(said) == len(set(said))

@@ -157,5 +157,26 @@ def test_a_part_of_an_amount_has_the_driver_and_what_was_set() -> None:
     assert isinstance(origin, StoredPlace)
 
 
+def test_a_row_whose_amount_was_distributed_is_deleted_by_that() -> None:
+    asked = Asked(SHARED.replace("table: net}", "table: net}, include_deleted: true"))
+    (row,) = [each for each in asked.find(id="A1") if each.values["_operation_seq"] == 0]
+    touches, _ = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=2)
+    assert [(each.seq, each.effect) for each in touches if each.seq == 10] == [(10, "deleted")]
+    (other,) = asked.find(id="A2")
+    touches, _ = Explainer(asked.plan, JANUARY).explain(other, asked.output, contributors=2)
+    assert [(each.seq, each.effect) for each in touches if each.seq == 10] == [(10, "not selected")]
+
+
+def test_parts_are_named_by_what_was_distributed_and_who_received_it() -> None:
+    sums = "group_by: [status], aggregations: [{column: total, expression: SUM(amount)}]"
+    total = f"- {{seq: 20, type: aggregate, arguments: {{{sums}}}}}"
+    asked = Asked(SHARED.replace("    - {seq: 90", f"    {total}\n    - {{seq: 90"))
+    (row,) = asked.find(_operation_seq=20, status="active")
+    _, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=None, column="total")
+    assert isinstance(origin, Summary)
+    parts = [dict(each.key) for each in origin.contributors if len(each.key) > 1]
+    assert parts == [{"id": "A1", "customer": "C1"}, {"id": "A1", "customer": "C2"}]
+
+
 def fit_amount(value: object) -> Decimal:
     return Decimal(str(value)).quantize(Decimal("0.01"))

@@ -180,6 +180,7 @@ class Aggregate(Grouping, Operation):
                     *((level,) if level is not None else ()),
                 ),
             },
+            levels={**rows.levels, seq: level} if level is not None else rows.levels,
             periodless_of=rows.periodless_of
             if has_period or PERIOD not in rows.columns
             else (*rows.periodless_of, seq),

@@ -193,6 +193,7 @@ class Allocate(Operation):
             origins=checked.origins(kept, made.pools, seq),
             # Rows that are equal in all of these can be exchanged for each other.
             keys={**rows.keys, seq: tuple(name for name in node.schema.columns if not is_system(name))},
+            parts={**rows.parts, seq: _key_of_parts(rows, amount.name, checked)},
         )
         reads = rows.names_in(
             made.pools, checked.known_driver, checked.match, *(value for value, _ in checked.values.values())
@@ -555,6 +556,17 @@ def _check_set(
         values[name] = (convert(value, kind), kind)
         formulas[name] = Formula(passage.value, value)
     return values, formulas
+
+
+def _key_of_parts(rows: Rows, amount: str, checked: _Checked) -> tuple[str, ...]:
+    """What tells a part from others: the key of what is distributed, and what is set from receivers."""
+    own = rows.keys.get(0, ())
+    given = [
+        name
+        for name, (value, _) in checked.values.items()
+        if name != amount and any(each.qualifier == RECEIVERS for each in columns_of(value))
+    ]
+    return tuple(dict.fromkeys((*own, *given))) if own else ()
 
 
 def _part_type(amount: Type, places: int) -> Type:

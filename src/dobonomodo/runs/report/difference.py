@@ -38,10 +38,19 @@ class Waterfall:
 
 def render_difference(found: RunDifference, *, title: str, made_at: datetime) -> str:
     """The page."""
-    lines = list(_waterfalls(found.attribution)) if found.attribution is not None else []
     return render(
-        "difference.html", found=found, attribution=found.attribution, lines=lines, title=title, made_at=made_at
+        "difference.html",
+        found=found,
+        attribution=found.attribution,
+        lines=find_waterfalls(found),
+        title=title,
+        made_at=made_at,
     )
+
+
+def find_waterfalls(found: RunDifference | None) -> list[Waterfall]:
+    """A waterfall for each number whose difference was attributed."""
+    return list(_waterfalls(found.attribution)) if found is not None and found.attribution is not None else []
 
 
 def _waterfalls(found: Attribution) -> Iterator[Waterfall]:

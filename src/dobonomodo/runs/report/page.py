@@ -18,6 +18,7 @@ from dobonomodo.plan.operations import Effect, Facts, find_facts
 from dobonomodo.runs.comparison import ComparedOutput, Other, compare_outputs, share
 from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.record import Output, RunView
+from dobonomodo.runs.report.difference import find_waterfalls
 from dobonomodo.runs.report.html import render
 
 FILES_SHOWN = 10
@@ -138,6 +139,7 @@ def render_report(
         locale=locale,
         share=share,
         others=known,
+        lines=find_waterfalls(run.locked.difference if run.locked is not None else None),
         results=list(_results(run, known, locale)),
         deleting=[step for step in steps if step.operation.deleted],
         steps=steps,
