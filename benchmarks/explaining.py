@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +144,6 @@ def _write_inputs(folder: Path, rows: int) -> None:
     known = pa.array(range(65_536), pa.int64())
     tiers = pa.array(["gold", "silver"]).take(pc.bit_wise_and(known, 1))
     pq.write_table(pa.table({"id": known, "tier": tiers}), folder / "customers.parquet")
-    rates = pa.table(
-        {"currency": ["EUR", "USD", "GBP", "CHF"], "rate": pa.array([1, 1, 1, 1]).cast(pa.decimal128(12, 6))}
-    )
+    ones = pa.array([Decimal(1)] * 4, pa.decimal128(12, 6))
+    rates = pa.table({"currency": ["EUR", "USD", "GBP", "CHF"], "rate": ones})
     pq.write_table(rates, folder / "rates.parquet")
