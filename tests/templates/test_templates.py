@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 import subprocess
 import sys
 from collections import defaultdict
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable
 
 from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.scenarios import find_scenarios, run_suite
@@ -288,3 +290,56 @@ def _cell(value: object) -> object:
     if value == "":
         return None
     return Decimal(repr(value)) if isinstance(value, float) else value
+
+
+def test_lake(tmp_path: Path, spark: SparkSession) -> None:
+    """Tables of every layer hold what plain Python computes, and what the same project writes from and to Parquet files."""
+    make_workspace(tmp_path / "lake", "lake")
+    workspace = Workspace.open(tmp_path / "lake")
+    assert workspace.problems() == ()
+    workspace.apply()
+    workspace.activate("silver")
+    runs = _run(workspace, "silver", spark)
+    workspace.activate("gold")
+    assert workspace.run("gold", period=PERIODS[1], spark=spark).status == "completed"
+
+    tables = {
+        name: DeltaTable(tmp_path / "lake/data" / name) for name in ("bronze/orders", "silver/orders", "gold/sales")
+    }
+    orders = tables["bronze/orders"].to_pyarrow_table().to_pylist()
+    tiers = {
+        row["id"]: row["tier"]
+        for row in DeltaTable(tmp_path / "lake/data/bronze/customers").to_pyarrow_table().to_pylist()
+    }
+    totals: dict[tuple[str, str, str], Decimal] = defaultdict(Decimal)
+    for row in orders:
+        if row["status"] == "active":
+            tier = tiers[row["customer_id"]]
+            net = (row["amount"] * Decimal("0.9")).quantize(CENT, ROUND_HALF_UP) if tier == "gold" else row["amount"]
+            totals[row["_period"], row["region"], tier] += net
+    found = tables["gold/sales"].to_pyarrow_table().to_pylist()
+    february = {key: total for key, total in totals.items() if key[0] == PERIODS[1]}
+    assert {(row["_period"], row["region"], row["tier"]): row["sales"] for row in found} == february
+    active = sum(row["status"] == "active" for row in orders)
+    assert tables["silver/orders"].to_pyarrow_table().num_rows == active
+
+    again = _parquet_twin(tmp_path).run("silver", period=PERIODS[0], spark=spark)
+    digests = [{name: output.digest for name, output in run.outputs.items()} for run in (runs[0], again)]
+    assert digests[0] == digests[1]
+
+
+def _parquet_twin(root: Path) -> Workspace:
+    """The same workspace with the same rows in Parquet files."""
+    make_workspace(root / "twin", "lake")
+    source = root / "twin/datasources/lake.yaml"
+    source.write_text(source.read_text().replace("type: delta", "type: parquet"))
+    for name in ("orders", "customers"):
+        folder = root / "twin/data/bronze" / name
+        table = DeltaTable(folder).to_pyarrow_table()
+        shutil.rmtree(folder)
+        folder.mkdir()
+        pq.write_table(table, folder / "rows.parquet")
+    workspace = Workspace.open(root / "twin")
+    workspace.apply()
+    workspace.activate("silver")
+    return workspace

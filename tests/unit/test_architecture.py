@@ -31,6 +31,7 @@ OTHER_KINDS = {
     "parquet": {
         "problems/run.py",  # what a file was found to be
         "scenarios/rows.py", "scenarios/run.py",  # the files of a scenario
+        "cli/sample.py",  # the files of a table
     },
     "csv": {"scenarios/rows.py"},
     "excel": {

@@ -26,6 +26,7 @@ class Template(StrEnum):
     SALES = "sales"
     FX = "fx"
     CLOSE = "close"
+    LAKE = "lake"
     MINIMAL = "minimal"
 
 
@@ -33,6 +34,7 @@ PROJECTS = {
     Template.SALES: "monthly-sales",
     Template.FX: "group-result",
     Template.CLOSE: "close",
+    Template.LAKE: "silver",
     Template.MINIMAL: "totals",
 }
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
+from hashlib import sha256
 from random import Random
 from typing import TypeVar
+from uuid import UUID
 
 from dobonomodo.problems.package import require_modules
 
@@ -201,10 +204,80 @@ def _german_csv(names: Sequence[str], rows: Iterable[Sequence[object]]) -> bytes
     return _csv(names, rows, delimiter=";").decode("utf-8").encode("cp1252")
 
 
+LAKE_ORDERS = {"2026-01": 2_950, "2026-02": 3_110}
+
+
+def make_lake() -> Iterator[tuple[str, bytes]]:
+    """Orders of two months and their customers as Delta tables; the orders are partitioned by period and region."""
+    random = Random(2026)
+    customers = [
+        {"id": f"C{number:04}", "name": f"Customer {number}", "tier": _pick(random, TIERS)} for number in range(1, 301)
+    ]
+    columns = {"id": "string", "name": "string", "tier": "string"}
+    yield from _delta("data/bronze/customers", columns, {(): customers})
+    orders: dict[tuple[tuple[str, str], ...], list[Mapping[str, object]]] = {}
+    number = 0
+    for period, (start, days) in MONTHS.items():
+        for _ in range(LAKE_ORDERS[period]):
+            number += 1
+            region = _pick(random, REGIONS)
+            order = {
+                "order_id": f"SO-{number:06}",
+                "order_date": start + timedelta(days=int(random.random() * days)),
+                "customer_id": _pick(random, customers)["id"],
+                "status": "cancelled" if random.random() < 0.06 else "active",
+                "amount": _money(_pick(random, PRICES) * (1 + int(random.random() * 9))),
+            }
+            orders.setdefault((("_period", period), ("region", region)), []).append(order)
+    columns = {
+        "order_id": "string",
+        "order_date": "date",
+        "customer_id": "string",
+        "status": "string",
+        "amount": "money",
+    }
+    yield from _delta("data/bronze/orders", columns, orders)
+
+
+def _delta(
+    folder: str,
+    columns: Mapping[str, str],
+    rows: Mapping[tuple[tuple[str, str], ...], Sequence[Mapping[str, object]]],
+) -> Iterator[tuple[str, bytes]]:
+    """A Delta table of one version: a file for each set of values that it is partitioned by, and a log."""
+    keys = [name for name, _ in next(iter(rows))]
+    types = {**columns, **dict.fromkeys(keys, "string")}
+    fields = [
+        {"name": name, "type": "decimal(15,2)" if kind == "money" else kind, "nullable": True, "metadata": {}}
+        for name, kind in types.items()
+    ]
+    metadata = {
+        "id": str(UUID(bytes=sha256(folder.encode()).digest()[:16])),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": keys,
+        "configuration": {},
+        "createdTime": 0,
+    }
+    log: list[dict[str, object]] = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": metadata},
+    ]
+    for values, part in rows.items():
+        content = _parquet(part, **columns)
+        path = "/".join([*(f"{name}={value}" for name, value in values), "part-00000.parquet"])
+        yield f"{folder}/{path}", content
+        stats = json.dumps({"numRecords": len(part)})
+        add = {"path": path, "partitionValues": dict(values), "size": len(content), "modificationTime": 0}
+        log.append({"add": {**add, "dataChange": True, "stats": stats}})
+    yield f"{folder}/_delta_log/{0:020}.json", "".join(f"{json.dumps(action)}\n" for action in log).encode()
+
+
 SAMPLES: Mapping[str, Callable[[], Iterable[tuple[str, bytes]]]] = {
     "sales": make_sales,
     "fx": make_fx,
     "close": make_close,
+    "lake": make_lake,
 }
 """By template; the smallest one brings its data as files."""
 
