@@ -28,7 +28,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
 from dobonomodo.problems import Problem, Rejected, RunFailed, Source
 from dobonomodo.runs import RunSpec
-from dobonomodo.runs.runner import Computed
+from dobonomodo.runs.runner import Computed, SharedFiles
 from dobonomodo.storage import destination_kinds
 from dobonomodo.store import Store, open_store
 from dobonomodo.workspace import Workspace
@@ -310,6 +310,8 @@ class ThreeRows:
 
     frame = None
     columns: Mapping[str, Any] = {}
+    divided_by: str | None = None
+    shared: SharedFiles | None = None
 
     def __init__(self, step: Step, *, figures: bool = False, digests: bool = False) -> None:
         self.step, self._figures, self._digests = step, figures, digests

@@ -20,7 +20,19 @@ from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
-from dobonomodo.engine.observation import HASH, Counting, Measuring, observe
+from dobonomodo.engine.observation import (
+    HASH,
+    PART,
+    Counting,
+    Measuring,
+    Written,
+    chosen_by,
+    measure_again,
+    measure_written,
+    observe,
+    observe_working,
+    select_written,
+)
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.engine.tracking import SEQ, Tracked
@@ -40,6 +52,8 @@ from dobonomodo.storage.faults import is_of_spark
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Observation, SparkSession
 
+CONCURRENT_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
+
 _Explained = Callable[[], AbstractContextManager[None]]
 
 
@@ -58,8 +72,16 @@ class OutputResult:
     """The checks that were evaluated with it."""
 
 
+@dataclass(frozen=True, slots=True)
+class SharedFiles:
+    """Files of another output that hold all rows of this one, and no others."""
+
+    seq: int
+    parts: frozenset[int]
+
+
 class Computed:
-    """One output of a plan: a frame for the caller to write, once and completely.
+    """One output of a plan: a frame for the caller to write, once and completely, or parts of another one that hold its rows.
 
     The caller writes it within ``explained`` and says ``finish``, before it asks for the next output.
     """
@@ -67,26 +89,37 @@ class Computed:
     def __init__(
         self,
         step: Step,
-        frame: DataFrame,
+        frame: DataFrame | None,
         *,
-        observation: Observation,
         observing: _Observing,
-        before: Metrics | None,
         explained: Callable[[], AbstractContextManager[None]],
+        observation: Observation | None = None,
+        before: Metrics | None = None,
+        shared: SharedFiles | None = None,
+        twins: Sequence[Step] = (),
     ) -> None:
-        self.step, self.frame = step, frame
+        self.step, self.explained, self.shared, self.twins = step, explained, shared, twins
         self.columns: Mapping[str, Type] = step.write.written_types(step.before.columns)
-        self.explained = explained
-        self._observation, self._observing, self._before = observation, observing, before
+        self.divided_by = PART if twins else None
+        self._frame, self._observation, self._observing, self._before = frame, observation, observing, before
         self._started = time.monotonic()
         self.result: OutputResult | None = None
         self.metrics: Metrics = before or {}
+        self.of_twins: dict[int, Metrics] = {}
         self.written: Callable[[], DataFrame | None] = lambda: None
 
+    @property
+    def frame(self) -> DataFrame:
+        """The rows to write; they are divided into files by the column ``divided_by``, if there is one, which is not written."""
+        if self._frame is None:
+            raise AssertionError("its rows are in files of another output")
+        return self._frame
+
     def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
-        """The output is written. ``written`` gives its rows as they can be read again, to take other outputs from."""
-        self.metrics = {**(self._before or {}), **self._observation.get}
+        """The output is written. ``written`` gives its rows as they can be read again, to measure them and take other outputs from."""
         self.written = written or self.written
+        seen = self._observation.get if self._observation is not None else {}
+        self.metrics = {**(self._before or {}), **seen, **self._measure_again()}
         seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
         counting, measuring = self._observing.counting, self._observing.measuring
         counting.written[seq] = rows
@@ -101,6 +134,18 @@ class Computed:
             checks=self._observing.take_checks(self.metrics),
         )
         return self.result
+
+    def _measure_again(self) -> Metrics:
+        """What is measured of the written rows, where it was not observed; of outputs that share its files too."""
+        if not self._observing.rereads or self.shared is not None:
+            return {}
+        rows = self.written()
+        if rows is None:
+            raise AssertionError("rows that are measured again are there to be read")
+        measured = [self._observing.written(self.step, alone=True), *map(self._observing.written, self.twins)]
+        own, *others = measure_again(with_working_names(rows, self.step), measured)
+        self.of_twins = {step.spec.seq: each for step, each in zip(self.twins, others, strict=True)}
+        return own
 
     def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
         """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
@@ -124,6 +169,8 @@ class _Observing:
     measuring: Measuring | None
     checking: Checking
     spark: SparkSession
+    rereads: bool
+    """Whether what is measured of written rows is read again from them, rather than observed while they are written."""
 
     def hidden(self, step: Step) -> list[str]:
         """SQL for the hidden columns that the observation of an output reads."""
@@ -140,13 +187,10 @@ class _Observing:
         """The results of the checks that an observation has reached."""
         return self.checking.take(self.frames, self.spark, metrics)
 
-    def written(self, step: Step) -> dict[str, str]:
-        """SQL aggregates over the rows that an output writes."""
-        return self.measuring.measure_written(step) if self.measuring is not None else {}
-
-    def hashes(self, step: Step) -> dict[str, str]:
-        """SQL for hidden columns that these aggregates read."""
-        return self.measuring.hashes(step) if self.measuring is not None else {}
+    def written(self, step: Step, *, alone: bool = False) -> Written:
+        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``."""
+        chosen = "TRUE" if alone else chosen_by(step, self.frames.facts)
+        return measure_written(step, self.measuring, chosen=chosen)
 
 
 class SparkEngine:
@@ -169,38 +213,49 @@ class SparkEngine:
         reader: Reader,
         as_of: date | None = None,
         skip: Collection[int] = (),
+        staging: bool = False,
         sharing: bool = False,
         figures: bool = False,
         digests: bool = False,
     ) -> Iterator[Computed]:
         """Every output of a plan but those to ``skip``, ready to be written. Raises ``RunFailed``.
 
-        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken. With ``figures``,
-        totals and matches are observed too.
+        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken. With ``staging``, written
+        rows can be read again. With ``figures``, totals and matches are measured too.
         """
         frames = self._frames(plan, facts, reader, as_of)
         counting, checking = Counting(plan), Checking(plan)
         measuring = Measuring(plan, counting, digests=digests) if figures else None
-        observing = _Observing(frames, counting, measuring, checking, self.spark)
+        rereads = staging and not self._small_inputs
+        observing = _Observing(frames, counting, measuring, checking, self.spark, rereads)
         tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         with self._explaining(plan, frames, until=None):
             frames.track(plan.start.node, replace(tracked, values=checking.values))
         for group in _groups(plan, skip):
             host = _find_host(group) if sharing else None
+            twins = _find_twins(group, host, at_most=self._count_twins()) if host is not None and rereads else ()
             shared: Computed | None = None
             for step in sorted(group, key=lambda each: each is not host):
                 explained = partial(self._explaining, plan, frames, until=step)
                 with explained():
-                    rows = shared.written() if shared is not None else None
-                    if shared is not None and rows is not None:
-                        computed = self._take(rows, shared, step, observing, explained)
+                    rows = shared.written() if shared is not None and step not in twins else None
+                    if shared is not None and step in twins:
+                        computed = _share(shared, step, observing, explained)
+                    elif shared is not None and rows is not None:
+                        computed = _take(rows, shared, step, observing, explained)
                     else:
-                        computed = self._compute(plan, step, observing, explained)
+                        own = twins if step is host else ()
+                        computed = self._compute(plan, step, observing, explained, twins=own)
                 yield computed
                 if computed.result is None:
                     raise AssertionError("an output is finished before the next one")
                 if step is host:
                     shared = computed
+
+    def _count_twins(self) -> int:
+        """How many outputs can share the files of another one: Spark has to write the parts of a task side by side, without sorting."""
+        writers = int(self.spark.conf.get(CONCURRENT_WRITERS, "0") or 0)
+        return max(0, writers.bit_length() - 1)
 
     def checks(
         self,
@@ -293,26 +348,20 @@ class SparkEngine:
                 raise
             raise RunFailed(explain_failure(error, plan, frames, until=until)) from error
 
-    def _compute(self, plan: Plan, step: Step, observing: _Observing, explained: _Explained) -> Computed:
+    def _compute(
+        self, plan: Plan, step: Step, observing: _Observing, explained: _Explained, *, twins: Sequence[Step]
+    ) -> Computed:
         """An output from the inputs, with an observation of all rows that lead to it."""
         frames = observing.frames
         working = frames.make_with_ids(step.before.node, plan.input)
-        metrics = {**observing.metrics(step), **observing.written(step)}
-        hashes = observing.hashes(step)
-        frame, seen = observe(working, observing.hidden(step), metrics, frames.facts, step, hashes=hashes)
-        return Computed(step, frame, observation=seen, observing=observing, before=None, explained=explained)
-
-    def _take(
-        self, rows: DataFrame, shared: Computed, step: Step, observing: _Observing, explained: _Explained
-    ) -> Computed:
-        """An output from another one that holds all its rows and columns, and is written already."""
-        host = shared.step.write
-        names = {host.written_name(name): name for name in host.columns}
-        working = rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
-        source, facts = working if host.names else rows, observing.frames.facts
-        frame, seen = observe(source, [], observing.written(step), facts, step, hashes=observing.hashes(step))
-        before = shared.metrics
-        return Computed(step, frame, observation=seen, observing=observing, before=before, explained=explained)
+        hidden, metrics = observing.hidden(step), observing.metrics(step)
+        if observing.rereads:
+            part = _part_of(twins, frames.facts)
+            frame, seen = observe_working(working, step, frames.facts, hidden=hidden, metrics=metrics, part=part)
+        else:
+            written = observing.written(step)
+            frame, seen = observe(working, step, hidden=hidden, metrics=metrics, written=written)
+        return Computed(step, frame, observing=observing, explained=explained, observation=seen, twins=twins)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of stored rows, as an output has it when it is written."""
@@ -365,6 +414,57 @@ def _find_host(group: Sequence[Step]) -> Step | None:
         if not isinstance(write.rows, Keep) and needed <= set(write.columns):
             return step
     return None
+
+
+def _find_twins(group: Sequence[Step], host: Step, *, at_most: int) -> tuple[Step, ...]:
+    """The outputs that write some of the rows of another one, with the very same columns, in any number of files."""
+    if host.write.in_one_file:
+        return ()
+    columns = list(host.write.written_types(host.before.columns).items())
+    twins = [
+        step
+        for step in group
+        if step is not host
+        and not step.write.in_one_file
+        and list(step.write.columns) == list(host.write.columns)
+        and list(step.write.written_types(step.before.columns).items()) == columns
+    ]
+    return tuple(twins[:at_most])
+
+
+def _part_of(twins: Sequence[Step], facts: RunFacts) -> str | None:
+    """SQL for the part of an output that a row belongs to: a bit for each other output that has the row too."""
+    if not twins:
+        return None
+    return " | ".join(f"CASE WHEN {chosen_by(step, facts)} THEN {1 << at} ELSE 0 END" for at, step in enumerate(twins))
+
+
+def _share(host: Computed, step: Step, observing: _Observing, explained: _Explained) -> Computed:
+    """An output whose rows are in files of another one."""
+    bit = 1 << list(host.twins).index(step)
+    parts = frozenset(part for part in range(1 << len(host.twins)) if part & bit)
+    shared = SharedFiles(host.step.spec.seq, parts)
+    before = {**host.metrics, **host.of_twins[step.spec.seq]}
+    return Computed(step, None, observing=observing, explained=explained, before=before, shared=shared)
+
+
+def _take(rows: DataFrame, host: Computed, step: Step, observing: _Observing, explained: _Explained) -> Computed:
+    """An output from another one that holds all its rows and columns, and is written already."""
+    working, facts = with_working_names(rows, host.step), observing.frames.facts
+    if observing.rereads:
+        frame = select_written(working, step, facts)
+        return Computed(step, frame, observing=observing, explained=explained, before=host.metrics)
+    frame, seen = observe(working, step, hidden=[], metrics={}, written=observing.written(step))
+    return Computed(step, frame, observing=observing, explained=explained, observation=seen, before=host.metrics)
+
+
+def with_working_names(rows: DataFrame, step: Step) -> DataFrame:
+    """Written rows of an output under the names that their columns have in the working dataset."""
+    write = step.write
+    if not write.names:
+        return rows
+    names = {write.written_name(name): name for name in write.columns}
+    return rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:

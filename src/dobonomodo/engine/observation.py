@@ -1,8 +1,13 @@
-"""Row counts and digests of an output, observed in the job that writes it."""
+"""Row counts and digests of an output: observed in the job that writes it, or read again from what it has written.
+
+An observation costs little where there are few rows, and needs no job. For many rows it costs several times as much as an aggregate over
+the written files: it stands between the parts of the job for which Spark generates code, and is fed row by row.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.differences import find_key
@@ -28,41 +33,111 @@ if TYPE_CHECKING:
 HASH = " hash"
 IS_WRITTEN = f"{quote_name(HASH)} IS NOT NULL"
 """SQL for the rows that an output writes, where it is observed."""
+CHOSEN = " chosen"
+PART = " part"
+"""The hidden column with the number of the part of an output that a row belongs to. Each part has files of its own."""
 KEYS = " keys"
 """The hidden column with the hash of a row's key."""
 DIGESTS_AT_MOST = 200
 """An output with more columns has no digests of columns."""
 
 
-def observe(
-    rows: DataFrame,
-    hidden: Sequence[str],
-    metrics: Mapping[str, str],
-    facts: RunFacts,
-    step: Step,
-    *,
-    hashes: Mapping[str, str],
-) -> tuple[DataFrame, Observation]:
-    """The rows of an output, and the observation that counts and hashes them while they are written.
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """What is measured of the rows that an output writes: SQL for hidden columns, and for aggregates over them."""
 
-    ``hashes`` are hidden columns that the metrics read.
+    columns: Mapping[str, str]
+    aggregates: Mapping[str, str]
+
+
+def measure_written(step: Step, measuring: Measuring | None, *, chosen: str) -> Written:
+    """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others."""
+    hashed = f"CASE WHEN {chosen} THEN {hash_rows(step.write.columns)} END"
+    more = measuring.hashes(step) if measuring is not None else {}
+    sums = measuring.measure_written(step) if measuring is not None else {}
+    return Written({**more, HASH: hashed}, {**sums, **digest_columns(quote_name(HASH))})
+
+
+def chosen_by(step: Step, facts: RunFacts) -> str:
+    """SQL for the rows of the working dataset that an output writes."""
+    rows = step.write.rows
+    return render_formula(rows.condition, facts) if isinstance(rows, Keep) else "TRUE"
+
+
+def observe(
+    rows: DataFrame, step: Step, *, hidden: Sequence[str], metrics: Mapping[str, str], written: Written
+) -> tuple[DataFrame, Observation]:
+    """The rows of an output, and the observation that counts and hashes them while they are written."""
+    columns = [*hidden, *(f"{sql} AS {quote_name(name)}" for name, sql in written.columns.items())]
+    # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
+    counted, seen = _observe(rows, step, columns, {**metrics, **written.aggregates})
+    return _select(counted.where(IS_WRITTEN), step.write), seen
+
+
+def observe_working(
+    rows: DataFrame, step: Step, facts: RunFacts, *, hidden: Sequence[str], metrics: Mapping[str, str], part: str | None
+) -> tuple[DataFrame, Observation]:
+    """The rows of an output, which are measured once they are written, and the observation of the working dataset.
+
+    ``part`` is SQL for the number by which they are divided into files.
     """
+    chosen = f"{chosen_by(step, facts)} AS {quote_name(CHOSEN)}"
+    parts = [f"{part} AS {quote_name(PART)}"] if part is not None else []
+    counted, seen = _observe(rows, step, [*hidden, chosen, *parts], metrics)
+    return _select(counted.where(quote_name(CHOSEN)), step.write, *(quote_name(PART) for _ in parts)), seen
+
+
+def _observe(
+    rows: DataFrame, step: Step, hidden: Sequence[str], aggregates: Mapping[str, str]
+) -> tuple[DataFrame, Observation]:
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
-    write = step.write
-    chosen = render_formula(write.rows.condition, facts) if isinstance(write.rows, Keep) else "TRUE"
-    hashed = f"CASE WHEN {chosen} THEN {hash_rows(write.columns)} END"
-    names = [quote_name(name) for name in write.columns]
-    keys = [f"{quote_name(key.column)} AS {quote_name(f' key {at}')}" for at, key in enumerate(write.order)]
-    more = [f"{sql} AS {quote_name(name)}" for name, sql in hashes.items()]
-    prepared = rows.selectExpr(*names, *keys, *hidden, *more, f"{hashed} AS {quote_name(HASH)}")
-    # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
     seen = Observation()
-    aggregates = {**metrics, **digest_columns(quote_name(HASH))}
-    counted = prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items()))
+    prepared = rows.selectExpr(*_names_of(step.write), *hidden)
+    return prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items())), seen
+
+
+def select_written(rows: DataFrame, step: Step, facts: RunFacts) -> DataFrame:
+    """The rows of an output out of the working dataset."""
+    return _select(rows.where(chosen_by(step, facts)).selectExpr(*_names_of(step.write)), step.write)
+
+
+def measure_again(rows: DataFrame, measured: Sequence[Written]) -> list[Metrics]:
+    """What is measured of several outputs whose rows are among some that are written, in one job that reads them again."""
+    from pyspark.sql import functions as F
+
+    hidden = [
+        f"{sql} AS {quote_name(f'{name} {at}')}"
+        for at, each in enumerate(measured)
+        for name, sql in each.columns.items()
+    ]
+    prepared = rows.selectExpr("*", *hidden)
+    renamed = [
+        (f"{at} {name}", _rename(sql, each.columns, at))
+        for at, each in enumerate(measured)
+        for name, sql in each.aggregates.items()
+    ]
+    found = prepared.agg(*(F.expr(sql).alias(name) for name, sql in renamed)).first()
+    values = found.asDict() if found is not None else {}
+    return [{name: values[f"{at} {name}"] for name in each.aggregates} for at, each in enumerate(measured)]
+
+
+def _rename(sql: str, columns: Iterable[str], at: int) -> str:
+    """The hidden columns of one output beside those of others."""
+    for name in columns:
+        sql = sql.replace(quote_name(name), quote_name(f"{name} {at}"))
+    return sql
+
+
+def _names_of(write: Write) -> list[str]:
+    keys = [f"{quote_name(key.column)} AS {quote_name(f' key {at}')}" for at, key in enumerate(write.order)]
+    return [*map(quote_name, write.columns), *keys]
+
+
+def _select(rows: DataFrame, write: Write, *more: str) -> DataFrame:
     written = [f"{quote_name(name)} AS {quote_name(write.written_name(name))}" for name in write.columns]
-    return _in_order(counted.where(IS_WRITTEN), write).selectExpr(*written), seen
+    return _in_order(rows, write).selectExpr(*written, *more)
 
 
 def _in_order(rows: DataFrame, write: Write) -> DataFrame:

@@ -245,6 +245,8 @@ def _settings_of_launch(
             "spark.driver.bindAddress": "127.0.0.1",
             # Spark's 200 are for a cluster; here each one is a task that costs milliseconds.
             "spark.sql.shuffle.partitions": str(4 * _cores(master)),
+            # Outputs that share files divide their rows among a few files of each task; without this, Spark would sort them first.
+            "spark.sql.maxConcurrentOutputFileWriters": "8",
             "spark.driver.memory": f"{_heap_megabytes()}m",
         }
     java_options = [_QUIET]

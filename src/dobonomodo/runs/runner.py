@@ -62,6 +62,15 @@ class Counted(Protocol):
     def measures(self) -> Measures | None: ...
 
 
+class SharedFiles(Protocol):
+    """Files of another output, of some of its parts, that hold the rows of an output."""
+
+    @property
+    def seq(self) -> int: ...
+    @property
+    def parts(self) -> Collection[int]: ...
+
+
 class Computed(Protocol):
     """An output that the engine has ready: its frame is written once, within ``explained``, and then it is finished."""
 
@@ -71,6 +80,15 @@ class Computed(Protocol):
     def frame(self) -> DataFrame: ...
     @property
     def columns(self) -> Mapping[str, Type]: ...
+    @property
+    def divided_by(self) -> str | None:
+        """The column of the frame that is not written, but divides the rows into files."""
+        ...
+
+    @property
+    def shared(self) -> SharedFiles | None:
+        """Where its rows are already; None if they have to be written."""
+        ...
 
     @property
     def explained(self) -> Callable[[], AbstractContextManager[None]]:

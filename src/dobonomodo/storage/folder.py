@@ -584,11 +584,15 @@ def _is_ours(path: Path) -> bool:
 def _link_files(source: Path, target: Path) -> None:
     """Take over files without copying them, where the disk can."""
     for path in source.iterdir():
-        copy = target / path.name
-        try:
-            os.link(path, copy)
-        except OSError:
-            shutil.copy2(path, copy)
+        link_file(path, target / path.name)
+
+
+def link_file(path: Path, copy: Path) -> None:
+    """The same file at another place, without copying it where the disk can."""
+    try:
+        os.link(path, copy)
+    except OSError:
+        shutil.copy2(path, copy)
 
 
 def _place_files(targets: Sequence[tuple[Publication, FolderTarget]]) -> None:

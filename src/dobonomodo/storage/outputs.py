@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -20,7 +20,7 @@ from dobonomodo.plan.registration import explain_modes
 from dobonomodo.plan.relation import Write
 from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import remove_marks
+from dobonomodo.storage.folder import link_file, remove_marks
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.parquet import count_rows, read_parquet
 from dobonomodo.storage.target import Commit, Noted, OutputPlace, Publication, Target
@@ -58,6 +58,25 @@ class StagedRows:
     def load(cls, document: Document) -> StagedRows:
         """From plain data."""
         return cls(document["folder"], int(document["attempt"]))
+
+
+_OF_PART = "~"
+"""Between the number of a part and what Spark calls the file."""
+
+
+def _name_parts(folder: Path) -> None:
+    """Bring the files of all parts together, each with the number of its part in its name."""
+    for part in [path for path in folder.iterdir() if path.is_dir()]:
+        remove_marks(part)
+        for path in part.iterdir():
+            path.rename(folder / f"{part.name.rpartition('=')[2]}{_OF_PART}{path.name}")
+        part.rmdir()
+
+
+def _write_nothing(rows: DataFrame, folder: Path) -> None:
+    """A file without rows, which says which columns there are."""
+    rows.coalesce(1).write.mode("overwrite").parquet(str(folder))
+    remove_marks(folder)
 
 
 class Outputs:
@@ -122,8 +141,11 @@ class Outputs:
 
     # --- writing
 
-    def stage(self, frame: DataFrame, output: WrittenOutput) -> StagedRows:
-        """Have Spark compute and write all rows, where nobody reads them yet."""
+    def stage(self, frame: DataFrame, output: WrittenOutput, *, divided_by: str | None = None) -> StagedRows:
+        """Have Spark compute and write all rows, where nobody reads them yet.
+
+        ``divided_by`` is a column that is not written: rows with different numbers in it are in different files.
+        """
         own = self._folder / str(output.seq)
         folder = Path(self.target(output).start() or own)
         reach("output.staging")
@@ -131,8 +153,40 @@ class Outputs:
             shutil.rmtree(own, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             whole = frame.coalesce(1) if output.write.in_one_file or self._in_one_file() else frame
-            whole.write.mode("overwrite").parquet(str(folder))
-            remove_marks(folder)
+            if divided_by is None:
+                whole.write.mode("overwrite").parquet(str(folder))
+                remove_marks(folder)
+            else:
+                whole.write.mode("overwrite").partitionBy(divided_by).parquet(str(folder))
+                remove_marks(folder)
+                _name_parts(folder)
+                if not any(folder.iterdir()):
+                    # Without rows Spark makes no folder of a part, and no file that says which columns there are.
+                    nothing = frame.sparkSession.createDataFrame([], frame.schema).drop(divided_by)
+                    _write_nothing(nothing, folder)
+        reach("output.staged")
+        return self.staged_in(folder)
+
+    def share(
+        self,
+        output: WrittenOutput,
+        host: WrittenOutput,
+        staged: StagedRows,
+        parts: Collection[int],
+        spark: SparkSession,
+    ) -> StagedRows:
+        """Take the files of some parts of another output, which is staged, for an output that has the same columns."""
+        folder = Path(self.target(output).start() or self._folder / str(output.seq))
+        reach("output.staging")
+        with self._explaining(output.write), removing_on_failure(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for path in map(Path, self.files_of(staged)):
+                number, separator, _ = path.name.partition(_OF_PART)
+                if separator and int(number) in parts:
+                    link_file(path, folder / path.name)
+            if not any(folder.iterdir()) and (rows := self.reopen(host, staged, spark)) is not None:
+                _write_nothing(rows.limit(0), folder)
         reach("output.staged")
         return self.staged_in(folder)
 

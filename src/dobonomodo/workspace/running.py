@@ -103,6 +103,7 @@ class RunData:
             if (write := step.lowered.write) is not None
         }
         self._spark: SparkSession | None = None
+        self._staged: dict[int, StagedRows] = {}
         self._pinned: Pinned = planned.inputs or {}
 
     def hold(self, fence: int) -> None:
@@ -172,13 +173,24 @@ class RunData:
 
     def stage(self, output: Computed) -> StagedRows:
         """Have Spark write rows where nobody reads them."""
-        return self._outputs.stage(output.frame, self._written[output.step.spec.seq])
+        seq, shared = output.step.spec.seq, output.shared
+        if shared is None:
+            staged = self._outputs.stage(output.frame, self._written[seq], divided_by=output.divided_by)
+        else:
+            host, files = self._written[shared.seq], self._staged[shared.seq]
+            staged = self._outputs.share(self._written[seq], host, files, shared.parts, self._session)
+        self._staged[seq] = staged
+        return staged
+
+    @property
+    def _session(self) -> SparkSession:
+        if self._spark is None:
+            raise AssertionError("nothing is read before there is a session")
+        return self._spark
 
     def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
         """The rows that were staged, as a frame; None if they are not there any more."""
-        if self._spark is None:
-            raise AssertionError("nothing is read before there is a session")
-        return self._outputs.reopen(self._written[seq], staged, self._spark)
+        return self._outputs.reopen(self._written[seq], staged, self._session)
 
     def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
         """The first of the rows that were staged, in the order of some columns."""
@@ -274,6 +286,7 @@ class Computing:
             reader=self._reader,
             as_of=as_of,
             skip=skip,
+            staging=True,
             sharing=sharing,
             figures=figures,
             digests=digests,
