@@ -118,6 +118,8 @@ def make_storage(
 
 @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == IN_OBJECT_STORES[1] and "spark" in request.fixturenames and not os.environ.get("DOBO_TEST_ALL"):
+        pytest.skip("what Spark reads is the same Parquet as of CSV files on this machine; all with DOBO_TEST_ALL")
     url = request.getfixturevalue("database") if request.param == "database" else None
     return make_storage(request.param, tmp_path, url, lambda: request.getfixturevalue("object_server"))
 

@@ -38,11 +38,11 @@ class Cluster:
         self._start("master", _MASTER, "--port", "0")
         self.url = self._wait_for("master", r"Starting Spark master at (spark://\S+)")
 
-    def add_worker(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
-        """A worker that has registered with the master."""
+    def add_worker(self, environment: Mapping[str, str] = MappingProxyType({}), *, hidden: Path | None = None) -> None:
+        """A worker that has registered with the master; ``hidden`` is a folder that it does not see, as on another machine."""
         name = f"worker-{len(self._processes)}"
         options = ("--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / name))
-        self.workers.append(self._start(name, _WORKER, *options, self.url, environment=environment))
+        self.workers.append(self._start(name, _WORKER, *options, self.url, environment=environment, hidden=hidden))
         self._wait_for(name, r"(Successfully registered with master)")
 
     def kill_worker(self) -> None:
@@ -71,7 +71,12 @@ class Cluster:
                     yield int(process.name), (process / "cmdline").read_bytes()
 
     def _start(
-        self, name: str, kind: str, *options: str, environment: Mapping[str, str] = MappingProxyType({})
+        self,
+        name: str,
+        kind: str,
+        *options: str,
+        environment: Mapping[str, str] = MappingProxyType({}),
+        hidden: Path | None = None,
     ) -> subprocess.Popen[bytes]:
         own = {
             "JAVA_HOME": str(require_java().home),
@@ -79,9 +84,12 @@ class Cluster:
             # Its port is fixed.
             "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=false",
         }
+        command = [str(_SPARK / "bin" / "spark-class"), kind, "--host", "127.0.0.1", "--webui-port", "0", *options]
+        if hidden is not None:
+            command = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(hidden), *command]
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
-                [_SPARK / "bin" / "spark-class", kind, "--host", "127.0.0.1", "--webui-port", "0", *options],
+                command,
                 cwd=self.folder,
                 env={**os.environ, **own, **environment},
                 stdout=log,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -195,6 +196,41 @@ def test_a_cluster_without_workers(workspace: Path, tmp_path: Path) -> None:
         cluster.stop()
     assert "waiting for executors (" in done.stderr
     check_failure_and_resume(workspace, done.returncode, done.stdout, done.stderr, problem="NO_EXECUTORS")
+
+
+def _may_hide(folder: Path) -> bool:
+    """Whether this user may give a process a view of its own."""
+    command = ["unshare", "--mount", "mount", "-t", "tmpfs", "none", str(folder)]
+    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def test_workers_that_do_not_see_the_workspace(workspace: Path, tmp_path: Path) -> None:
+    """Not even its inputs and outputs: a shared scratch folder is enough."""
+    if not _may_hide(workspace):
+        pytest.skip("processes cannot be given a view of their own here")
+    cluster, shared = Cluster(tmp_path), tmp_path / "shared"
+    try:
+        cluster.start_master()
+        cluster.add_worker(hidden=workspace)
+        run = ("run", "double", "-p", PERIOD, "--master", cluster.url)
+        refused = dobo(workspace, *run)
+        found = problem_of(refused.stdout)
+        assert (refused.returncode, found["code"], found.get("operation_seq")) == (6, "WORKERS_ELSEWHERE", None)
+        assert str(workspace / ".dobo/runs") in found["message"]
+        assert "scratch:" in found["hint"]
+        definitions = (workspace / "dobo.yaml").read_text()
+        (workspace / "dobo.yaml").write_text(
+            definitions.replace("workspace: {", f"workspace: {{scratch: {shared}, ", 1)
+        )
+        done = dobo(workspace, *run)
+    finally:
+        cluster.stop()
+    assert done.returncode == 0, done.stdout
+    completed, failed = Workspace.open(workspace).runs()
+    assert (completed.status, failed.status, completed.outputs["doubled"].rows) == ("completed", "failed", 3)
+    files = list((workspace / ".dobo/sandbox/double/lake/doubled").glob("*/*.parquet"))
+    assert sum(pq.read_metadata(path).num_rows for path in files) == 3
+    assert list(shared.iterdir()) == []
 
 
 @pytest.fixture(scope="module")

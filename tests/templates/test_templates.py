@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import defaultdict
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.runs import RunView
+    from tests.object_server import ObjectServer
 
 CENT = Decimal("0.01")
 PERIODS = ("2026-01", "2026-02")
@@ -97,6 +99,30 @@ def test_sales(tmp_path: Path, spark: SparkSession) -> None:
 
     registered = next(row for row in workspace.listing("dataset") if row.id == "processed-orders")
     assert registered.version == 2
+
+
+def test_sales_in_an_object_store(tmp_path: Path, spark: SparkSession, object_server: ObjectServer) -> None:
+    """From S3 to S3, with the digests of a run on this machine, which is what the rows and their ids are."""
+    make_workspace(tmp_path, "sales")
+    at = datetime(2026, 2, 3, tzinfo=UTC)
+    local = Workspace.open(tmp_path).run("monthly-sales", period=PERIODS[0], spark=spark, draft=True, started_at=at)
+    address = f"{object_server.fresh_bucket()}/sales"
+    for path in (tmp_path / "data").rglob("*.parquet"):
+        object_server.put(f"{address}/in/{path.relative_to(tmp_path / 'data')}", path.read_bytes())
+    shutil.rmtree(tmp_path / "data")
+    file = tmp_path / "datasources/files.yaml"
+    definitions = file.read_text().replace("path_prefix: data", f"path_prefix: {address}/in")
+    file.write_text(definitions.replace("path_prefix: results", f"path_prefix: {address}/out"))
+    workspace = Workspace.open(tmp_path)
+    workspace.apply()
+    workspace.activate("monthly-sales")
+    remote = workspace.run("monthly-sales", period=PERIODS[0], spark=spark, started_at=at)
+    assert [each.digest for each in remote.outputs.values()] == [each.digest for each in local.outputs.values()]
+    with object_server.copied(f"{address}/out", "processed_orders") as files:
+        assert sum(pq.read_metadata(path).num_rows for path in files) == remote.outputs["processed_orders"].rows
+    assert workspace.verify(remote.id, replay=True, spark=spark)[1] == ()
+    assert workspace.audit().problems == ()
+    assert len(workspace.sample(remote.id, 3).rows["removed_orders"]) == 3
 
 
 def test_fx(tmp_path: Path, spark: SparkSession) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.arithmetic import require_arithmetic
@@ -33,6 +34,7 @@ from dobonomodo.engine.observation import (
     observe_working,
     select_written,
 )
+from dobonomodo.engine.reach import may_be_elsewhere, require_reach
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.engine.tracking import SEQ, Tracked
@@ -372,6 +374,12 @@ class SparkEngine:
             sums = digest_columns(quote_name(HASH))
             found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in sums.items())).first()
         return render_digest(found.asDict() if found is not None else {})
+
+    def require_reach(self, folder: Path) -> None:
+        """Raise ``RunFailed`` where workers may be elsewhere and do not share a folder with us."""
+        with self._attended():
+            if may_be_elsewhere(self.spark):
+                require_reach(self.spark, folder)
 
     def interrupt(self) -> None:
         """Stop what Spark is doing for us. A Spark that is lost does nothing any more."""

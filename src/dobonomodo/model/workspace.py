@@ -50,8 +50,9 @@ class SparkSettings(Entity):
 def _check_places(places: Places, key: str) -> Iterable[Problem]:
     secrets = tuple(find_secrets(places, key, advice=_STORE_PASSWORD))
     yield from secrets
-    if not secrets and places.text("sandbox") is not None:
-        yield from check_folder(places.passage("sandbox"), "sandbox")
+    for name in ("sandbox", "scratch"):
+        if not secrets and places.text(name) is not None:
+            yield from check_folder(places.passage(name), name)
 
 
 class ApprovalSettings(Entity):
@@ -69,6 +70,7 @@ class Environment(Entity):
 
     store: Filled | None = Field(default=None, description="The store of this environment.")
     sandbox: Filled | None = Field(default=None, description="The sandbox of this environment.")
+    scratch: Filled | None = Field(default=None, description="The scratch folder of this environment.")
     default_resolver: Id | None = Field(default=None, description="The default resolver of this environment.")
     spark: SparkSettings | None = Field(
         default=None, description="Spark settings of this environment; each overrides that of the workspace."
@@ -93,6 +95,11 @@ class Workspace(Entity):
     description: Text | None = Field(default=None, description="The purpose.")
     store: Filled = Field(default=DEFAULT_STORE, description="The database of versions and runs.")
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
+    scratch: Filled | None = Field(
+        default=None,
+        description="A folder that the driver and all workers of Spark share, for what a run keeps while it is at work; "
+        "the default is `.dobo/runs`, which is right where Spark computes on this machine.",
+    )
     default_resolver: Id | None = Field(default=None, description="The resolver of datasets without a `resolver_id`.")
     spark: SparkSettings = Field(default_factory=SparkSettings, description="The Spark session that runs use.")
     figures: Literal["on", "off", "columns"] = Field(
@@ -128,7 +135,7 @@ class Workspace(Entity):
         if environment is None:
             unknown = UnknownReference(kind="environment", id=name, known=tuple(self.environments))
             return Loaded(None, (unknown,))
-        changed = {key: getattr(environment, key) for key in ("store", "sandbox", "default_resolver")}
+        changed = {key: getattr(environment, key) for key in ("store", "sandbox", "scratch", "default_resolver")}
         changes = {key: value for key, value in changed.items() if value is not None}
         if environment.spark is not None:
             changes["spark"] = _merge_spark(self.spark, environment.spark)

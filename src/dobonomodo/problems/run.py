@@ -444,6 +444,27 @@ class NoExecutors(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkersElsewhere(Problem):
+    """The workers of Spark do not share the folder in which a run keeps what it reads and writes."""
+
+    code: ClassVar[str] = "WORKERS_ELSEWHERE"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
+    example: ClassVar[Example] = Example(
+        "workspace: {spark: {master: spark://host:7077}}",
+        "workspace: {spark: {master: spark://host:7077}, scratch: /mnt/shared/dobo}",
+    )
+
+    folder: str
+    detail: str
+
+    def message(self) -> str:
+        return f"the workers of Spark cannot reach `{self.folder}`: {self.detail}"
+
+    def hint(self) -> str | None:
+        return "set `scratch:` in dobo.yaml to a folder that this machine and all workers share, under the same path"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SparkDiffers(Problem):
     """The session computes differently from Apache Spark, so results could be wrong without an error."""
 
@@ -655,6 +676,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     SparkUnavailable,
     SparkLost,
     NoExecutors,
+    WorkersElsewhere,
     SparkDiffers,
     CredentialNotFound,
     InputChanged,

@@ -34,7 +34,7 @@ from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
 from dobonomodo.storage.findings import Findings, check_batch
 from dobonomodo.storage.folder import FilePart, Format
 from dobonomodo.storage.manifest import version_of
-from dobonomodo.storage.parquet import check_parquet
+from dobonomodo.storage.parquet import check_parquet, copy_once
 from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
 from dobonomodo.storage.storage import Row, Scratch
 from dobonomodo.storage.workbook import Area, Cells, WorkbookFault, name_cell, open_cells
@@ -421,11 +421,15 @@ class ExcelStorage(FileStorage):
     def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
         """What runs wrote is Parquet; workbooks become it."""
         paths = self.shelf.paths(pin.files, scratch)
-        return [path if _is_kept(path) else Path(scratch.file(number)) for number, path in enumerate(paths)]
+        return [
+            scratch.bring(path, number) if _is_kept(path) else Path(scratch.file(number))
+            for number, path in enumerate(paths)
+        ]
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
         """Turn a workbook into Parquet, unless that was done."""
         if _is_kept(source):
+            copy_once(source, target)
             return check_parquet(source, use)
         if target.exists():
             return Findings()

@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -224,6 +224,8 @@ class FolderTarget:
     """The number of the attempt that wrote the files, which may be an earlier one than the one that publishes them."""
     named: NamedFile | None = None
     """The file that people open, where the output writes one of its own name."""
+    apart: bool = False
+    """Whether Spark cannot write into the folder."""
 
     @property
     def place(self) -> str:
@@ -329,7 +331,11 @@ class FolderTarget:
 
     def start(self) -> str | None:
         """An empty folder to put data into; what a killed attempt left there is removed, what is published stays."""
-        return str(self._start()) if self.format.in_place and self._find_sealed() is None else None
+        return str(self._start()) if self._in_place and self._find_sealed() is None else None
+
+    @property
+    def _in_place(self) -> bool:
+        return self.format.in_place and not self.apart
 
     def _start(self) -> Path:
         with self._explaining():
@@ -342,12 +348,15 @@ class FolderTarget:
         """Make the files of the destination, where Spark did not write them as they are."""
         if self.named is not None and isinstance(self.format, Workbooks):
             self.format.check([Path(each) for each in files], columns=self.columns, to=str(self.named.path))
-        if self.format.in_place or self._find_sealed() is not None:
+        if self._in_place or self._find_sealed() is not None:
             return False
         data = self._start()
         with self._explaining(), removing_on_failure(data):
             data.mkdir()
-            self.format.convert([Path(each) for each in files], data, columns=self.columns, to=str(self.folder))
+            if self.format.in_place:
+                _link_files([Path(each) for each in files], data)
+            else:
+                self.format.convert([Path(each) for each in files], data, columns=self.columns, to=str(self.folder))
         return True
 
     def find_commit(self) -> Commit | None:
@@ -413,7 +422,7 @@ class FolderTarget:
         if self._own_commit(before) is not None:
             return False
         self._require_ours()
-        if not self.data.is_dir() and not self.format.in_place:
+        if not self.data.is_dir() and not self._in_place:
             self.convert(publication.files)
         self._require_own_name()
         own = self._find_own()
@@ -421,7 +430,7 @@ class FolderTarget:
         commits, parts = [replace(publication.commit, fence=self.attempt)], [Part(tuple(own), self.columns)]
         if publication.mode == "append" and before is not None:
             commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
-            _link_files(before / DATA, self.data)
+            _link_files((before / DATA).iterdir(), self.data)
         known = read_hashes(before) if publication.mode == "append" and before is not None else {}
         self._write_manifest(commits, own=own, parts=parts, known=known, head=publication.head)
         for path in self.data.iterdir():
@@ -581,9 +590,9 @@ def _is_ours(path: Path) -> bool:
     return path.name.startswith(".") or (path.is_symlink() and f"{KEY}=" in path.name)
 
 
-def _link_files(source: Path, target: Path) -> None:
+def _link_files(files: Iterable[Path], target: Path) -> None:
     """Take over files without copying them, where the disk can."""
-    for path in source.iterdir():
+    for path in files:
         link_file(path, target / path.name)
 
 

@@ -52,8 +52,17 @@ class Inputs:
     """Finds, pins and reads the rows of a run."""
 
     def __init__(
-        self, *, root: Path, datasources: Mapping[str, DataSource], folder: Path, facts: RunFacts, as_of: date | None
+        self,
+        *,
+        root: Path,
+        datasources: Mapping[str, DataSource],
+        folder: Path,
+        facts: RunFacts,
+        as_of: date | None,
+        shared: bool = False,
     ) -> None:
+        """``shared`` says that workers see nothing but the folder."""
+        self._shared = shared
         self._storages, self._folder = Storages(root, datasources), folder / "inputs"
         self._facts, self._as_of = facts, as_of
 
@@ -182,7 +191,8 @@ class Inputs:
         return [[file.name or file.path for file in self._files(use, number, pin)] for number, pin in enumerate(pins)]
 
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
-        return Scratch(str(self._folder), f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}")
+        stem = f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}"
+        return Scratch(str(self._folder), stem, is_shared=self._shared)
 
     def reader(self, spark: SparkSession, pinned: Pinned) -> SparkReader:
         """Gives the pinned rows to Spark."""

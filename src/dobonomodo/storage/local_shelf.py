@@ -140,6 +140,7 @@ class LocalShelf:
             output.fence,
             output.attempt,
             NamedFile(Path(os.path.realpath(file.parent)) / file.name, output.sheet) if file is not None else None,
+            output.apart,
         )
 
     def inspect(self, stored: StoredFiles) -> Inspected:

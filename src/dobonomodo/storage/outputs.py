@@ -92,11 +92,13 @@ class Outputs:
         fence: Fence,
         started: float,
         in_one_file: Callable[[], bool] = lambda: False,
+        apart: bool = False,
     ) -> None:
+        """``apart`` says that Spark writes into the folder of the run alone."""
         self._storages, self._run_folder = storages, folder
         self._period, self._run, self._started = period, run, started
         self.fence = fence
-        self._in_one_file = in_one_file
+        self._in_one_file, self._apart = in_one_file, apart
 
     @property
     def _folder(self) -> Path:
@@ -120,6 +122,7 @@ class Outputs:
             attempt=self.fence.number if attempt is None else attempt,
             file=destination.file_name(self._period),
             sheet=destination.sheet,
+            apart=self._apart,
         )
         return storage.target(place)
 

@@ -6,6 +6,7 @@ Every other storage turns its rows into Parquet files, and reads them here.
 from __future__ import annotations
 
 import re
+import shutil
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -297,6 +298,16 @@ def hash_text(text: str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
 
 
+def copy_once(source: Path, target: Path) -> None:
+    """Copy a file, in one act, unless that was done or it is the same file."""
+    if target == source or target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(".part")
+    shutil.copyfile(source, unfinished)
+    unfinished.replace(target)
+
+
 def count_rows(files: Iterable[Path]) -> int:
     """The number of rows in some Parquet files, from what the files say themselves."""
     import pyarrow.parquet as pq
@@ -342,13 +353,15 @@ class ParquetStorage(FileStorage):
         return ParquetFormat()
 
     def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
-        """The files themselves."""
-        return self.shelf.paths(pin.files, scratch)
+        """The files themselves, or copies where workers can reach them."""
+        paths = self.shelf.paths(pin.files, scratch)
+        return [scratch.bring(path, number) for number, path in enumerate(paths)]
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
-        """Check a file; Spark reads it where it is."""
-        del target
-        return check_parquet(source, use)
+        """Check a file; Spark reads it where it is, or a copy of it."""
+        found = check_parquet(source, use)
+        copy_once(source, target)
+        return found
 
     def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
         """The first rows of a file."""

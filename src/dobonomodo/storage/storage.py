@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 from dobonomodo.formula import Type
@@ -70,10 +71,17 @@ class Scratch:
     folder: str
     stem: str
     """How the names of its files begin."""
+    is_shared: bool = False
+    """Whether the workers see nothing but this folder, so that what is elsewhere has to be copied into it."""
 
     def file(self, number: int) -> str:
         """The Parquet file with a number."""
         return f"{self.folder}/{self.stem}-{number}.parquet"
+
+    def bring(self, path: Path, number: int) -> Path:
+        """Where Spark reads a file: where it is, unless it has to be copied."""
+        apart = self.is_shared and not path.is_relative_to(self.folder)
+        return Path(self.file(number)) if apart else path
 
     @property
     def links(self) -> str:

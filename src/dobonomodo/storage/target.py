@@ -37,6 +37,8 @@ class OutputPlace:
     """The name of the file for this period, where the output writes one of its own name."""
     sheet: str | None = None
     """The part of that file, where it holds several outputs."""
+    apart: bool = False
+    """Whether Spark cannot write where the output goes, but in the folder of the run alone."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,11 @@ from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import KeptInputs
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.store import Event, Kind
-from dobonomodo.workspace.running import OWNER, RUNS, RunData
+from dobonomodo.workspace.running import OWNER, RunData
 
 if TYPE_CHECKING:
     from dobonomodo.store import Run, Store
+    from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.stores import Stores
 
 DAY = 24 * 3600
@@ -59,7 +60,7 @@ class Cleaned:
         return {"dry_run": self.dry_run, "bytes": self.bytes, "leftovers": [each.to_dict() for each in self.leftovers]}
 
 
-def clean_workspace(root: Path, stores: Stores, *, data: OpenData, keep_inputs: str, dry_run: bool) -> Cleaned:
+def clean_workspace(files: Files, stores: Stores, *, data: OpenData, keep_inputs: str, dry_run: bool) -> Cleaned:
     """Remove what killed runs left anywhere, and copies of inputs that nobody needs; with ``dry_run``, only find it."""
     unfinished = find_unfinished_stores(stores.path) if stores.path is not None else []
     if not dry_run:
@@ -68,8 +69,8 @@ def clean_workspace(root: Path, stores: Stores, *, data: OpenData, keep_inputs: 
     store = stores.find_main()
     if store is None:
         return Cleaned(tuple(unfinished))
-    cleaned = Cleaning(root, store, data=data).clean(everywhere=True, dry_run=dry_run)
-    copies = find_needless_copies(root, store, keep_inputs=keep_inputs)
+    cleaned = Cleaning(files.runs, store, data=data).clean(everywhere=True, dry_run=dry_run)
+    copies = find_needless_copies(files.root, store, keep_inputs=keep_inputs)
     if not dry_run:
         for each in copies:
             each.remove()
@@ -103,9 +104,10 @@ class Cleaning:
     looked at.
     """
 
-    def __init__(self, root: Path, store: Store, *, data: OpenData) -> None:
+    def __init__(self, runs: Path, store: Store, *, data: OpenData) -> None:
+        """``runs`` is the folder of the folders of runs."""
         self._store, self._data = store, data
-        self._folders = {path.name: path for path in sorted(_entries(root / RUNS)) if path.is_dir()}
+        self._folders = {path.name: path for path in sorted(_entries(runs)) if path.is_dir()}
         self._alive = find_alive(store.list_leases(), is_dead=is_dead)
         self._runs_of = cache(lambda project, period: store.list_runs(project=project, period=period, limit=AT_MOST))
         self._problems: list[Problem] = []
@@ -237,9 +239,9 @@ def find_unfinished_stores(path: Path) -> list[Leftover]:
     return [Leftover.of_path(each, kind="unfinished store") for each in sorted(found) if _is_old(each)]
 
 
-def has_leftovers(root: Path) -> bool:
+def has_leftovers(runs: Path) -> bool:
     """Whether there is the folder of any run, which a run that completes removes."""
-    return bool(_entries(root / RUNS))
+    return bool(_entries(runs))
 
 
 def _has_later_attempt(outputs: Path, run: Run) -> bool:

@@ -20,7 +20,6 @@ from dobonomodo.problems.difference import NotComparable, RowsGone
 from dobonomodo.problems.why import InvalidKey, OutputNotFound
 from dobonomodo.runs import restore_snapshot
 from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
-from dobonomodo.workspace.running import RUNS
 from dobonomodo.workspace.verifying import read_output
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Diffing:
 
     @contextmanager
     def _scratch(self, side: Side) -> Iterator[_Rows]:
-        folder = self.files.root / RUNS / side.view.id / "verify" / f"rows-{secrets.token_hex(4)}"
+        folder = self.files.runs / side.view.id / "verify" / f"rows-{secrets.token_hex(4)}"
         try:
             yield _Rows(self, side, folder)
         finally:

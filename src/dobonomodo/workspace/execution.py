@@ -108,6 +108,7 @@ class Execution:
             store_id=self._stores.main.id,
             sandbox=sandbox,
             keep_inputs=self._files.settings.keep_inputs != "no",
+            scratch=self._files.runs if self._files.settings.scratch is not None else None,
         )
 
     def reopen_data(self, run: Run) -> RunData:
@@ -132,14 +133,15 @@ class Execution:
 
     def _clean_after_run(self) -> None:
         """Remove what earlier runs of this folder left. A run is not affected by what cannot be removed; `dobo clean` tells."""
-        root = self._files.root
-        if has_leftovers(root):
+        runs = self._files.runs
+        if has_leftovers(runs):
             with suppress(RunFailed, Rejected):
-                Cleaning(root, self._stores.main, data=self.open_data).clean(everywhere=False, dry_run=False)
+                Cleaning(runs, self._stores.main, data=self.open_data).clean(everywhere=False, dry_run=False)
 
 
 def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> Computing:
     engine = spark.engine(input_bytes=data.size(), listener=listener)
+    engine.require_reach(data.folder)
     with noticing_loss():
         return Computing(engine, data.reader(engine.spark))
 

@@ -20,6 +20,8 @@ FOLDERS = ("datasources", "resolvers", "calendars", "datasets", "projects", "sce
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 KINDS = ("workspace", "datasource", "resolver", "calendar", "dataset", "project")
 MAX_FILE = 10_000_000
+RUNS = ".dobo/runs"
+"""Where runs keep what they need while they are at work, unless the settings name another folder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,6 +45,11 @@ class Files:
             known = tuple(definitions.workspace.environments)
             raise Rejected([EnvironmentNotFound(name=environment or "", known=known)])
         return cls(root, definitions, in_order([*faults, *problems]), loaded.value)
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the folders of runs."""
+        return self.root / (self.settings.scratch or RUNS)
 
     @property
     def has_settings(self) -> bool:

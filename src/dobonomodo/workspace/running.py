@@ -40,6 +40,7 @@ from dobonomodo.storage.first_rows import first_rows, leading_rows
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.store import Definition
 from dobonomodo.workspace.background import InThread
+from dobonomodo.workspace.files import RUNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from dobonomodo.model import DataSource
     from dobonomodo.store import Lease, Store
 
-RUNS = ".dobo/runs"
 OWNER = "store"
 """The file in the folder of a run that names the store which has its record."""
 SMALL_BYTES = 32 << 20
@@ -75,17 +75,20 @@ class RunData:
         store_id: str,
         sandbox: Path | DataSource | None,
         keep_inputs: bool = False,
+        scratch: Path | None = None,
     ) -> None:
+        """``scratch`` is the folder that workers share, where they are elsewhere."""
         self._kept, self._keep = KeptInputs.of(root), keep_inputs
         self._hashing: InThread[InputHashes] | None = None
         self._planned, self._registry = planned, registry
-        self._folder = root / RUNS / run
+        self._folder = (scratch or root / RUNS) / run
         self._inputs = Inputs(
             root=root,
             datasources=planned.datasources,
             folder=self._folder,
             facts=planned.facts,
             as_of=planned.as_of,
+            shared=scratch is not None,
         )
         self._outputs = Outputs(
             Storages(root, planned.datasources, sandbox if planned.status == "draft" else None),
@@ -96,6 +99,7 @@ class RunData:
             started=planned.facts.started_at.timestamp(),
             # Small inputs come out as one file, as people expect.
             in_one_file=lambda: self.size() < SMALL_BYTES,
+            apart=scratch is not None,
         )
         self._written = {
             step.spec.seq: WrittenOutput(step.spec.seq, write, write.written_types(step.before.columns))
@@ -105,6 +109,11 @@ class RunData:
         self._spark: SparkSession | None = None
         self._staged: dict[int, StagedRows] = {}
         self._pinned: Pinned = planned.inputs or {}
+
+    @property
+    def folder(self) -> Path:
+        """What Spark reads and writes, but for files that are read and written where they are."""
+        return self._folder
 
     def hold(self, fence: int) -> None:
         """Write under a fencing number from now on."""
@@ -312,9 +321,15 @@ class Computing:
 
 
 def output_frame(
-    spark: SparkSession, run: RunView, output: Output, *, root: Path, datasources: Mapping[str, DataSource]
+    spark: SparkSession,
+    run: RunView,
+    output: Output,
+    *,
+    root: Path,
+    runs: Path,
+    datasources: Mapping[str, DataSource],
 ) -> DataFrame:
-    """The rows that an output wrote, read from where it put them."""
+    """The rows that an output wrote, read from where it put them. ``runs`` is the folder of the folders of runs."""
     from dobonomodo.formula import Columns
 
     columns = output.types()
@@ -327,7 +342,7 @@ def output_frame(
         columns=Columns(columns),
         nullable=frozenset(columns),
     )
-    folder = root / RUNS / run.id / "verify" / str(output.seq)
+    folder = runs / run.id / "verify" / str(output.seq)
     shutil.rmtree(folder, ignore_errors=True)
     facts = RunFacts(run.started_at, run.period, date.min, date.max)
     inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None)

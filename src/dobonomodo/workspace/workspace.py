@@ -266,7 +266,7 @@ class Workspace(Decisions, Answers, Records):
         from dobonomodo.workspace.cleaning import clean_workspace
 
         keep, data = self.settings.keep_inputs, self._execution.open_data
-        return clean_workspace(self.root, self._stores, data=data, keep_inputs=keep, dry_run=dry_run)
+        return clean_workspace(self._files, self._stores, data=data, keep_inputs=keep, dry_run=dry_run)
 
     def write_report(self, run_id: str, to: str | Path | None = None) -> Path:
         """The report of a run as one HTML file, in the folder of reports if not told otherwise; gives its path."""

@@ -55,6 +55,14 @@ def test_references_of_environments_are_checked() -> None:
     assert found(text) == [("UNKNOWN_REFERENCE", "a"), ("UNKNOWN_REFERENCE", "b")]
 
 
-@pytest.mark.parametrize("text", ["{sandbox: 's3a://b/x'}", "{environments: {prod: {sandbox: 's3a://b/x'}}}"])
-def test_the_sandbox_is_a_folder_or_a_datasource(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{sandbox: 's3a://b/x'}",
+        "{environments: {prod: {sandbox: 's3a://b/x'}}}",
+        "{scratch: 's3a://b/x'}",
+        "{environments: {prod: {scratch: 's3a://b/x'}}}",
+    ],
+)
+def test_sandbox_and_scratch_are_folders(text: str) -> None:
     assert found(f"workspace: {text}") == [("INVALID_VALUE", "s3a://b/x")]
