@@ -17,7 +17,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "engine/archive.py", "engine/checking.py", "engine/context.py", "engine/culprit.py", "engine/engine.py",
             "engine/differences.py", "engine/grouping.py",
-            "engine/frames.py", "engine/joins.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
+            "engine/frames.py", "engine/joins.py", "engine/labels.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
             "engine/ranges.py", "engine/reach.py", "engine/reading.py", "engine/requirement.py", "engine/tracking.py", "engine/tree.py",
             "scenarios/run.py", "scenarios/scenario.py", "scenarios/suite.py",
             "scenarios/values.py",

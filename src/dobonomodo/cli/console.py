@@ -8,9 +8,9 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, TextIO
 
@@ -65,12 +65,13 @@ class Settings:
     debug: bool = False
     folder: str | None = None
     environment: str | None = None
+    log_json: bool = False
 
     @classmethod
     def reset(cls) -> None:
         """Forget the flags of an earlier command of this process."""
         cls.command, cls.color, cls.folder, cls.environment = "dobo", None, None, None
-        cls.as_json = cls.quiet = cls.verbose = cls.debug = False
+        cls.as_json = cls.quiet = cls.verbose = cls.debug = cls.log_json = False
 
 
 def _or_before(value: bool) -> bool:
@@ -78,6 +79,23 @@ def _or_before(value: bool) -> bool:
     Settings.as_json = Settings.as_json or value
     return Settings.as_json
 
+
+class LogFormat(StrEnum):
+    """How a command writes what it does to stderr."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def _set_log(value: LogFormat) -> LogFormat:
+    Settings.log_json = value is LogFormat.JSON
+    return value
+
+
+Log = Annotated[
+    LogFormat,
+    typer.Option("--log", callback=_set_log, help="Progress on stderr as text, or as one line of JSON for each event."),
+]
 
 Json = Annotated[bool, typer.Option("--json", callback=_or_before, help="Print one JSON document instead of text.")]
 
@@ -96,13 +114,24 @@ def terminal_width(stream: TextIO) -> int | None:
 
 def say(text: str) -> None:
     """A line of talk, unless --quiet."""
-    if not Settings.quiet:
+    if Settings.log_json:
+        log("message", text=text)
+    elif not Settings.quiet:
         put(render.printable_lines(text) + "\n", sys.stderr)
 
 
 def complain(text: str) -> None:
     """A line that must be seen, also with --quiet."""
+    if Settings.log_json:
+        log("message", level="warning", text=text)
+        return
     put(render.printable_lines(text) + "\n", sys.stderr)
+
+
+def log(event: str, *, level: str = "info", **facts: object) -> None:
+    """One event as a line of JSON."""
+    line = {"time": datetime.now(UTC).isoformat(timespec="milliseconds"), "level": level, "event": event, **facts}
+    put(render.printable_json(json.dumps(line, ensure_ascii=False, default=_plain)) + "\n", sys.stderr)
 
 
 def show(text: str, *, mark: str = "") -> None:
@@ -148,8 +177,11 @@ def make_console(stream: TextIO, *, markup: bool = False) -> Console:
 
 
 def show_problems(problems: Sequence[Problem]) -> None:
-    """Problems for a person."""
-    if problems:
+    """Problems for a person; in a log of JSON, one line each."""
+    if Settings.log_json:
+        for problem in problems:
+            log("problem", level=problem.severity, code=problem.code, message=problem.message(), hint=problem.hint())
+    elif problems:
         put(
             render.render_full(problems, color=colored(sys.stderr), width=terminal_width(sys.stderr)) + "\n", sys.stderr
         )

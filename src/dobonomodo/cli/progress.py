@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.cli.console import Settings, complain, make_console, say, terminal_width
+from dobonomodo.cli.console import Settings, complain, log, make_console, say, terminal_width
 from dobonomodo.model.locale import ENGLISH
 from dobonomodo.problems.render import INDENT, fold_words
 
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 MARKS = {"completed": "green", "failed": "red", "cancelled": "yellow", "running": "cyan"}
 
 
-def make_progress() -> PlainProgress | LiveProgress:
-    """Live on a terminal, plain in a file or a pipe."""
+def make_progress() -> PlainProgress | LiveProgress | JsonProgress:
+    """Live on a terminal, plain in a file or a pipe, lines of JSON where they are asked for."""
+    if Settings.log_json:
+        return JsonProgress()
     live = sys.stderr.isatty() and not Settings.quiet
     return LiveProgress() if live else PlainProgress()
 
@@ -68,6 +70,52 @@ class PlainProgress:
 
     def _line(self, text: str) -> None:
         say(f"[{time.monotonic() - self._began:6.1f} s] {text}")
+
+
+class JsonProgress:
+    """One line of JSON for each event, with the run that it belongs to."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._shown: set[int] = set()
+        self._facts: dict[str, object] = {}
+        self.run_id: str | None = None
+        self.resumable = False
+
+    def started(self, run: RunView, plan: Plan) -> None:
+        """The run has its record."""
+        del plan
+        self.run_id, self.resumable = run.id, run.snapshot.get("inputs") is not None
+        self._facts = {"run_id": run.id, "project": run.project, "period": run.period}
+        self._log("run_started", draft=run.draft, version=run.version, attempt=run.attempts)
+
+    def working(self, what: str) -> None:
+        """What comes next."""
+        self._log("working", text=what)
+
+    def output_started(self, step: Step) -> None:
+        """Spark computes an output."""
+        self._log("output_started", seq=step.spec.seq, name=step.spec.name)
+
+    def advanced(self, run: RunView) -> None:
+        """An output is published, and what led to it is known."""
+        for operation in run.operations:
+            if operation.rows_in is not None and operation.seq not in self._shown:
+                self._shown.add(operation.seq)
+                text, named = describe_counts(operation), f"{operation.name} ({operation.type})"
+                self._log("operation", seq=operation.seq, name=named, rows_in=operation.rows_in, text=text)
+
+    def finished(self, run: RunView) -> None:
+        """The run is over."""
+        outputs = [{"table": each.table, "rows": each.rows, "digest": each.digest} for each in run.outputs.values()]
+        level = "info" if run.status == "completed" else "error"
+        self._log("run_finished", level=level, status=run.status, outputs=outputs)
+
+    def stop(self) -> None:
+        """Nothing to give back."""
+
+    def _log(self, event: str, *, level: str = "info", **facts: object) -> None:
+        log(event, level=level, seconds=round(time.monotonic() - self._began, 3), **self._facts, **facts)
 
 
 class LiveProgress:

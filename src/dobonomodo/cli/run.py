@@ -16,6 +16,8 @@ from dobonomodo.cli.arguments import ProjectId, RunId, Set, periods, read_set
 from dobonomodo.cli.console import (
     Exit,
     Json,
+    Log,
+    LogFormat,
     Settings,
     complain,
     find_exit,
@@ -77,9 +79,11 @@ def run(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be read, done and written.")] = False,
     wait: Wait = False,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Compute no totals.")] = False,
+    log: Log = LogFormat.TEXT,
     as_json: Json = False,
 ) -> None:
     """Run a project for one or more periods, one after the other in date order."""
+    del log
     if reason is not None and not override_closed:
         usage_error("--reason belongs to --override-closed")
     workspace = open_workspace()
@@ -145,11 +149,13 @@ def resume(
     spark_conf: Conf = None,
     wait_for_executors: WaitForExecutors = None,
     wait: Wait = False,
+    log: Log = LogFormat.TEXT,
     as_json: Json = False,
 ) -> None:
     """Continue a run that failed or was killed; what it has published is not written again."""
     from dobonomodo.cli.progress import make_progress
 
+    del log
     progress = make_progress()
     workspace = open_workspace()
     with ending_cleanly():

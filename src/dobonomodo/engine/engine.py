@@ -21,6 +21,7 @@ from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
+from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.observation import (
     HASH,
     PART,
@@ -198,8 +199,16 @@ class _Observing:
 class SparkEngine:
     """Computes plans in a Spark session, classic or Connect."""
 
-    def __init__(self, spark: SparkSession, *, small_inputs: bool = False, patience: Patience | None = None) -> None:
-        self.spark, self._small_inputs = spark, small_inputs
+    def __init__(
+        self,
+        spark: SparkSession,
+        *,
+        small_inputs: bool = False,
+        patience: Patience | None = None,
+        run: str | None = None,
+    ) -> None:
+        """``run`` is the id that jobs are labelled with."""
+        self.spark, self._small_inputs, self._run = spark, small_inputs, run
         self._patience = patience or Patience()
 
     def require_arithmetic(self, *, of: object) -> None:
@@ -333,7 +342,8 @@ class SparkEngine:
     @contextmanager
     def _explaining(self, plan: Plan, frames: Frames, *, until: Step | None) -> Iterator[None]:
         """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed, if one did."""
-        with self._attended(), self._naming(plan, frames, until=until):
+        labels = labels_of(plan, frames.facts, run=self._run, step=until)
+        with self._attended(), labelled(self.spark, labels), self._naming(plan, frames, until=until):
             yield
 
     @contextmanager

@@ -45,7 +45,9 @@ class SparkChoice:
             master, remote = self._place()
             require_possible(master=master, remote=remote, conf=self._conf())
 
-    def engine(self, *, input_bytes: int | None = None, listener: Listener | None = None) -> SparkEngine:
+    def engine(
+        self, *, input_bytes: int | None = None, listener: Listener | None = None, run: str | None = None
+    ) -> SparkEngine:
         """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does."""
         from dobonomodo.engine import is_remote
         from dobonomodo.engine.engine import SparkEngine
@@ -58,7 +60,7 @@ class SparkChoice:
             session = self._session(input_bytes)
         patience = Patience(limit=self.options.wait_for_executors, say=(listener or Quiet()).working)
         small = input_bytes is not None and input_bytes < SMALL_BYTES
-        engine = SparkEngine(session, small_inputs=small, patience=patience)
+        engine = SparkEngine(session, small_inputs=small, patience=patience, run=run)
         if self.given is not None or is_remote(session):
             engine.require_arithmetic(of=session if self.given is None else self.given)
         return engine

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
-from dobonomodo.cli.progress import describe_counts, show_end, show_periods
+from dobonomodo.cli.console import Settings, complain, show_problems
+from dobonomodo.cli.progress import JsonProgress, describe_counts, make_progress, show_end, show_periods
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs import RunView
@@ -90,3 +92,32 @@ def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) ->
         ["2026-02", "failed", "1.5", "20260203-080000-000002"],
         ["2026-03", "not", "run"],
     ]
+
+
+def test_a_log_of_json_has_one_line_for_each_event(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Settings, "log_json", True)
+    progress = make_progress()
+    assert isinstance(progress, JsonProgress)
+    view = run("failed")
+    progress.started(view, None)  # type: ignore[arg-type]
+    progress.working("waiting for executors (10 s)")
+    progress.advanced(view)
+    progress.advanced(view)
+    progress.finished(view)
+    complain("a line\nof two")
+    show_problems([load_problem(PROBLEM)])
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [(line["level"], line["event"]) for line in lines] == [
+        ("info", "run_started"),
+        ("info", "working"),
+        ("info", "operation"),
+        ("error", "run_finished"),
+        ("warning", "message"),
+        ("error", "problem"),
+    ]
+    assert {line["run_id"] for line in lines[:4]} == {view.id}
+    assert all(line["time"].endswith("+00:00") for line in lines)
+    assert (lines[2]["seq"], lines[2]["text"]) == (10, "3 rows, 3 changed")
+    assert (lines[5]["code"], lines[5]["hint"]) == ("ARITHMETIC_OVERFLOW", "use a wider type")

@@ -1,0 +1,76 @@
+"""What the jobs of a run are called in Spark: tags with run, project and operation, and a description in its user interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from dobonomodo.engine.faults import find_loss
+from dobonomodo.engine.session import is_remote
+from dobonomodo.storage.faults import is_of_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.plan import Plan, Step
+    from dobonomodo.plan.facts import RunFacts
+
+
+_DESCRIPTION = "spark.job.description"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """How jobs are marked."""
+
+    tags: tuple[str, ...]
+    description: str
+
+
+def labels_of(plan: Plan, facts: RunFacts, *, run: str | None, step: Step | None) -> Labels:
+    """The labels of jobs of a plan, of an operation where one is known. A tag has no comma."""
+    facts_by_name = {"run": run, "project": plan.project.id, "period": facts.period}
+    if step is not None:
+        facts_by_name["operation"] = str(step.spec.seq)
+        if step.lowered.write is not None:
+            facts_by_name["output"] = step.lowered.write.destination.name
+    tags = tuple(f"dobo-{name}={value}".replace(",", "_") for name, value in facts_by_name.items() if value)
+    what = f", {step.spec.seq} {step.spec.name}" if step is not None else ""
+    return Labels(tags, f"dobo {run or ''} {plan.project.id} {facts.period}{what}".replace("  ", " "))
+
+
+@contextmanager
+def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
+    """Mark the jobs of a block; a session that cannot is used as it is, and has its own marks back afterwards."""
+    added, described = [], None
+    with _unless_it_cannot():
+        own = spark.getTags()
+        for tag in labels.tags:
+            if tag not in own:
+                spark.addTag(tag)
+                added.append(tag)
+        if not is_remote(spark):
+            described = spark.sparkContext.getLocalProperty(_DESCRIPTION)
+            spark.sparkContext.setJobDescription(labels.description)
+    try:
+        yield
+    finally:
+        with _unless_it_cannot():
+            for tag in added:
+                spark.removeTag(tag)
+            if not is_remote(spark):
+                # None takes it away, whatever the signature says (Spark 4.3).
+                spark.sparkContext.setLocalProperty(_DESCRIPTION, cast(str, described))
+
+
+@contextmanager
+def _unless_it_cannot() -> Iterator[None]:
+    """A label is worth no failure; what is lost is noticed by what computes."""
+    try:
+        with suppress(AttributeError, NotImplementedError):
+            yield
+    except Exception as fault:
+        if not is_of_spark(fault) and find_loss(fault) is None:
+            raise
