@@ -35,7 +35,7 @@ def labels_of(plan: Plan, facts: RunFacts, *, run: str | None, step: Step | None
     if step is not None:
         facts_by_name["operation"] = str(step.spec.seq)
         if step.lowered.write is not None:
-            facts_by_name["output"] = step.lowered.write.destination.name
+            facts_by_name["destination"] = step.lowered.write.destination.name
     tags = tuple(f"dobo-{name}={value}".replace(",", "_") for name, value in facts_by_name.items() if value)
     what = f", {step.spec.seq} {step.spec.name}" if step is not None else ""
     return Labels(tags, f"dobo {run or ''} {plan.project.id} {facts.period}{what}".replace("  ", " "))

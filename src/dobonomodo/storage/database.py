@@ -25,9 +25,10 @@ from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.package import POSTGRESQL
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.kept import InputFile, hash_file
 from dobonomodo.storage.local_shelf import LocalShelf
-from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, count_rows, read_stored
+from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, read_stored
 from dobonomodo.storage.postgresql import Database, database_faults, describe_table, is_passing_fault, name_table
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored

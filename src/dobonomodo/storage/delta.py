@@ -35,6 +35,7 @@ from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_fa
 from dobonomodo.storage.file_storage import FolderOptions
 from dobonomodo.storage.files import PinnedFile, find_changes, leads_out, list_beside
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.parquet import (
@@ -42,7 +43,6 @@ from dobonomodo.storage.parquet import (
     ParquetFormat,
     ParquetStorage,
     check_parquet,
-    count_rows,
     read_stored,
 )
 from dobonomodo.storage.schema import find_differences, stored_arrow_type

@@ -32,6 +32,7 @@ from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.folder import Format, StoredFiles, StoredFolders
+from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.manifest import version_of
@@ -260,7 +261,7 @@ class FileStorage(ABC):
         stored = replace(use, optional=frozenset(own.optional))
         sources = self.shelf.paths(own.files, scratch)
         files = zip(own.files, sources, self.parquet_files(own, scratch), strict=True)
-        found = (self._extract_named(stored, file, source, target) for file, source, target in files)
+        found = (self._extract_named(stored, *each) for each in files)
         return pin, sum(found, Findings())
 
     def _extract_named(self, use: DatasetUse, file: PinnedFile, source: Path, target: Path) -> Findings:
@@ -302,8 +303,6 @@ class FileStorage(ABC):
 
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows, from the footers of the Parquet files."""
-        from dobonomodo.storage.parquet import count_rows
-
         return count_rows(self.parquet_files(file_pin(pin), scratch))
 
     def read(

@@ -20,11 +20,11 @@ from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.storage.address import Address
 from dobonomodo.storage.manifest import DATA, HIDDEN, Part
+from dobonomodo.storage.objects import Objects, Stamp, do_at_once
 from dobonomodo.storage.target import Commit, Noted
 
 if TYPE_CHECKING:
     from dobonomodo.storage.fence import Fence
-    from dobonomodo.storage.objects import Objects, Stamp
 
 POINTER = f"{HIDDEN}/current.json"
 OWN = "data.json"
@@ -241,8 +241,6 @@ class ObjectPointer:
 
     def read_manifests(self, table: TableState) -> dict[str, Manifest]:
         """Those of all periods of a table."""
-        from dobonomodo.storage.objects import do_at_once
-
         return dict(zip(table.manifests, do_at_once(self.read_manifest, table.manifests.values()), strict=True))
 
     def read_part(self, version: str) -> DataPart | None:

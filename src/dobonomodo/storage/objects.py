@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta, PutMode
     from obstore.store import ObjectStore
 
+T = TypeVar("T")
+R = TypeVar("R")
+
 AT_ONCE = 8
 """Objects that are read or written at the same time."""
 _BLOCK = 32 << 20
@@ -32,9 +35,6 @@ _ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 _STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
 _REFUSED = re.compile(r"\b(?:AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|40[13] )")
 _MISSING = re.compile(r"\b(?:NoSuchBucket|404 )")
-
-T = TypeVar("T")
-R = TypeVar("R")
 
 
 class ObjectChangedError(OSError):
@@ -217,7 +217,7 @@ def _summarize(fault: Exception) -> str:
     return next((kind for kind in kinds if kind.lower() in said.lower()), type(fault).__name__)
 
 
-def do_at_once(act: Callable[[T], R], work: Iterable[T]) -> list[R]:
-    """The results of the same act on several things, some of which are done at the same time."""
+def do_at_once(act: Callable[[T], R], things: Iterable[T]) -> list[R]:
+    """The results of the same act on several things, in their order; the first fault in that order is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(act, work))
+        return list(pool.map(act, things))

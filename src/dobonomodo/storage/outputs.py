@@ -21,8 +21,9 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import link_file, remove_marks
+from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.leftover import Leftover
-from dobonomodo.storage.parquet import count_rows, read_parquet
+from dobonomodo.storage.parquet import read_parquet
 from dobonomodo.storage.target import Commit, Noted, OutputPlace, Publication, Target
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
 from dobonomodo.storage.findings import MISSING, Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
+from dobonomodo.storage.footers import Footer, keep_footer, read_footer
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
-from dobonomodo.storage.schema import SYSTEM, find_differences, spark_type
+from dobonomodo.storage.schema import SYSTEM, find_differences
 from dobonomodo.storage.storage import Row, Scratch
 
 if TYPE_CHECKING:
@@ -77,25 +78,19 @@ class ParquetFile:
 def inspect_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> ParquetFile:
     """Look at the end of a file, where it says what is in it; raises if that is not what the dataset declares."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path) as file:
-            metadata, schema = file.metadata, file.schema_arrow
+        footer = read_footer(path)
     except (pa.ArrowException, OSError) as fault:
         raise _unreadable(path, use, fault) from fault
-    old_times = {
-        metadata.schema.column(at).path
-        for at in range(metadata.num_columns)
-        if metadata.schema.column(at).physical_type == "INT96"
-    }
-    columns = tuple(
-        (field.name, "timestamp" if field.name in old_times else spark_type(field.type)) for field in schema
-    )
-    differences = find_differences((*columns, *(each[:2] for each in given)), use.as_stored())
+    return _require_declared(path, footer, use, given)
+
+
+def _require_declared(path: Path, footer: Footer, use: DatasetUse, given: Sequence[Given]) -> ParquetFile:
+    differences = find_differences((*footer.columns, *(each[:2] for each in given)), use.as_stored())
     if differences:
         raise loading_failed(use, f"`{path}` does not match the declaration", differences=differences)
-    return ParquetFile(path, columns, metadata.num_rows, tuple(given))
+    return ParquetFile(path, footer.columns, footer.rows, tuple(given))
 
 
 def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> Findings:
@@ -106,9 +101,9 @@ def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> F
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    rows = inspect_parquet(path, use, given).rows
     try:
         with pq.ParquetFile(path) as file:
+            rows = _require_declared(path, keep_footer(path, file), use, given).rows
             use = use.as_stored()
             suspects = _find_suspects(file, use)
             findings, first = _find_not_given(given, path, use, rows), 1
@@ -306,13 +301,6 @@ def copy_once(source: Path, target: Path) -> None:
     unfinished = target.with_suffix(".part")
     shutil.copyfile(source, unfinished)
     unfinished.replace(target)
-
-
-def count_rows(files: Iterable[Path]) -> int:
-    """The number of rows in some Parquet files, from what the files say themselves."""
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(path).num_rows for path in files)
 
 
 def _first_line(fault: BaseException) -> str:

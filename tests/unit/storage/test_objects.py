@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 import traceback
 from pathlib import Path
 
@@ -98,3 +99,17 @@ def test_what_goes_wrong_is_like_a_fault_of_a_disk(
     shown = "".join(traceback.format_exception(unreachable.value)) + repr(Access(secret=f"{KEY}:{SECRET}"))
     assert SECRET not in shown
     assert KEY not in shown
+
+
+def test_results_come_in_order_and_the_first_fault_is_raised() -> None:
+    assert do_at_once(lambda number: number * 2, range(100)) == list(range(0, 200, 2))
+    together = threading.Barrier(4)
+    assert do_at_once(lambda _: together.wait(timeout=60) >= 0, range(4)) == [True] * 4
+
+    def fail(number: int) -> int:
+        if number in (3, 7):
+            raise ValueError(number)
+        return number
+
+    with pytest.raises(ValueError, match="3"):
+        do_at_once(fail, range(10))
