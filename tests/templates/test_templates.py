@@ -120,7 +120,7 @@ def test_sales_in_an_object_store(tmp_path: Path, spark: SparkSession, object_se
     assert [each.digest for each in remote.outputs.values()] == [each.digest for each in local.outputs.values()]
     with object_server.copied(f"{address}/out", "processed_orders") as files:
         assert sum(pq.read_metadata(path).num_rows for path in files) == remote.outputs["processed_orders"].rows
-    assert workspace.verify(remote.id, replay=True, spark=spark)[1] == ()
+    assert workspace.verify(remote.id, spark=spark)[1] == ()
     assert workspace.audit().problems == ()
     assert len(workspace.sample(remote.id, 3).rows["removed_orders"]) == 3
 
