@@ -24,6 +24,7 @@ import xlsxwriter
 from deltalake import DeltaTable, write_deltalake
 from psycopg import sql
 from pyarrow import dataset
+from pyiceberg.catalog import Catalog, load_catalog
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import TIMESTAMP, DecimalType
@@ -101,6 +102,8 @@ class Storage:
     def folder(self) -> Path:
         """Where its files are."""
         assert not self.is_remote, "files in an object store have no folder"
+        if self.kind == "iceberg":
+            return self.root / str(self.source.options["warehouse"]) / "default"
         return self.root / str(self.source.options["path_prefix"])
 
     def with_options(self, **options: Any) -> Storage:
@@ -161,7 +164,7 @@ class Storage:
         return outputs.staged_in(folder)
 
     def location(self, name: str = "out", *, period: str | None = None) -> Location:
-        if self.kind == "database":
+        if self.kind in ("database", "iceberg"):
             return Location(self.source.id, "table", table=name, period=period)
         return Location(self.source.id, "path", path=name, period=period)
 
@@ -504,7 +507,29 @@ class TableWorld:
     read: Callable[[Storage, Mapping[str, Type], str], list[Row]]
 
 
-TABLES = {"delta": TableWorld(_write_delta, _read_delta)}
+def _open_catalog(storage: Storage) -> Catalog:
+    uri = f"sqlite:///{storage.root / 'catalog.db'}"
+    return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+
+
+def _write_iceberg(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:
+    (storage.root / "warehouse").mkdir(exist_ok=True)
+    catalog, table = _open_catalog(storage), arrow_table(columns, rows)
+    catalog.create_namespace_if_not_exists("default")
+    catalog.create_table(("default", name), table.schema).append(table)
+    return Path(name)
+
+
+def _read_iceberg(storage: Storage, columns: Mapping[str, Type], name: str) -> list[Row]:
+    scan = _open_catalog(storage).load_table(("default", name)).scan(selected_fields=tuple(columns))
+    found: list[Row] = scan.to_arrow().select(list(columns)).to_pylist()
+    return found
+
+
+TABLES = {
+    "delta": TableWorld(_write_delta, _read_delta),
+    "iceberg": TableWorld(_write_iceberg, _read_iceberg),
+}
 SERVERS = frozenset({"database"})
 """Kinds that need a server; a handle plants and sees their rows itself."""
 

@@ -49,7 +49,7 @@ def database(postgresql_server: Server) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(params=["parquet", "csv", "csv without header", "delta", TABLE])
+@pytest.fixture(params=["parquet", "csv", "csv without header", "delta", "iceberg", TABLE])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if request.param == "database":
         return make_storage("database", tmp_path, request.getfixturevalue("database"))

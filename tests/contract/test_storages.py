@@ -107,6 +107,8 @@ def make_storage(
         source = open_source(kind.partition(" ")[0], path_prefix=f"{running.fresh_bucket()}/some folder/data")
         return Storage(root, source, server=running)
     require_world(kind)
+    if kind == "iceberg":
+        return Storage(root, open_source(kind, uri="sqlite:///catalog.db", warehouse="warehouse"))
     if url is None:
         return Storage(root, open_source(kind, path_prefix="data"))
     (root / PASSWORD_FILE).write_text(PASSWORD + "\n")
@@ -392,7 +394,7 @@ class TestStrictReading:
 
     def test_a_location_that_is_not_there(self, storage: Storage) -> None:
         if storage.kind != "database" and not storage.is_remote:
-            storage.folder.mkdir()
+            storage.folder.mkdir(parents=True)
         assert "nowhere" in unreadable(storage, SIMPLE, "nowhere").detail
 
     def test_a_location_that_may_be_missing(self, storage: Storage) -> None:
@@ -1435,6 +1437,7 @@ class TestReaders:
             ("parquet", "product"),
             ("csv", "product"),
             ("delta", "table"),
+            ("iceberg", "table"),
             pytest.param("database", "table", marks=pytest.mark.postgresql),
         ],
     )

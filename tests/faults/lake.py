@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
 
 from dobonomodo.workspace import Workspace
 from tests.world import MONTHS, PERIOD, Folder
@@ -23,6 +24,8 @@ ROWS = 40
 
 DEFINITIONS = """
 datasource: {id: lake, type: delta, options: {path_prefix: lake}}
+---
+datasource: {id: ice, type: iceberg, options: {uri: "sqlite:///catalog.db", warehouse: warehouse}}
 ---
 datasource: {id: plain, type: parquet, options: {path_prefix: plain}}
 ---
@@ -48,6 +51,7 @@ project:
       type: output
       arguments: {destination: {datasource_id: lake, table: gold/two}, columns: [id, half, seen], register_as_dataset: two}
     - {seq: 50, type: output, arguments: {destination: {datasource_id: lake, table: gold/same}, columns: [id, half]}}
+    - {seq: 60, type: output, arguments: {destination: {datasource_id: ice, table: four}, columns: [id, half, seen]}}
 """
 
 
@@ -133,7 +137,16 @@ class Lake:
             found["three"] = (
                 pyarrow.dataset.dataset(self.root / "plain/three", partitioning="hive").to_table().to_pylist()
             )
+        if (self.root / "catalog.db").exists():
+            found["four"] = self._see_four()
         return {name: (len(rows), _clocks(rows)) for name, rows in found.items()}
+
+    def _see_four(self) -> list[dict[str, Any]]:
+        """The rows of the Iceberg table, as pyiceberg finds them."""
+        uri = f"sqlite:///{self.root / 'catalog.db'}"
+        catalog = load_catalog("default", type="sql", uri=uri, warehouse=str(self.root / "warehouse"))
+        rows: list[dict[str, Any]] = catalog.load_table("default.four").scan().to_arrow().to_pylist()
+        return rows
 
 
 def _clocks(rows: list[dict[str, Any]]) -> set[str]:

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-SOME = ["publish.during:2", "publish.after:1"]
-OUTPUTS = 4
-REACHED = {"output.converting": 0, "input.extracting": 0, "publish.naming": 0}
+SOME = ["publish.after:3", "publish.during:5"]
+"""Three tables of Delta are published first, then Parquet files, then a table of Iceberg."""
+OUTPUTS = 5
+REACHED = {"output.converting": 1, "input.extracting": 0, "publish.naming": 0}
 EVERYWHERE = [
     f"{name}:{number + 1}"
     for name in FAILPOINTS
@@ -79,7 +80,9 @@ def _check(lake: Lake, before: dict[str, tuple[int, set[str]]], at: str) -> None
 def _check_the_end(lake: Lake, at: str, same: str) -> None:
     """Every destination has all rows of the run, once, and what does not depend on the clock has the same digest."""
     found = lake.see()
-    assert {name: rows for name, (rows, _) in found.items()} == dict.fromkeys(("one", "two", "same", "three"), ROWS)
+    assert {name: rows for name, (rows, _) in found.items()} == dict.fromkeys(
+        ("one", "two", "same", "three", "four"), ROWS
+    )
     assert all(clocks in (set(), {at[:19].replace("T", " ")}) for _, clocks in found.values())
     run = _latest(lake)
     assert (run.status, run.outputs["same"].digest) == ("completed", same)

@@ -39,6 +39,7 @@ OTHER_KINDS = {
         "problems/package.py",  # the extra of the package that brings its modules
     },
     "delta": {"problems/package.py"},
+    "iceberg": {"problems/package.py"},
 }  # fmt: skip
 """The same for kinds of storage."""
 

@@ -26,6 +26,7 @@ EXTRA_BY_MODULE = {
     "xlsxwriter": "excel",
     "obstore": "objects",
     "deltalake": "delta",
+    "pyiceberg": "iceberg",
 }
 """By module, the extra of this package that brings it."""
 

@@ -20,6 +20,7 @@ from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.delta import DeltaStorage
 from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
+from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
 from dobonomodo.storage.storage import Pin, Storage, Stored
 
@@ -36,6 +37,7 @@ STORAGES: tuple[type[Storage], ...] = (
     ExcelStorage,
     DatabaseStorage,
     DeltaStorage,
+    IcebergStorage,
 )
 
 

@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import random
 import re
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, unquote
@@ -24,31 +21,26 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, SimpleType, parse_type
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.registration import United, unite_columns
-from dobonomodo.plan.system import RUN_PERIOD
+from dobonomodo.plan.registration import United
 from dobonomodo.storage.durable import sync
-from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
+from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover
-from dobonomodo.storage.schema import arrow_type, type_of_arrow
+from dobonomodo.storage.rewriting import Fit, clear_folder, fit_columns, hash_files, is_fitting, rewrite_files
+from dobonomodo.storage.table_files import OWN, StoredTableFiles, TableFile, compare_files, free_key, is_key
 from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
 if TYPE_CHECKING:
-    import pyarrow
     from deltalake import DeltaTable, Schema, Transaction
     from deltalake.transaction import AddAction
 
 KIND = "delta"
 LOG = "_delta_log"
-OWN = "dobo-"
-"""How the names of the folders begin that runs make below a table."""
 NOTE = "dobo"
 """The key of a commit under which it is noted what runs wrote."""
 NOBODY = "\n"
 """The period of no run."""
 TRIES = 100
-HASHED_AT_ONCE = 4
 
 _HURTFUL = re.compile(r"[\[\]\\^|\x00-\x1f]|%[0-9A-Fa-f]{2}")
 _SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
@@ -60,84 +52,6 @@ _DELTA_TYPES: Mapping[Type, str] = {
     TIMESTAMP: "timestamp",
 }
 _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz"})
-
-
-@dataclass(frozen=True, slots=True)
-class DeltaFile:
-    """A file of a version of a table."""
-
-    path: str
-    """From the folder of the table."""
-    size: int
-    values: tuple[tuple[str, str | None], ...] = ()
-    """Of the columns that the table is partitioned by, which are not in the file."""
-
-    def document(self) -> dict[str, object]:
-        """As plain data."""
-        return {"path": self.path, "size": self.size, "values": dict(self.values)}
-
-    @classmethod
-    def load(cls, document: Document) -> DeltaFile:
-        """From plain data."""
-        return cls(document["path"], int(document["size"]), tuple(dict(document["values"]).items()))
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDelta:
-    """The files that one output wrote into a table, or all files of the version of it that was registered."""
-
-    datasource_id: str
-    table: str
-    version: int
-    files: tuple[DeltaFile, ...]
-    hashes: tuple[str, ...] | None = None
-    """The SHA-256 of the files, in the same order, for those of one output."""
-    columns: tuple[str, ...] | None = None
-    is_kept: bool = False
-    """Whether it is the version that counts, whatever becomes of the table."""
-
-    @property
-    def kind(self) -> str:
-        """The kind of storage."""
-        return KIND
-
-    @property
-    def shown(self) -> None:
-        """The name of the destination says it."""
-
-    @property
-    def place(self) -> tuple[str | None, ...]:
-        """The table, or one version of it."""
-        table = ("table", self.datasource_id, self.table)
-        return (*table, str(self.version)) if self.is_kept or self.columns is not None else table
-
-    def document(self) -> dict[str, object]:
-        """As plain data."""
-        own: dict[str, object] = {
-            "kind": self.kind,
-            "datasource_id": self.datasource_id,
-            "table": self.table,
-            "version": self.version,
-            "files": [file.document() for file in self.files],
-            "is_kept": self.is_kept,
-        }
-        if self.hashes is not None:
-            own["hashes"] = list(self.hashes)
-        return own if self.columns is None else {**own, "columns": list(self.columns)}
-
-    @classmethod
-    def load(cls, document: Document) -> StoredDelta:
-        """From plain data."""
-        hashes, columns = document.get("hashes"), document.get("columns")
-        return cls(
-            document["datasource_id"],
-            document["table"],
-            int(document["version"]),
-            tuple(DeltaFile.load(each) for each in document["files"]),
-            tuple(hashes) if hashes is not None else None,
-            tuple(columns) if columns is not None else None,
-            bool(document.get("is_kept")),
-        )
 
 
 def explain_path(folder: Path) -> str | None:
@@ -159,7 +73,7 @@ def open_delta(folder: Path) -> DeltaTable | None:
         return None
 
 
-def list_delta(table: DeltaTable) -> list[DeltaFile]:
+def list_delta(table: DeltaTable) -> list[TableFile]:
     """The files of a version, in an order that does not depend on the machine."""
     import pyarrow as pa
 
@@ -167,7 +81,7 @@ def list_delta(table: DeltaTable) -> list[DeltaFile]:
     names = table.metadata().partition_columns
     values = listed["partition"].to_pylist() if names else [{}] * len(listed)
     files = (
-        DeltaFile(unquote(path), size, tuple((name, _show(each[name])) for name in names))
+        TableFile(unquote(path), size, tuple((name, _show(each[name])) for name in names))
         for path, size, each in zip(listed["path"].to_pylist(), listed["size_bytes"].to_pylist(), values, strict=True)
     )
     return sorted(
@@ -199,16 +113,6 @@ def _find_type(name: str) -> Type:
     if name.startswith("decimal("):
         return parse_type(name) or SimpleType(name, name)
     return known.get(name) or SimpleType(name, name)
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """How the rows of an output go into a table."""
-
-    columns: Mapping[str, Type]
-    """What the table has then, in their order and spelling."""
-    widened: frozenset[str] = frozenset()
-    """The columns that must hold more than they do, so that existing files are written again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,8 +205,7 @@ class DeltaTarget:
         """The column that holds the run period: one that is not among the data's own. A table keeps the one that it has."""
         if table is not None:
             return table.metadata().partition_columns[0]
-        taken = {name.casefold() for name in self.columns}
-        return next(key for key in ("_" + "dobo_" * times + RUN_PERIOD[1:] for times in count()) if key not in taken)
+        return free_key(self.columns)
 
     def _staying_columns(self, table: DeltaTable, *, replaces: bool) -> dict[str, Type]:
         """The columns of the rows that stay; none if all are replaced."""
@@ -313,10 +216,7 @@ class DeltaTarget:
     def fit(self, table: DeltaTable, written: Sequence[Mapping[str, Type]], *, replaces: bool) -> Fit:
         """How rows with these columns go beside those that stay (C-86)."""
         there = self._staying_columns(table, replaces=replaces)
-        united = unite_columns([there, *written])
-        if united.conflicts:
-            self._refuse(united.explain())
-        return Fit(united.columns, frozenset(name for name in there if united.columns[name] != there[name]))
+        return fit_columns(there, written, table=self.table)
 
     # --- where nobody reads it yet
 
@@ -329,7 +229,7 @@ class DeltaTarget:
                 fitting = {} if known else self.fit(table, [self.columns], replaces=True).columns
                 if any(fitting.get(name) != kind for name, kind in self.columns.items()):
                     return None
-            return str(_clear(self._data(table)))
+            return str(clear_folder(self._data(table)))
 
     def convert(self, files: Sequence[str]) -> bool:
         """Write the files again as the table spells and types their columns, unless Spark wrote them below the table."""
@@ -340,7 +240,7 @@ class DeltaTarget:
             if table is not None and self.find_version(table) is not None:
                 return False
             fit = self.fit(table, [self.columns], replaces=True) if table is not None else Fit(self.columns)
-            _rewrite([Path(each) for each in files], _clear(self._data(table)), fit.columns)
+            rewrite_files([Path(each) for each in files], clear_folder(self._data(table)), fit.columns)
         return True
 
     # --- claiming and publishing
@@ -462,7 +362,7 @@ class DeltaTarget:
         if fit.widened:
             adds += self._widen(table, fit, replaces=bool(replacing))
             mode, replaced = "overwrite", None
-        _hash_new(hashes, [path for paths in own.values() for path in paths])
+        hash_files(hashes, [path for paths in own.values() for path in paths])
         notes = [self._note(each, own.get(each.commit.seq, ()), key, hashes) for each in pending]
         head = next((each.head for each in pending if each.head is not None), None)
         note = {
@@ -488,8 +388,8 @@ class DeltaTarget:
         if not data.is_dir():
             self.convert(publication.files)
         files = sorted(data.glob("*.parquet"))
-        if not all(_is_fitting(path, fit.columns) for path in files):
-            files = _rewrite(files, _clear(self._data(table, "-again")), fit.columns)
+        if not all(is_fitting(path, fit.columns) for path in files):
+            files = rewrite_files(files, clear_folder(self._data(table, "-again")), fit.columns)
         for path in files:
             sync(path)
         for folder in {path.parent for path in files} | {self.folder}:
@@ -504,8 +404,8 @@ class DeltaTarget:
             ((_, period),) = file.values
             if replaces and period == self.period:
                 continue
-            folder = _clear(self._data(table, f"-wider-{len(adds)}", period=period))
-            for path in _rewrite([self.folder / file.path], folder, fit.columns):
+            folder = clear_folder(self._data(table, f"-wider-{len(adds)}", period=period))
+            for path in rewrite_files([self.folder / file.path], folder, fit.columns):
                 sync(path)
                 adds.append(self._add(path, ((key, period),)))
         return adds
@@ -526,7 +426,7 @@ class DeltaTarget:
         """What the commit says of one output."""
         names = [path.relative_to(self.folder).as_posix() for path in files]
         sizes = [path.stat().st_size for path in files]
-        listed = [DeltaFile(*each, ((key, self.period),)) for each in zip(names, sizes, strict=True)]
+        listed = [TableFile(*each, ((key, self.period),)) for each in zip(names, sizes, strict=True)]
         commit = replace(publication.commit, fence=_delta_target(publication.target).attempt)
         noted = {"files": [file.document() for file in listed], "hashes": [hashes[path] for path in files]}
         return {**commit.document(), **noted}
@@ -564,7 +464,7 @@ class DeltaTarget:
             version = self.find_version(table) if table is not None else None
             return Commit.load(self._read_note(version)) if version is not None else None
 
-    def stored(self) -> StoredDelta:
+    def stored(self) -> StoredTableFiles:
         """Where the output is, once it is published."""
         with self._explaining():
             table = self._open()
@@ -572,10 +472,10 @@ class DeltaTarget:
             if version is None:
                 raise AssertionError("it is published")
             note = self._read_note(version)
-            files = tuple(DeltaFile.load(each) for each in note["files"])
-            return StoredDelta(self.datasource_id, self.table, version, files, tuple(note["hashes"]))
+            files = tuple(TableFile.load(each) for each in note["files"])
+            return StoredTableFiles(KIND, self.datasource_id, None, self.table, version, files, tuple(note["hashes"]))
 
-    def registered(self) -> tuple[Mapping[str, Type], StoredDelta]:
+    def registered(self) -> tuple[Mapping[str, Type], StoredTableFiles]:
         """The columns of the table, and its version (C-64, C-86)."""
         with self._explaining():
             table = self._open()
@@ -584,7 +484,9 @@ class DeltaTarget:
             key = self._find_key(table)
             columns = {name: _find_type(kind) for name, kind in name_types(table).items() if name != key}
             files = tuple(list_delta(table))
-            return columns, StoredDelta(self.datasource_id, self.table, table.version(), files, None, tuple(columns))
+            return columns, StoredTableFiles(
+                KIND, self.datasource_id, None, self.table, table.version(), files, None, tuple(columns)
+            )
 
     def find_leftovers(self) -> list[Leftover]:
         """What attempts up to this fencing number wrote, and no commit has."""
@@ -635,28 +537,8 @@ def _delta_target(target: Target) -> DeltaTarget:
     return target
 
 
-def _hash_new(hashes: dict[Path, str], files: Sequence[Path]) -> None:
-    """Add the SHA-256 of files that have none yet."""
-    fresh = [path for path in files if path not in hashes]
-    with ThreadPoolExecutor(HASHED_AT_ONCE) as pool:
-        hashes.update(zip(fresh, pool.map(hash_file, fresh), strict=True))
-
-
-def _clear(folder: Path) -> Path:
-    """A folder that is to be made: what a killed attempt left there is removed."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 def _log_name(version: int) -> str:
     return f"{version:020}.json"
-
-
-def is_key(name: str) -> bool:
-    """Whether a column is one in which runs keep their periods."""
-    return re.fullmatch(r"_(dobo_)*run_period", name) is not None
 
 
 def _name_delta(kind: Type) -> str:
@@ -689,59 +571,16 @@ def _extend_schema(schema: Schema, fit: Fit, key: str, *, fresh: bool) -> Schema
     return Schema([*fields, there[key]])
 
 
-def _is_fitting(path: Path, columns: Mapping[str, Type]) -> bool:
-    """Whether a file has its columns as they are spelled and typed in a table; it may lack some."""
-    import pyarrow.parquet as pq
-
-    return all(columns.get(field.name) == type_of_arrow(field.type) for field in pq.read_schema(path))
-
-
-def _rewrite(files: Sequence[Path], folder: Path, columns: Mapping[str, Type]) -> list[Path]:
-    """Write files again with columns as they are spelled and typed here; what a file lacks stays out of it."""
-    import pyarrow.parquet as pq
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    with removing_on_failure(folder):
-        for number, path in enumerate(files):
-            target = folder / f"part-{number:05}.parquet"
-            with pq.ParquetFile(path) as file:
-                schema = _respell(file.schema_arrow, columns)
-                with pq.ParquetWriter(target, schema) as writer:
-                    for batch in file.iter_batches():
-                        writer.write_batch(batch.rename_columns(schema.names).cast(schema))
-                        reach("output.converting")
-            written.append(target)
-    return written
-
-
-def _respell(schema: pyarrow.Schema, columns: Mapping[str, Type]) -> pyarrow.Schema:
-    import pyarrow as pa
-
-    spelled = {name.casefold(): name for name in columns}
-    names = [spelled[field.name.casefold()] for field in schema]
-    return pa.schema([(name, arrow_type(columns[name])) for name in names])
-
-
-def keep_version(stored: StoredDelta, folder: Path) -> StoredDelta | None:
+def keep_version(stored: StoredTableFiles, folder: Path) -> StoredTableFiles | None:
     """The version, if all files are there; they are until somebody removes old versions (VACUUM)."""
     there = all((folder / file.path).is_file() for file in stored.files)
     return replace(stored, is_kept=True) if there else None
 
 
-def inspect_version(stored: StoredDelta, folder: Path, *, run: str, seq: int) -> Inspected:
+def inspect_version(stored: StoredTableFiles, folder: Path, *, run: str, seq: int) -> Inspected:
     """Whether files are what their record says, and what the log notes of the history."""
-    changed, gone, right = [], [], 0
-    for file, sha256 in zip(stored.files, stored.hashes or (), strict=False):
-        try:
-            found = hash_file(folder / file.path)
-        except OSError:
-            gone.append(f"`{folder / file.path}`")
-            continue
-        if found == sha256:
-            right += 1
-        else:
-            changed.append(f"`{folder / file.path}` is not what the run wrote")
+    files = [(str(folder / file.path), folder / file.path) for file in stored.files]
+    changed, gone, right = compare_files(files, stored.hashes or ())
     table = open_delta(folder)
     if table is None:
         return Inspected((), tuple(changed), (*gone, f"the log of table `{stored.table}`"), right)

@@ -87,10 +87,23 @@ def inspect_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) ->
 
 
 def _require_declared(path: Path, footer: Footer, use: DatasetUse, given: Sequence[Given]) -> ParquetFile:
+    given = _lacking([name for name, _ in footer.columns], given)
     differences = find_differences((*footer.columns, *(each[:2] for each in given)), use.as_stored())
     if differences:
         raise loading_failed(use, f"`{path}` does not match the declaration", differences=differences)
     return ParquetFile(path, footer.columns, footer.rows, tuple(given))
+
+
+def find_lacking(path: Path, given: Sequence[Given]) -> list[Given]:
+    """The given columns that a file lacks: what is in the file counts."""
+    import pyarrow.parquet as pq
+
+    return _lacking(pq.read_schema(path).names, given)
+
+
+def _lacking(names: Iterable[str], given: Sequence[Given]) -> list[Given]:
+    there = {name.casefold() for name in names}
+    return [each for each in given if each.name.casefold() not in there]
 
 
 def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> Findings:
@@ -103,10 +116,10 @@ def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> F
 
     try:
         with pq.ParquetFile(path) as file:
-            rows = _require_declared(path, keep_footer(path, file), use, given).rows
+            inspected = _require_declared(path, keep_footer(path, file), use, given)
             use = use.as_stored()
             suspects = _find_suspects(file, use)
-            findings, first = _find_not_given(given, path, use, rows), 1
+            findings, first = _find_not_given(inspected, use), 1
             if not suspects:
                 return findings
             for batch in file.iter_batches(columns=list(suspects)):
@@ -119,11 +132,11 @@ def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> F
         raise _unreadable(path, use, fault) from fault
 
 
-def _find_not_given(given: Sequence[Given], path: Path, use: DatasetUse, rows: int) -> Findings:
+def _find_not_given(file: ParquetFile, use: DatasetUse) -> Findings:
     """The columns that must have values and are given none."""
-    missing = [each.name for each in given if each.value is None and is_required(each.name, use)] if rows else []
-    cells = tuple(WrongCell(place=str(path), column=name, rule=MISSING) for name in missing)
-    return Findings(cells, dict.fromkeys(missing, rows))
+    missing = [each.name for each in file.given if each.value is None and is_required(each.name, use) and file.rows]
+    cells = tuple(WrongCell(place=str(file.path), column=name, rule=MISSING) for name in missing)
+    return Findings(cells, dict.fromkeys(missing, file.rows))
 
 
 def _find_suspects(file: pyarrow.parquet.ParquetFile, use: DatasetUse) -> dict[str, DecimalType | None]:

@@ -1,0 +1,330 @@
+"""Tables that are lists of Parquet files, kept by a log: how their versions are pinned and read.
+
+What a version is, and which files it has, is for the storage of each kind to say.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, islice
+from pathlib import Path
+from re import fullmatch
+from typing import TYPE_CHECKING, ClassVar
+
+from dobonomodo.model.plain import Document
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.system import RUN_PERIOD
+from dobonomodo.storage.faults import removing_on_failure
+from dobonomodo.storage.files import PinnedFile, find_changes
+from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.footers import count_rows
+from dobonomodo.storage.kept import InputFile, hash_file
+from dobonomodo.storage.parquet import Given, check_parquet, find_lacking, read_stored
+from dobonomodo.storage.schema import stored_arrow_type
+from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Stored
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from dobonomodo.storage.rows import StoredRows
+
+OWN = "dobo-"
+"""How the names of the folders begin that runs make below a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableFile:
+    """A file of a version of a table."""
+
+    path: str
+    """From the folder of the table, or an address."""
+    size: int
+    values: tuple[tuple[str, str | None], ...] = ()
+    """Of columns that are not in the file: those that the table is partitioned by."""
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        return {"path": self.path, "size": self.size, "values": dict(self.values)}
+
+    @classmethod
+    def load(cls, document: Document) -> TableFile:
+        """From plain data."""
+        return cls(document["path"], int(document["size"]), tuple(dict(document["values"]).items()))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTableFiles:
+    """The files that one output wrote into a table, or all files of the version of it that was registered."""
+
+    kind: str
+    datasource_id: str
+    schema: str | None
+    table: str
+    version: int
+    files: tuple[TableFile, ...]
+    hashes: tuple[str, ...] | None = None
+    """The SHA-256 of the files, in the same order, for those of one output."""
+    columns: tuple[str, ...] | None = None
+    is_kept: bool = False
+    """Whether it is the version that counts, whatever becomes of the table."""
+
+    @property
+    def shown(self) -> None:
+        """The name of the destination says it."""
+
+    @property
+    def place(self) -> tuple[str | None, ...]:
+        """The table, or one version of it."""
+        table = ("table", self.datasource_id, self.schema, self.table)
+        return (*table, str(self.version)) if self.is_kept or self.columns is not None else table
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        own: dict[str, object] = {
+            "kind": self.kind,
+            "datasource_id": self.datasource_id,
+            "schema": self.schema,
+            "table": self.table,
+            "version": self.version,
+            "files": [file.document() for file in self.files],
+            "is_kept": self.is_kept,
+        }
+        if self.hashes is not None:
+            own["hashes"] = list(self.hashes)
+        return own if self.columns is None else {**own, "columns": list(self.columns)}
+
+    @classmethod
+    def load(cls, document: Document) -> StoredTableFiles:
+        """From plain data."""
+        hashes, columns = document.get("hashes"), document.get("columns")
+        return cls(
+            document["kind"],
+            document["datasource_id"],
+            document.get("schema"),
+            document["table"],
+            int(document["version"]),
+            tuple(TableFile.load(each) for each in document["files"]),
+            tuple(hashes) if hashes is not None else None,
+            tuple(columns) if columns is not None else None,
+            bool(document.get("is_kept")),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TableFilesPin:
+    """The files of one version of a table, as they were."""
+
+    kind: str
+    name: str
+    datasource_id: str
+    table: str
+    version: int
+    files: tuple[PinnedFile, ...]
+    values: tuple[tuple[str | None, ...], ...]
+    """By file, the values of the columns that are not in it."""
+    partitions: tuple[tuple[str, str], ...] = ()
+    """Those columns, with their types as Spark calls them."""
+    columns: tuple[str, ...] = ()
+    """All columns of the table, in lower case; where a file lacks one it is NULL."""
+    period: str | None = None
+
+    @property
+    def size(self) -> int:
+        """The bytes of all files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def given(self) -> list[tuple[Given, ...]]:
+        """By file, the columns that are not in it."""
+        return [
+            tuple(Given(*column, value) for column, value in zip(self.partitions, values, strict=True))
+            for values in self.values
+        ]
+
+    def document(self) -> dict[str, object]:
+        """As plain data."""
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "datasource_id": self.datasource_id,
+            "table": self.table,
+            "version": self.version,
+            "period": self.period,
+            "files": [file.document() for file in self.files],
+            "values": [list(each) for each in self.values],
+            "partitions": [list(each) for each in self.partitions],
+            "columns": list(self.columns),
+        }
+
+    @classmethod
+    def load(cls, document: Document) -> TableFilesPin:
+        """From plain data."""
+        return cls(
+            document["kind"],
+            document["name"],
+            document["datasource_id"],
+            document["table"],
+            int(document["version"]),
+            tuple(PinnedFile.load(each) for each in document["files"]),
+            tuple(tuple(each) for each in document["values"]),
+            tuple((name, kind) for name, kind in document["partitions"]),
+            tuple(document["columns"]),
+            document.get("period"),
+        )
+
+
+class TableFilesStorage(ABC):
+    """The reading of pinned files, which is the same whatever log has listed them."""
+
+    __slots__ = ()
+
+    removal: ClassVar[str]
+    """What removes the files of earlier versions, as people call it."""
+
+    @classmethod
+    def load_pin(cls, document: Document) -> Pin:
+        """From plain data."""
+        return TableFilesPin.load(document)
+
+    @classmethod
+    def load_stored(cls, document: Document) -> Stored:
+        """From plain data."""
+        return StoredTableFiles.load(document)
+
+    def find_changes(self, pin: Pin, *, listing: bool) -> Iterable[str]:
+        """Files that are gone or were written to. A table that has moved on is no change: its earlier version is read."""
+        del listing
+        own = table_pin(pin)
+        for change in find_changes(own.files):
+            gone = change.endswith(" is gone")
+            why = f" of version {own.version} of table `{own.table}`: {self.removal}, or somebody else, removed it"
+            yield f"{change}{why}" if gone else change
+
+    def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
+        """Check every file; Spark reads them where they are."""
+        del belongs
+        own = table_pin(pin)
+        stored = replace(use, optional=frozenset(own.columns))
+        checked = (
+            check_parquet(path, stored, given)
+            for path, given in zip(self.local_files(own, scratch), own.given, strict=True)
+        )
+        return pin, sum(checked, Findings())
+
+    def local_files(self, pin: TableFilesPin, scratch: Scratch) -> list[Path]:
+        """The files that Spark reads."""
+        del scratch
+        return [Path(file.path) for file in pin.files]
+
+    def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
+        """The files of the version, which nobody changes: a link to one is as good as a copy."""
+        return tuple(InputFile(str(path), is_ours=True) for path in self.local_files(table_pin(pin), scratch))
+
+    def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
+        """Copies in place of the files."""
+        del scratch
+        return replace(table_pin(pin), files=tuple(PinnedFile.of(Path(path)) for path in files))
+
+    def extracted(self, pin: Pin, scratch: Scratch) -> Sequence[str]:
+        """The files themselves; copies with all columns, where the table of somebody else has some that are not in its files."""
+        own = table_pin(pin)
+        files = self.local_files(own, scratch)
+        if all(is_key(name) for name, _ in own.partitions) or not any(map(find_lacking, files, own.given)):
+            return [str(path) for path in files]
+        targets = [scratch.file(number) for number in range(len(files))]
+        for file, given, target in zip(files, own.given, targets, strict=True):
+            _complete_file(file, Path(target), given)
+        return targets
+
+    def count(self, pin: Pin, scratch: Scratch) -> int:
+        """The number of rows, from the footers of the files."""
+        return count_rows(self.local_files(table_pin(pin), scratch))
+
+    def read(
+        self, spark: SparkSession, use: DatasetUse, pin: Pin, scratch: Scratch, *, before: Callable[[], int]
+    ) -> StoredRows:
+        """The rows of all files, with the columns that are not in them."""
+        own = table_pin(pin)
+        stored = replace(use, optional=frozenset(own.columns))
+        files = self.local_files(own, scratch)
+        return read_stored(spark, files, stored, links=scratch.links, period=pin.period, before=before, given=own.given)
+
+
+def table_pin(pin: Pin) -> TableFilesPin:
+    """The pin of such a table."""
+    if not isinstance(pin, TableFilesPin):
+        raise AssertionError("a storage of tables that are lists of files has made it")
+    return pin
+
+
+def stored_files(stored: Stored) -> StoredTableFiles:
+    """Where such a storage has written rows."""
+    if not isinstance(stored, StoredTableFiles):
+        raise AssertionError("a storage of tables that are lists of files has written it")
+    return stored
+
+
+def sample_files(files: Iterable[tuple[Path, TableFile]], names: Sequence[str], rows: int) -> list[Row]:
+    """The first rows of some files, with the columns of these names."""
+    import pyarrow.parquet as pq
+
+    def sampled() -> Iterable[Row]:
+        for path, file in files:
+            with pq.ParquetFile(path) as opened:
+                for batch in opened.iter_batches(batch_size=256):
+                    yield from ({**dict(file.values), **row} for row in batch.to_pylist())
+
+    return [{name: row.get(name) for name in names} for row in islice(sampled(), rows)]
+
+
+def is_key(name: str) -> bool:
+    """Whether a column is one in which runs keep their periods."""
+    return fullmatch(r"_(dobo_)*run_period", name) is not None
+
+
+def free_key(columns: Iterable[str]) -> str:
+    """The column for the run period: one that is not among the data's own."""
+    taken = {name.casefold() for name in columns}
+    return next(key for key in ("_" + "dobo_" * times + RUN_PERIOD[1:] for times in count()) if key not in taken)
+
+
+def fold(names: Iterable[str]) -> tuple[str, ...]:
+    """Names in lower case."""
+    return tuple(name.casefold() for name in names)
+
+
+def compare_files(files: Sequence[tuple[str, Path]], hashes: Sequence[str]) -> tuple[list[str], list[str], int]:
+    """Which files are not what they were, which are gone, and how many are right."""
+    changed, gone, right = [], [], 0
+    for (name, path), sha256 in zip(files, hashes, strict=False):
+        try:
+            found = hash_file(path)
+        except OSError:
+            gone.append(f"`{name}`")
+            continue
+        if found == sha256:
+            right += 1
+        else:
+            changed.append(f"`{name}` is not what the run wrote")
+    return changed, gone, right
+
+
+def _complete_file(source: Path, target: Path, given: Sequence[Given]) -> None:
+    """A copy of a file that has all columns, unless it is there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if target.exists():
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_name(f"{target.name}.part")
+    columns = [(each, stored_arrow_type(each.type)) for each in find_lacking(source, given)]
+    with removing_on_failure(unfinished), pq.ParquetFile(source) as file:
+        schema = pa.schema([*file.schema_arrow, *(pa.field(each.name, kind) for each, kind in columns)])
+        with pq.ParquetWriter(unfinished, schema) as writer:
+            for batch in file.iter_batches():
+                added = [pa.array([each.value] * batch.num_rows, pa.string()).cast(kind) for each, kind in columns]
+                writer.write_batch(pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema))
+    unfinished.replace(target)

@@ -1,0 +1,254 @@
+"""Iceberg tables: those of others are read by their snapshots, those of runs are tables like any other."""
+
+from __future__ import annotations
+
+import json
+import threading
+from datetime import date
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.transforms import IdentityTransform
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.problems.run import DataLoad, OutputWrite
+from dobonomodo.storage import Storages, WrittenOutput, load_stored
+from dobonomodo.storage.iceberg_target import load_table
+from dobonomodo.storage.target import Inspected, Noted
+from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish, rows_of
+from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.world import PERIOD
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture
+def iceberg(tmp_path: Path) -> Storage:
+    return make_storage("iceberg", tmp_path)
+
+
+def catalog_of(storage: Storage) -> Catalog:
+    uri = f"sqlite:///{storage.root / 'catalog.db'}"
+    return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+
+
+def load(storage: Storage, name: str = "out") -> Table:
+    return catalog_of(storage).load_table(("default", name))
+
+
+REGIONS: dict[str, Type] = {"id": INTEGER, "region": TEXT, "day": DATE, "rate": DecimalType(5, 2)}
+PLANTED = [
+    {"id": at, "region": region, "day": date(2026, 1, at), "rate": Decimal("1.50")}
+    for at, region in enumerate(["a b", "ü/%", None, "a b"], 1)
+]
+
+
+def plant_parted(storage: Storage) -> Table:
+    """A table of somebody else that is partitioned by region and day."""
+    table = arrow_table(REGIONS, PLANTED)
+    storage.plant(REGIONS, [], "schema")
+    schema = load(storage, "schema").schema()
+    fields = [
+        PartitionField(number, 1000 + number, IdentityTransform(), name) for number, name in ((2, "region"), (3, "day"))
+    ]
+    made = catalog_of(storage).create_table(("default", "out"), schema, partition_spec=PartitionSpec(*fields))
+    made.append(table)
+    return made
+
+
+class TestForeignTables:
+    def test_a_run_reads_the_snapshot_that_it_pinned(self, iceberg: Storage, spark: SparkSession) -> None:
+        made = plant_parted(iceberg)
+        use, inputs = iceberg.use(REGIONS), iceberg.inputs()
+        pinned = inputs.pin([use])
+        made.overwrite(arrow_table(REGIONS, [{"id": 9}]))
+        assert inputs.find_changes(pinned, listing=True) == ()
+        (found,) = inputs.read(spark, use, inputs.extract([use], pinned)[use.key])
+        assert in_order(rows_of(found.frame, REGIONS)) == PLANTED
+        (file, *_) = [Path(each.path) for each in pinned[use.key][0].files]  # type: ignore[attr-defined]
+        file.unlink()
+        (change,) = inputs.find_changes(pinned, listing=False)
+        assert "the expiry of snapshots" in change
+
+    def test_values_of_partitions_stand_in_for_columns_that_files_lack(
+        self, iceberg: Storage, spark: SparkSession
+    ) -> None:
+        """Files that were taken over from a table of Hive have no partition columns."""
+        plant_parted(iceberg)
+        use, inputs = iceberg.use(REGIONS), iceberg.inputs()
+        pinned = inputs.pin([use])
+        for file in pinned[use.key][0].files:  # type: ignore[attr-defined]
+            table = pq.ParquetFile(file.path).read()
+            pq.write_table(table.drop_columns(["region", "day"]), file.path)
+        (found,) = inputs.read(spark, use, inputs.extract([use], pinned)[use.key])
+        assert in_order(rows_of(found.frame, REGIONS)) == PLANTED
+        (files,) = inputs.files(use, pinned[use.key])
+        assert (
+            in_order(row for path in files for row in pq.read_table(path).select(list(REGIONS)).to_pylist()) == PLANTED
+        )
+
+    def test_columns_that_the_table_got_later(self, iceberg: Storage, spark: SparkSession) -> None:
+        iceberg.plant({"id": INTEGER}, [{"id": 1}])
+        table = load(iceberg)
+        with table.update_schema() as update:
+            update.union_by_name(arrow_table(SIMPLE, []).schema)
+        table.append(arrow_table(SIMPLE, rows("b", start=2)))
+        assert iceberg.get(spark, SIMPLE) == [{"id": 1, "value": None}, *rows("b", start=2)]
+
+    def test_columns_that_were_renamed_are_refused(self, iceberg: Storage) -> None:
+        iceberg.plant(SIMPLE, rows("a"))
+        with load(iceberg).update_schema() as update:
+            update.rename_column("value", "text")
+        problem = failure(lambda: iceberg.extract(iceberg.use({"id": INTEGER, "text": TEXT}))).problem
+        assert isinstance(problem, DataLoad)
+        assert "`text` is `value`" in problem.detail
+
+    def test_a_later_format_is_refused_by_name(self, iceberg: Storage) -> None:
+        iceberg.plant(SIMPLE, rows("a"))
+        path = Path(load(iceberg).metadata_location)
+        document = json.loads(path.read_text())
+        path.write_text(json.dumps({**document, "format-version": 3, "next-row-id": 0}))
+        problem = failure(lambda: iceberg.extract(iceberg.use(SIMPLE))).problem
+        assert isinstance(problem, DataLoad)
+        assert "format version 3" in problem.detail
+
+    def test_a_catalog_or_a_table_that_is_not_there(self, iceberg: Storage) -> None:
+        missing = failure(lambda: iceberg.extract(iceberg.use(SIMPLE))).problem
+        assert isinstance(missing, DataLoad)
+        assert "catalog.db" in missing.detail
+        iceberg.plant(SIMPLE, rows("a"), "other")
+        problem = failure(lambda: iceberg.extract(iceberg.use(SIMPLE))).problem
+        assert isinstance(problem, DataLoad)
+        assert problem.present == ("other",)
+
+
+class TestOwnTables:
+    def test_other_tools_read_them_as_tables(self, iceberg: Storage) -> None:
+        iceberg.put(rows("old"), SIMPLE, run="run-1")
+        iceberg.put(rows("a", "b"), SIMPLE, run="run-2")
+        iceberg.put(rows("c", start=3), SIMPLE, run="run-3", period="FY 26/Q1 ü%")
+        expected = [{**row, "_run_period": PERIOD} for row in rows("a", "b")]
+        expected += [{**row, "_run_period": "FY 26/Q1 ü%"} for row in rows("c", start=3)]
+        table = load(iceberg)
+        assert in_order(table.scan().to_arrow().to_pylist()) == expected
+        only = table.scan(row_filter="_run_period == '2026-01'")
+        assert in_order(only.to_arrow().to_pylist()) == expected[:2]
+        notes = [
+            json.loads(each.summary.additional_properties["dobo.outputs"])
+            for each in table.snapshots()
+            if each.summary is not None and "dobo.outputs" in each.summary.additional_properties
+        ]
+        assert [(each["run"], each["rows"]) for (each,) in notes] == [("run-1", 1), ("run-2", 2), ("run-3", 1)]
+
+    def test_nothing_is_committed_upon_a_snapshot_that_nobody_looked_at(self, iceberg: Storage) -> None:
+        """The library would try again by itself, upon what it finds then."""
+        iceberg.put(rows("a"), SIMPLE, run="run-1")
+        stale = load_table(catalog_of(iceberg), ("default", "out"))
+        assert stale is not None
+        iceberg.put(rows("b"), SIMPLE, run="run-2")
+        transaction = stale.transaction()
+        transaction.set_properties({"dobo.fence.x": "1"})
+        with transaction.update_snapshot().fast_append():
+            pass
+        with pytest.raises(CommitFailedException):
+            transaction.commit_transaction()
+        assert "commit.retry.num-retries" not in load(iceberg).properties
+
+    @pytest.mark.parametrize("what", ["table", "format"])
+    def test_what_no_run_made_is_refused_before_anything_is_computed(self, iceberg: Storage, what: str) -> None:
+        if what == "table":
+            iceberg.plant(SIMPLE, rows("a"))
+        else:
+            iceberg.put(rows("a"), SIMPLE, run="run-0")
+            path = Path(load(iceberg).metadata_location)
+            document = json.loads(path.read_text())
+            path.write_text(json.dumps({**document, "format-version": 3, "next-row-id": 0}))
+        problem = failure(lambda: iceberg.outputs().check(WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE))).problem
+        assert isinstance(problem, OutputWrite)
+        assert {"table": "_run_period", "format": "version 3"}[what] in problem.detail
+
+    def test_periods_that_are_published_at_once_are_both_there(self, iceberg: Storage) -> None:
+        faults: list[BaseException] = []
+
+        def put(period: str) -> None:
+            try:
+                for number in range(2):
+                    iceberg.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
+            except BaseException as fault:  # noqa: BLE001  it is raised where it is seen
+                faults.append(fault)
+
+        threads = [threading.Thread(target=partial(put, f"2026-0{month}")) for month in (1, 2, 3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert faults == []
+        assert sorted(row["value"] for row in iceberg.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
+
+    def test_what_attempts_left_and_no_transaction_has(self, iceberg: Storage) -> None:
+        output = WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE)
+        table = arrow_table(SIMPLE, rows("a"))
+        for fence in (1, 2, 3):
+            outputs = iceberg.outputs(fence=fence)
+            staged = outputs.convert(output, iceberg.stage_by_hand(outputs, table, output), rows=1)
+        names = ["dobo-run-1-10-1", "dobo-run-1-10-2"]
+        assert [Path(each.place).name for each in iceberg.outputs(fence=2).find_leftovers(output)] == names
+        outputs.publish([(output, staged, 1, "d")])
+        assert [Path(each.place).name for each in outputs.find_leftovers(output)] == names
+        assert iceberg.see(SIMPLE) == rows("a")
+
+    def test_files_that_were_changed_or_removed_are_noticed(self, iceberg: Storage) -> None:
+        outputs, output = iceberg.outputs(), WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE)
+        by_hand = iceberg.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+        head = Noted("store", 7, "abc")
+        outputs.publish([(output, outputs.convert(output, by_hand, rows=2), 2, "d")], head=head)
+        stored = outputs.stored(output)
+        assert load_stored(json.loads(json.dumps(stored.document()))) == stored
+        port = Storages(iceberg.root, {iceberg.source.id: iceberg.source}).of_record(stored)
+        inspect = partial(port.inspect, stored, run="run-1", seq=SEQ)
+        assert inspect() == Inspected((head,), files=2)
+        one, other = sorted(iceberg.folder.glob("out/data/*/dobo-*/*.parquet"))
+        one.write_bytes(b"x")
+        other.unlink()
+        found = inspect()
+        assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
+
+    def test_numbers_that_get_wider_are_one_column_for_all(self, iceberg: Storage) -> None:
+        narrow: dict[str, Type] = {"id": INTEGER, "amount": INTEGER}
+        wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
+        iceberg.put([{"id": 1, "amount": 7}], narrow, run="run-1", period="2026-01")
+        iceberg.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
+        iceberg.put([{"id": 3, "amount": 5}], narrow, run="run-3", period="2026-03")
+        found: list[dict[str, Any]] = load(iceberg).scan().to_arrow().select(["id", "amount"]).to_pylist()
+        assert in_order(found) == [
+            {"id": 1, "amount": Decimal(7)},
+            {"id": 2, "amount": Decimal("2.1234")},
+            {"id": 3, "amount": Decimal(5)},
+        ]
+        assert load(iceberg).schema().as_arrow().field("amount").type == pa.decimal128(23, 4)
+
+
+def test_a_group_of_outputs_is_one_transaction(iceberg: Storage) -> None:
+    outputs = iceberg.outputs()
+    group = []
+    for seq, mode, value in ((10, "replace", "a"), (20, "append", "b")):
+        output = WrittenOutput(seq, iceberg.write(SIMPLE, mode=mode), SIMPLE)
+        staged = iceberg.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
+        group.append((output, outputs.convert(output, staged, rows=1), 1, value))
+    outputs.publish(group)
+    assert iceberg.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
+    found = [outputs.find_commit(each[0]) for each in group]
+    assert [commit and commit.digest for commit in found] == ["a", "b"]
+    publish(outputs, group[0][0], group[0][1], rows=1, digest="a")
+    assert len(iceberg.see(SIMPLE)) == 2
