@@ -97,6 +97,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "prices": lambda: _part("prices", 1.0),
     "memory": _memory,
     "windows": lambda: _part("windows", 1.0, 5),
+    "allocate": lambda: _part("allocate", 1.0, 3),
     "csv": lambda: _part("csv"),
     "database": _database,
     "growth": _growth,

@@ -157,6 +157,10 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
         title = f"1. windows of an update against the same by hand, scale {each['scale']:g}"
         rows.append([title, "≤ 1.10", shown, _met(each["ratio"] <= 1.10)])
+    if "allocate" in results:
+        each = results["allocate"]
+        shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
+        rows.append([f"1. an allocation against the same by hand, scale {each['scale']:g}", "", shown, ""])
     if "operations" in results:
         limits = {
             "appended 10000": 10,
@@ -197,6 +201,9 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         if "no figures" in prices:
             share = prices["plain"]["cpu"] / prices["no figures"]["cpu"]
             rows.append(["price of figures, processor time", "", f"{share:.2f}", ""])
+        if "digests of columns" in prices:
+            share = prices["digests of columns"]["cpu"] / prices["plain"]["cpu"]
+            rows.append(["price of digests of columns, processor time", "", f"{share:.2f}", ""])
     if "ids" in results:
         ids = results["ids"]
         share = ids["by position"]["cpu"] / ids["without"]["cpu"]

@@ -19,6 +19,7 @@ from benchmarks.data import HOME, WORK, make_data, make_workspace
 from benchmarks.database import database
 from benchmarks.explaining import explaining
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
+from benchmarks.sharing import sharing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -385,7 +386,7 @@ TEN_CHECKS = """\
 
 
 def prices(scale: float) -> dict[str, Any]:
-    """What checks and figures cost: the pipeline with ten checks, as it is, and without figures, in turns."""
+    """What checks and figures cost: the pipeline with ten checks, as it is, without figures, with digests of columns, in turns."""
     data = make_data(scale)
     spark = open_spark()
     text = (HOME / "pipeline.yaml").read_text()
@@ -393,7 +394,9 @@ def prices(scale: float) -> dict[str, Any]:
     checked = text[:start] + TEN_CHECKS + text[start:]
     runs: dict[str, Callable[[], object]] = {}
     bare = text.replace("{name: tpch}", "{name: tpch, figures: off}")
-    for name, project in (("plain", text), ("ten checks", checked), ("no figures", bare)):
+    digested = text.replace("{name: tpch}", "{name: tpch, figures: columns}")
+    projects = {"plain": text, "ten checks": checked, "no figures": bare, "digests of columns": digested}
+    for name, project in projects.items():
         workspace = make_workspace(WORK / "prices" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
         runs[name] = partial(contestants.run_dobo, spark, workspace)
@@ -509,4 +512,5 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
     "startup": startup,
     "why": lambda rows: explaining(int(rows)),
+    "allocate": lambda scale, warm: sharing(open_spark(), float(scale), int(warm)),
 }

@@ -201,6 +201,57 @@ project:
         assert own.fetchone() == later.fetchone()
 
 
+PLANNING = """
+project:
+  id: planning
+  input_dataset_id: orders
+  parameters: {uplift: {type: "decimal(5,4)", default: 0.03}}
+  operations:
+    - seq: 10
+      type: update
+      arguments:
+        joins: [{alias: later, dataset_id: orders, period: {from: 2026-02, to: 2026-02}, on: orders.order_id = later.order_id}]
+        assignments:
+          - {column: planned, expression: "ROUND(later.amount * (1 + param.uplift), 2)"}
+          - {column: share, expression: "ROUND(amount / SUM(amount) OVER (PARTITION BY customer), 4)"}
+    - seq: 20
+      type: allocate
+      selector: order_id = "A5"
+      arguments:
+        amount: planned
+        receivers: {dataset_id: customers}
+        driver: IF(receivers.tier = "gold", 3, 1)
+        set: [{column: customer, expression: receivers.id}]
+        round: 2
+    - {seq: 30, type: output, arguments: {destination: {datasource_id: lake, table: planned}}}
+    - {seq: 40, type: output, arguments: {destination: {datasource_id: base, table: planned}}}
+"""
+
+
+def test_parameters_other_periods_windows_and_parts_are_resumed_and_replayed(closing: Closing) -> None:
+    """From a table and files to a table and files, over Connect."""
+    (closing.root / "planning.yaml").write_text(PLANNING)
+    workspace = closing.open()
+    workspace.apply()
+    workspace.activate("planning")
+    run = ("run", "planning", "-p", "2026-01", "--set", "uplift=0.05", "--started-at", NEW)
+    assert closing.command(*run, failpoint="output.ready").returncode == -9
+    killed = closing.open().runs()[0]
+    done = closing.command("resume", killed.id)
+    assert (done.returncode, data_of(done)["run_id"]) == (0, killed.id), done.stderr
+    with psycopg.connect(closing.url, password=closing.password) as connection:
+        found = connection.execute(
+            "SELECT customer, planned FROM planned WHERE order_id = 'A5' AND NOT _deleted ORDER BY customer"
+        ).fetchall()
+    # 35.50 * 1.05 = 37.28, three quarters of it to C1, and one to C2.
+    assert [(customer, str(planned)) for customer, planned in found] == [("C1", "27.96"), ("C2", "9.32")]
+    resumed = closing.digests()
+    assert closing.command(*run).returncode == 0
+    assert closing.digests() == resumed
+    replayed = closing.command("verify", killed.id, "--replay")
+    assert replayed.returncode == 0, replayed.stderr
+
+
 def test_a_second_run_is_refused_while_one_is_at_work(closing: Closing) -> None:
     with closing.waiting("output.staging") as first:
         second = closing.run()

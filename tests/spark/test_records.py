@@ -95,7 +95,7 @@ def check_evidence(ledger: Ledger, run: Any) -> None:
     assert [each["comment"] for each in said["sign_offs"]] == ["agrees with the ledger"]
     assert {file["sha256"] is None for each in (*said["inputs"], *said["outputs"]) for file in each["files"]} == {False}
     project = next(each for each in said["definitions"] if each["kind"] == "project")
-    assert (project["version"], project["activated_by"] is None) == (1, False)
+    assert (project["version"], project["activated_by"] is None) == (2, False)
     assert "- {seq: 3, type: delete, selector: amount = 0}" in files[project["file"]].decode()
     closed = next(each for each in json.loads(files["plan.json"])["writes"] if each["seq"] == 4)
     assert "total" in json.dumps(closed)
@@ -106,6 +106,8 @@ def check_evidence(ledger: Ledger, run: Any) -> None:
 
 @pytest.mark.search
 def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_property: Any) -> None:
+    ledger.folder.change("dobo.yaml", "columns: [id, title, total,", "columns: [id, title, {column: total, as: Sum},")
+    ledger.activate()
     first = ledger.run()
     second = ledger.run(period="2026-02")
     found = ledger.open().audit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
     import pyarrow.parquet
 
 _NUMBER = (int, Decimal)
+FEW = 100
+"""So many rows are rather read than tested by more columns."""
+READ = 1 << 16
+"""Rows that are decoded at a time."""
 BATCH = 1_000
 """Rows that are turned into values of Python at a time."""
 
@@ -43,17 +48,41 @@ def find_rows(
         stored = {field.name.casefold(): field.name for field in file.schema_arrow}
         if any(None not in allowed for name, allowed in wanted.items() if name not in stored):
             return
+        if any(name not in types for name in wanted):
+            raise AssertionError("what is looked for has a type")
         tests = {stored[name]: allowed for name, allowed in wanted.items() if name in stored}
-        chosen = [name for name in types if name in stored and (columns is None or name in columns)]
+        enough = [name for name in types if name in stored and (columns is None or name in columns)]
+        chosen = [*enough, *(name for name in wanted if name in stored and name not in enough)]
         first = 0
         for group in range(file.metadata.num_row_groups):
             count = file.metadata.row_group(group).num_rows
             found = _find_in_group(file, group, tests, numbers, first=first)
             if found is None or len(found):
-                rows = file.read_row_group(group, columns=[stored[name] for name in chosen])
-                for at, values in _take(rows, found, [(name, stored[name], types[name]) for name in chosen]):
-                    yield first + at, values
+                listed = [(name, stored[name], types[name]) for name in chosen]
+                for at, values in _read_found(file, group, found, listed):
+                    if all(values[name] in allowed for name, allowed in wanted.items() if name in values):
+                        yield first + at, {name: values[name] for name in enough}
             first += count
+
+
+def _read_found(
+    file: pyarrow.parquet.ParquetFile, group: int, found: list[int] | None, columns: list[tuple[str, str, Type]]
+) -> Iterator[tuple[int, dict[str, Value]]]:
+    """Rows of a row group by their numbers, which are sorted; nothing behind the last of them is decoded."""
+    import pyarrow as pa
+
+    names, start = [stored for _, stored, _ in columns], 0
+    for batch in file.iter_batches(READ, row_groups=[group], columns=names):
+        end = start + batch.num_rows
+        here = (
+            None if found is None else [at - start for at in found[bisect_left(found, start) : bisect_left(found, end)]]
+        )
+        if here is None or here:
+            for at, values in _take(pa.Table.from_batches([batch]), here, columns):
+                yield start + at, values
+        start = end
+        if found is not None and found[-1] < start:
+            return
 
 
 def count_rows(path: Path) -> int:
@@ -66,7 +95,7 @@ def count_rows(path: Path) -> int:
 def _find_in_group(
     file: pyarrow.parquet.ParquetFile, group: int, tests: Wanted, numbers: Collection[int] | None, *, first: int
 ) -> list[int] | None:
-    """The numbers of rows in a row group; None for all of them."""
+    """The numbers of rows in a row group, and of few others, which are tested when they are read; None for all of them."""
     import pyarrow.compute as pc
 
     metadata = file.metadata.row_group(group)
@@ -80,11 +109,14 @@ def _find_in_group(
             return []
     if not tests:
         return here
-    keys = file.read_row_group(group, columns=list(tests))
+    if here is not None and len(here) <= FEW:
+        return here
     mask = None
     for name, allowed in tests.items():
-        each = _compare(keys[name], allowed)
+        each = _compare(file.read_row_group(group, columns=[name])[name], allowed)
         mask = each if mask is None else pc.and_(mask, each)
+        if pc.sum(mask).as_py() in range(FEW + 1):
+            break
     found: list[int] = pc.indices_nonzero(mask).to_pylist()
     return found if here is None else sorted(set(found) & set(here))
 

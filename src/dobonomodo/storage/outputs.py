@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from dobonomodo.plan.dataset import Stored
     from dobonomodo.storage.catalogue import Storages
 
+ROW_GROUP = 1 << 24
+"""Bytes of a row group: one row is found by reading one of them, so they are smaller than what Spark writes by itself."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WrittenOutput:
@@ -157,11 +160,12 @@ class Outputs:
             shutil.rmtree(own, ignore_errors=True)
             folder.parent.mkdir(parents=True, exist_ok=True)
             whole = frame.coalesce(1) if output.write.in_one_file or self._in_one_file() else frame
+            writer = whole.write.mode("overwrite").option("parquet.block.size", ROW_GROUP)
             if divided_by is None:
-                whole.write.mode("overwrite").parquet(str(folder))
+                writer.parquet(str(folder))
                 remove_marks(folder)
             else:
-                whole.write.mode("overwrite").partitionBy(divided_by).parquet(str(folder))
+                writer.partitionBy(divided_by).parquet(str(folder))
                 remove_marks(folder)
                 _name_parts(folder)
                 if not any(folder.iterdir()):

@@ -8,10 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dobonomodo.engine.rowid import seed_of
+from dobonomodo.engine.loading import seed_part
+from dobonomodo.engine.rowid import find_place, seed_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan import Step
 from dobonomodo.plan.facts import RunFacts
+from dobonomodo.plan.relation import Scan, walk_relation
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.problem import LISTED_AT_MOST
@@ -120,6 +122,11 @@ class AskedRun:
             operations=self._with_lookups(touches, row),
             origin=origin,
         )
+
+    def name_as_written(self, table: str, row: Mapping[str, Value]) -> dict[str, Value]:
+        """A row of an output under the names that its columns have where they are written."""
+        write = self._step_of(self.find_output(table)).write
+        return {write.written_name(name): value for name, value in row.items()}
 
     def write_scenario(self, table: str | None, key: Mapping[str, object], *, mask: bool = False) -> str:
         """The stored rows that a row depends on, with the definitions of the run, as a scenario that gives the row again.
@@ -253,7 +260,7 @@ class AskedRun:
             raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
 
     def _find_stored(self, output: Output, asked: Mapping[str, Value]) -> StoredRow:
-        found = self.find_rows(output, asked, at_most=LISTED_AT_MOST + 1)
+        found = self._find_by_place(output, asked) or self.find_rows(output, asked, at_most=LISTED_AT_MOST + 1)
         if not found:
             raise Rejected([RowNotFound(table=output.table, key=show_key(asked), run=self.view.id)])
         if len(found) > 1:
@@ -261,6 +268,20 @@ class AskedRun:
             more = len(found) > LISTED_AT_MOST
             raise Rejected([SeveralRows(table=output.table, key=show_key(asked), rows=shown, more=more)])
         return found[0]
+
+    def _find_by_place(self, output: Output, asked: Mapping[str, Value]) -> list[StoredRow]:
+        """A row by its id, with the natural key that the loaded row of this place has: files are in the order of keys, not of ids."""
+        plan, write = self._spec.plan, self._step_of(output).write
+        scan = next((each for each in walk_relation(plan.start.node) if isinstance(each, Scan)), None)
+        names = [name for name in plan.start.keys.get(0, ()) if name in write.columns]
+        if list(asked) != [ROW_ID] or scan is None or not names:
+            return []
+        place = find_place(self._seed, seed_part(scan.use), str(asked[ROW_ID]))
+        loaded = self._loader.load(scan, {ROW_ID: frozenset([asked[ROW_ID]])}, None) if place is not None else []
+        if len(loaded) != 1:
+            return []
+        key = {write.written_name(name): loaded[0].values[name] for name in names}
+        return self.find_rows(output, {**key, **asked}, at_most=1)
 
     # --- the computed row
 

@@ -12,6 +12,7 @@ import pytest
 
 from dobonomodo.formula.meaning import Value, as_value
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, Type
+from dobonomodo.storage import finding
 from dobonomodo.storage.finding import count_rows, find_rows
 
 TYPES: dict[str, Type] = {
@@ -104,3 +105,32 @@ def test_only_some_columns(path: Path) -> None:
 def test_all_rows(path: Path) -> None:
     assert [row["n"] for _, row in find_rows(path, TYPES, {})] == [*range(9), None]
     assert count_rows(path) == 10
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand rows in one row group, every hundredth of one kind."""
+    rows = [{"id": "hundredth" if n % 100 == 0 else "other", "n": n} for n in range(1_000)]
+    found = tmp_path_factory.mktemp("finding") / "many.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), found)
+    return found
+
+
+@pytest.mark.parametrize("read", [1, 64, 1 << 16])
+@pytest.mark.parametrize("few", [0, 5, 100])
+def test_rows_are_the_same_however_many_are_read_at_a_time(
+    many: Path, monkeypatch: pytest.MonkeyPatch, read: int, few: int
+) -> None:
+    monkeypatch.setattr(finding, "READ", read)
+    monkeypatch.setattr(finding, "FEW", few)
+
+    def numbers(wanted: dict[str, list[Value]], at: set[int] | None = None) -> list[int]:
+        return [number for number, _ in find_rows(many, {"id": TEXT, "n": INTEGER}, wanted, numbers=at)]
+
+    assert numbers({"id": ["hundredth"]}) == list(range(0, 1_000, 100))
+    assert numbers({"id": ["hundredth"], "n": [300, 301, 900]}) == [300, 900]
+    assert numbers({"n": [7], "id": ["hundredth"]}) == []
+    assert numbers({"id": ["hundredth"]}, {100, 101, 999}) == [100]
+    assert [row for _, row in find_rows(many, {"id": TEXT, "n": INTEGER}, {"n": [500]}, columns=["id"])] == [
+        {"id": "hundredth"}
+    ]
