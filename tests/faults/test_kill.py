@@ -230,7 +230,8 @@ project:
 
 def test_parameters_other_periods_windows_and_parts_are_resumed_and_replayed(closing: Closing) -> None:
     """From a table and files to a table and files, over Connect."""
-    (closing.root / "planning.yaml").write_text(PLANNING)
+    (closing.root / "projects").mkdir()
+    (closing.root / "projects" / "planning.yaml").write_text(PLANNING)
     workspace = closing.open()
     workspace.apply()
     workspace.activate("planning")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
 from decimal import Decimal
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +144,27 @@ def _may_be_between(low: object, value: Value, high: object) -> bool:
 
 def _compare(column: pyarrow.ChunkedArray, allowed: Collection[Value]) -> Any:
     """For each value of a column, whether it is one of those."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     plain = _plain(column)
     values = [found for value in allowed if value is not None and (found := _as_stored(value, plain.type)) is not None]
-    mask = pc.is_in(plain, value_set=pa.array(values, type=plain.type))
+    mask = pc.is_in(plain, value_set=_array(values, plain.type))
     return pc.or_(mask, pc.is_null(plain)) if None in allowed else mask
+
+
+def _array(values: list[Any], kind: pyarrow.DataType) -> pyarrow.Array:
+    """Values as Arrow has them. Arrow itself would import pandas for that, which takes longer than finding a row."""
+    import pyarrow as pa
+
+    count = len(values)
+    if pa.types.is_string(kind):
+        texts = [value.encode("utf-8", "surrogatepass") for value in values]
+        offsets = array("i", accumulate((len(text) for text in texts), initial=0))
+        return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(texts))])
+    if pa.types.is_signed_integer(kind):
+        content = b"".join(value.to_bytes(kind.bit_width // 8, sys.byteorder, signed=True) for value in values)
+        return pa.Array.from_buffers(kind, count, [None, pa.py_buffer(content)])
+    return pa.array(values, type=kind)
 
 
 def _plain(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
@@ -193,10 +210,17 @@ def _take(
     for start in range(0, total, BATCH):
         end = min(start + BATCH, total)
         at = list(range(start, end)) if found is None else found[start:end]
-        part = rows.slice(start, end - start) if found is None else rows.take(at)
+        part = rows.slice(start, end - start) if found is None else _pick(rows, at)
         listed = [(name, _values(part[stored], kind)) for name, stored, kind in columns]
         for number, place in enumerate(at):
             yield place, {name: values[number] for name, values in listed}
+
+
+def _pick(rows: pyarrow.Table, at: list[int]) -> pyarrow.Table:
+    """Some rows. A list of many numbers would have Arrow import pandas."""
+    import pyarrow as pa
+
+    return pa.concat_tables([rows.slice(number, 1) for number in at]) if len(at) <= FEW else rows.take(at)
 
 
 def _values(column: pyarrow.ChunkedArray, kind: Type) -> list[Value]:
