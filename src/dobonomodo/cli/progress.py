@@ -266,7 +266,7 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
         again = f"dobo resume {run.id}" if resumable else f"dobo run {run.project} --period {run.period}{draft}"
         complain(f"\nto {'go on from here' if resumable else 'start again'}: {again}")
     if run.status == "completed":
-        say(f"next: dobo runs report {run.id}   or   dobo verify {run.id}")
+        say(f"next: dobo runs report {run.id}\n      dobo verify {run.id}")
 
 
 def show_periods(periods: Sequence[str], runs: Sequence[RunView], locale: Locale = ENGLISH) -> None:
