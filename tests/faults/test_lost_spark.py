@@ -233,35 +233,25 @@ def test_workers_that_do_not_see_the_workspace(workspace: Path, tmp_path: Path) 
     assert list(shared.iterdir()) == []
 
 
-@pytest.fixture(scope="module")
-def on_cluster(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What came of computing on a cluster whose workers have other locales, and are killed one after the other."""
-    folder = tmp_path_factory.mktemp("cluster")
+def test_a_cluster_whose_workers_have_other_locales_and_are_killed_one_after_the_other(tmp_path: Path) -> None:
+    """One test, since a cluster takes its time to start and to be taken apart."""
     try:
-        done = python(ROOT / "tests/faults/on_cluster.py", folder)
+        done = python(ROOT / "tests/faults/on_cluster.py", tmp_path)
     finally:
-        Cluster(folder).stop()
+        Cluster(tmp_path).stop()
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
-    return found
 
-
-def test_executors_have_the_locale_zone_and_encoding_of_the_driver(on_cluster: dict[str, Any]) -> None:
+    # Executors have the locale, the time zone and the encoding of the driver.
     same = ["en", "US", "UTC", "UTF-8", "1"]
-    assert on_cluster["settings"] == [["IĞDIR0", *same], ["IĞDIR1", *same]]
-
-
-def test_a_job_survives_the_loss_of_a_worker(on_cluster: dict[str, Any]) -> None:
-    assert isinstance(on_cluster["undisturbed"], str)
-    assert on_cluster["one worker killed"] == [on_cluster["undisturbed"], ["killed"]]
-
-
-def test_killed_executors_are_worth_another_try(on_cluster: dict[str, Any]) -> None:
-    assert on_cluster["executors killed"] == ["SPARK_LOST", True, None]
-
-
-def test_a_job_without_executors_waits_then_fails_and_works_with_a_new_worker(on_cluster: dict[str, Any]) -> None:
-    failure, events, said = on_cluster["all workers killed"]
+    assert found["settings"] == [["IĞDIR0", *same], ["IĞDIR1", *same]]
+    # A job survives the loss of a worker.
+    assert isinstance(found["undisturbed"], str)
+    assert found["one worker killed"] == [found["undisturbed"], ["killed"]]
+    # Killed executors are worth another try.
+    assert found["executors killed"] == ["SPARK_LOST", True, None]
+    # A job without executors waits, then fails; it works with a new worker.
+    failure, events, said = found["all workers killed"]
     assert (failure, events) == (["NO_EXECUTORS", True, None], ["killed", "killed"])
     assert any(each.startswith("waiting for executors (") for each in said)
-    assert on_cluster["new worker"] == on_cluster["undisturbed"]
+    assert found["new worker"] == found["undisturbed"]
