@@ -266,11 +266,16 @@ def said_by_xml(path: Path) -> list[Row]:
     """The rows that the XML of the sheet says; raises for anything unusual."""
     main = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
     with zipfile.ZipFile(path) as archive:
-        shared = ["".join(each.itertext()) for each in ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))]
+        texts = ElementTree.fromstring(archive.read("xl/sharedStrings.xml"))
+        # Text is what is in elements `t`, whatever their namespace has become; what stands beside them is none.
+        shared = ["".join(text.text or "" for text in each.findall(".//{*}t")) for each in texts]
         sheet = ElementTree.fromstring(archive.read("xl/worksheets/sheet1.xml"))
     cells: dict[tuple[int, int], object] = {}
+    last = ""
     for cell in sheet.iter(f"{main}c"):
-        place = re.fullmatch(r"([A-Z])([0-9]+)", cell.attrib["r"])
+        # A cell without an address comes after the one before it.
+        last = cell.get("r") or chr(ord(last[0]) + 1) + last[1:]
+        place = re.fullmatch(r"([A-Z])([0-9]+)", last)
         value = cell.find(f"{main}v")
         if place is None or cell.get("t") == "e" or (value is None and cell.find(f"{main}f") is not None):
             raise ValueError
@@ -279,7 +284,7 @@ def said_by_xml(path: Path) -> list[Row]:
             if key in cells:
                 raise ValueError
             cells[key] = shared[int(value.text)] if cell.get("t") == "s" else _number(float(value.text), cell.get("s"))
-    head = [str(cells.get((1, at))).casefold() for at in range(4)]
+    head = [str(cells.get((1, at))).strip().casefold() for at in range(4)]
     rows = sorted({row for row, _ in cells if row > 1})
     return [tuple(_typed(cells.get((row, head.index(name))), name) for name in COLUMNS) for row in rows]
 

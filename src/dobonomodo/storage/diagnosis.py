@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dobonomodo.problems.run import Diagnosis
+from dobonomodo.storage.workbook import DAMAGED
 
 _BLOCK = 4 << 20
 _SEPARATORS = (",", ";", "\t", "|")
@@ -98,7 +99,7 @@ def is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return any(name.startswith("xl/") for name in archive.namelist())
-    except zipfile.BadZipFile:
+    except (zipfile.BadZipFile, *DAMAGED):
         return False
 
 

@@ -32,7 +32,7 @@ _SHEETS = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main:worksheet",
     "http://purl.oclc.org/ooxml/spreadsheetml/main:worksheet",
 )
-_DAMAGED = (
+DAMAGED = (
     LookupError,
     ValueError,
     EOFError,
@@ -170,7 +170,7 @@ def _explaining() -> Iterator[None]:
         yield
     except (WorkbookFault, OSError, GeneratorExit):
         raise
-    except (CalamineError, zipfile.BadZipFile, expat.ExpatError, *_DAMAGED) as fault:
+    except (CalamineError, zipfile.BadZipFile, expat.ExpatError, *DAMAGED) as fault:
         raise WorkbookFault(f"cannot be read as a workbook: {_first_line(fault)}") from fault
     except BaseException as fault:
         # What fails inside calamine may arrive as an exception that is no `Exception`.

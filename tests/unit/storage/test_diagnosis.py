@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.storage import diagnosis
-from dobonomodo.storage.diagnosis import diagnose_content, diagnose_separator
+from dobonomodo.storage.diagnosis import diagnose_content, diagnose_separator, is_workbook
 from tests.searching import tries
 
 
@@ -197,3 +197,18 @@ def test_python_reads_the_same_where_quotes_follow_the_rules() -> None:
     assert len(texts) > 200
     for text in texts:
         list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def test_an_archive_that_nobody_can_open_is_no_workbook(tmp_path: Path) -> None:
+    """Of a version that does not exist, or with names that are no text."""
+    path = tmp_path / "rows.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/workbook.xml", "")
+    whole = path.read_bytes()
+    assert is_workbook(path)
+    directory = whole.index(b"PK\x01\x02")
+    for at, byte in ((6, 228), (8, 8), (28, 255)):
+        path.write_bytes(whole[: directory + at] + bytes([byte]) + whole[directory + at + 1 :])
+        assert is_workbook(path) in {True, False}
+    path.write_bytes(whole[: directory + 6] + bytes([228]) + whole[directory + 7 :])
+    assert not is_workbook(path)
