@@ -78,7 +78,9 @@ def test_a_failed_run_says_why_first(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_a_run_that_succeeded_ends_with_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:
     show_end(run("completed"), resumable=False)
-    assert capsys.readouterr().err.splitlines()[-1].startswith("next: dobo runs report 20260203-080000-abc")
+    report, verify = capsys.readouterr().err.splitlines()[-2:]
+    assert report.startswith("next: dobo runs report 20260203-080000-abc")
+    assert verify.startswith("      dobo verify 20260203-080000-abc")
 
 
 def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) -> None:
