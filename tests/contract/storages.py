@@ -490,13 +490,27 @@ FILE_WORLDS = {
 
 
 def _write_delta(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:
-    write_deltalake(storage.folder / name, arrow_table(columns, rows))
-    return storage.folder / name
+    write_deltalake(delta_uri(storage, name), arrow_table(columns, rows), storage_options=LOOPBACK)
+    return Path(name) if storage.is_remote else storage.folder / name
 
 
 def _read_delta(storage: Storage, columns: Mapping[str, Type], name: str) -> list[Row]:
-    found: list[Row] = DeltaTable(storage.folder / name).to_pyarrow_table(columns=list(columns)).to_pylist()
+    found: list[Row] = open_delta(storage, name).to_pyarrow_table(columns=list(columns)).to_pylist()
     return found
+
+
+LOOPBACK = {"AWS_ALLOW_HTTP": "true"}
+"""The server of the tests has no certificate."""
+
+
+def delta_uri(storage: Storage, name: str = "out") -> str:
+    """Where a table is, as other tools name it."""
+    return f"{storage.address}/{name}" if storage.is_remote else str(storage.folder / name)
+
+
+def open_delta(storage: Storage, name: str = "out") -> DeltaTable:
+    """A table as another tool opens it."""
+    return DeltaTable(delta_uri(storage, name), storage_options=LOOPBACK)
 
 
 @dataclass(frozen=True)

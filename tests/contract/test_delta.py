@@ -22,7 +22,19 @@ from dobonomodo.storage import Storages, WrittenOutput, load_stored
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.target import Inspected, Noted
-from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish, rows_of
+from tests.contract.storages import (
+    LOOPBACK,
+    SEQ,
+    Storage,
+    arrow_table,
+    delta_uri,
+    failure,
+    in_order,
+    open_delta,
+    open_source,
+    publish,
+    rows_of,
+)
 from tests.contract.test_storages import SIMPLE, make_storage, rows
 from tests.world import PERIOD
 
@@ -33,6 +45,15 @@ if TYPE_CHECKING:
 @pytest.fixture
 def delta(tmp_path: Path) -> Storage:
     return make_storage("delta", tmp_path)
+
+
+@pytest.fixture(params=["on this machine", "in S3"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    if request.param == "on this machine":
+        return make_storage("delta", tmp_path)
+    server = request.getfixturevalue("object_server")
+    source = open_source("delta", path_prefix=f"{server.fresh_bucket()}/some folder/data")
+    return Storage(tmp_path, source, server=server)
 
 
 REGIONS: dict[str, Type] = {
@@ -234,17 +255,16 @@ class TestOwnTables:
             [("run-1", 1, f"run-1/{SEQ}")],
         ]
 
-    def test_two_outputs_of_a_run_are_one_version(self, delta: Storage) -> None:
-        outputs = delta.outputs()
+    def test_two_outputs_of_a_run_are_one_version(self, anywhere: Storage) -> None:
+        outputs = anywhere.outputs()
         group = []
         for seq, mode, value in ((10, "replace", "a"), (20, "append", "b")):
-            output = WrittenOutput(seq, delta.write(SIMPLE, mode=mode), SIMPLE)
-            staged = delta.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
+            output = WrittenOutput(seq, anywhere.write(SIMPLE, mode=mode), SIMPLE)
+            staged = anywhere.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
             group.append((output, outputs.convert(output, staged, rows=1), 1, value))
         outputs.publish(group)
-        assert delta.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
-        table = DeltaTable(delta.folder / "out")
-        assert len([entry for entry in table.history() if "dobo" in entry]) == 1
+        assert anywhere.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
+        assert open_delta(anywhere).version() == 1
         assert [commit and commit.digest for commit in map(outputs.find_commit, (each[0] for each in group))] == [
             "a",
             "b",
@@ -282,13 +302,13 @@ class TestOwnTables:
             what, ""
         ) in problem.detail
 
-    def test_periods_that_are_published_at_once_are_both_there(self, delta: Storage) -> None:
+    def test_periods_that_are_published_at_once_are_both_there(self, anywhere: Storage) -> None:
         faults: list[BaseException] = []
 
         def put(period: str) -> None:
             try:
                 for number in range(4):
-                    delta.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
+                    anywhere.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
             except BaseException as fault:  # noqa: BLE001  it is raised where it is seen
                 faults.append(fault)
 
@@ -298,26 +318,27 @@ class TestOwnTables:
         for thread in threads:
             thread.join()
         assert faults == []
-        assert sorted(row["value"] for row in delta.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
+        assert sorted(row["value"] for row in anywhere.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
 
-    def test_what_attempts_left_and_no_commit_has(self, delta: Storage) -> None:
-        output = WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)
+    def test_what_attempts_left_and_no_commit_has(self, anywhere: Storage) -> None:
+        output = WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
         table = arrow_table(SIMPLE, rows("a"))
         for fence in (1, 2, 3):
-            delta.stage_by_hand(delta.outputs(fence=fence), table, output)
-        first = delta.outputs(fence=2)
+            outputs = anywhere.outputs(fence=fence)
+            outputs.convert(output, anywhere.stage_by_hand(outputs, table, output), rows=1)
+        first = anywhere.outputs(fence=2)
         assert [Path(each.place).name for each in first.find_leftovers(output)] == [
             "dobo-run-1-10-1",
             "dobo-run-1-10-2",
         ]
-        staged = delta.stage_by_hand(first, table, output)
+        staged = anywhere.stage_by_hand(first, table, output)
         publish(first, output, staged, rows=1, digest="d")
-        found = delta.outputs(fence=3).find_leftovers(output)
+        found = anywhere.outputs(fence=3).find_leftovers(output)
         assert [Path(each.place).name for each in found] == ["dobo-run-1-10-1", "dobo-run-1-10-3"]
         for each in found:
             each.remove()
-        assert delta.see(SIMPLE) == rows("a")
-        assert delta.outputs(fence=3).find_leftovers(output) == []
+        assert anywhere.see(SIMPLE) == rows("a")
+        assert anywhere.outputs(fence=3).find_leftovers(output) == []
 
     def test_rows_are_found_after_files_were_put_together(self, delta: Storage, spark: SparkSession) -> None:
         stored = load_stored(delta.put(rows("a", "b"), SIMPLE))
@@ -347,30 +368,69 @@ class TestOwnTables:
         found = inspect()
         assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
 
-    def test_a_log_with_checkpoints_says_the_same(self, delta: Storage) -> None:
+    def test_a_log_with_checkpoints_says_the_same(self, anywhere: Storage) -> None:
         """The library sums up every hundred commits, and may then forget single ones."""
-        delta.put(rows("a"), SIMPLE, run="run-1")
-        DeltaTable(delta.folder / "out").create_checkpoint()
-        output = WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)
-        commit = delta.outputs().find_commit(output)
+        anywhere.put(rows("a"), SIMPLE, run="run-1")
+        open_delta(anywhere).create_checkpoint()
+        output = WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
+        commit = anywhere.outputs().find_commit(output)
         assert commit is not None
-        for path in (delta.folder / "out/_delta_log").glob("*.json"):
-            path.unlink()
+        remove_log(anywhere)
         # Nobody can say what was written, but it is not written twice.
-        assert failure(lambda: delta.outputs().find_commit(output)).problem.code == "OUTPUT_WRITE"
-        staged = delta.stage_by_hand(delta.outputs(), arrow_table(SIMPLE, rows("b")), output)
-        delta.outputs().publish([(output, staged, 1, "d")])
-        assert delta.see(SIMPLE) == rows("a")
+        assert failure(lambda: anywhere.outputs().find_commit(output)).problem.code == "OUTPUT_WRITE"
+        staged = anywhere.stage_by_hand(anywhere.outputs(), arrow_table(SIMPLE, rows("b")), output)
+        anywhere.outputs().publish([(output, staged, 1, "d")])
+        assert anywhere.see(SIMPLE) == rows("a")
 
 
-def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(delta: Storage) -> None:
+def remove_log(storage: Storage) -> None:
+    """All commits, but not what sums them up."""
+    if storage.server is None:
+        for path in (storage.folder / "out/_delta_log").glob("*.json"):
+            path.unlink()
+        return
+    for name in storage.server.keys(f"{storage.address}/out/_delta_log"):
+        if name.endswith(".json"):
+            bucket, _, key = f"{storage.address}/out/_delta_log/{name}".removeprefix("s3://").partition("/")
+            storage.server.client().delete_object(Bucket=bucket, Key=key)
+
+
+def test_tables_in_an_object_store_are_read_as_they_were_pinned(anywhere: Storage) -> None:
+    anywhere.plant(SIMPLE, rows("a", "b"))
+    use, inputs = anywhere.use(SIMPLE), anywhere.inputs()
+    pinned = inputs.pin([use])
+    write_deltalake(delta_uri(anywhere), arrow_table(SIMPLE, rows("c")), mode="overwrite", storage_options=LOOPBACK)
+    assert inputs.find_changes(pinned, listing=True) == ()
+    (files,) = inputs.files(use, inputs.extract([use], pinned)[use.key])
+    assert in_order(row for path in files for row in pq.read_table(path).to_pylist()) == rows("a", "b")
+    open_delta(anywhere).vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True)
+    (change,) = inputs.find_changes(pinned, listing=False)
+    assert "VACUUM" in change
+
+
+def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
+    anywhere.put(rows("a", "b"), SIMPLE, run="run-1")
+    stored = load_stored(anywhere.put(rows("c", start=3), SIMPLE, run="run-2"))
+    anywhere.put(rows("d", start=4), SIMPLE, run="run-3", period="2026-02")
+    assert anywhere.see(SIMPLE) == [*rows("c", start=3), *rows("d", start=4)]
+    port = Storages(anywhere.root, {anywhere.source.id: anywhere.source}).of_record(stored)
+    inspected = port.inspect(stored, run="run-2", seq=SEQ)
+    assert (inspected.changed, inspected.gone, inspected.files) == ((), (), 2)
+    assert port.sample(stored, SIMPLE, 5) == rows("c", start=3)
+    assert port.keep(stored, period=PERIOD, run="run-2", seq=SEQ) is not None
+    outputs, output = anywhere.outputs(run="run-9", fence=0), WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
+    staged = anywhere.stage_by_hand(outputs, arrow_table(SIMPLE, rows("late")), output)
+    assert failure(lambda: publish(outputs, output, staged, rows=1, digest="x")).problem.code == "LEASE_LOST"
+
+
+def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(anywhere: Storage) -> None:
     """Files that are there are written again, in the commit that adds wider numbers."""
     narrow: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2)}
     wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
-    delta.put([{"id": 1, "amount": Decimal("1.25")}], narrow, run="run-1", period="2026-01")
-    delta.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
-    delta.put([{"id": 3, "amount": Decimal("3.50")}], narrow, run="run-3", period="2026-03")
-    table = DeltaTable(delta.folder / "out").to_pyarrow_table(columns=["id", "amount"])
+    anywhere.put([{"id": 1, "amount": Decimal("1.25")}], narrow, run="run-1", period="2026-01")
+    anywhere.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
+    anywhere.put([{"id": 3, "amount": Decimal("3.50")}], narrow, run="run-3", period="2026-03")
+    table = open_delta(anywhere).to_pyarrow_table(columns=["id", "amount"])
     assert table.schema.field("amount").type == pa.decimal128(9, 4)
     assert in_order(table.to_pylist()) == [
         {"id": 1, "amount": Decimal("1.2500")},

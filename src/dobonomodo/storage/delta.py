@@ -6,7 +6,7 @@ No connector of the cluster is needed: ``deltalake`` reads and writes the log of
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
@@ -15,28 +15,30 @@ from dobonomodo.formula import Type
 from dobonomodo.model.datasource import DataSource, StorageOptions
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import DestinationKind
+from dobonomodo.storage.address import is_address
+from dobonomodo.storage.delta_home import DeltaHome, LocalHome, ObjectHome
 from dobonomodo.storage.delta_target import (
     KIND,
     DeltaTarget,
     explain_fault,
-    explain_path,
     inspect_version,
     is_passing_fault,
     keep_version,
     list_delta,
     name_types,
-    open_delta,
 )
 from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
-from dobonomodo.storage.file_storage import FolderOptions
-from dobonomodo.storage.files import PinnedFile, leads_out, list_beside
+from dobonomodo.storage.file_storage import FilesOptions
+from dobonomodo.storage.files import PinnedFile, find_changes, leads_out, list_beside
 from dobonomodo.storage.local_shelf import LocalShelf
+from dobonomodo.storage.object_shelf import ObjectShelf
+from dobonomodo.storage.objects import do_at_once
 from dobonomodo.storage.parquet import (
     ParquetFormat,
     ParquetStorage,
 )
 from dobonomodo.storage.schema import find_differences
-from dobonomodo.storage.storage import Answer, Pin, Row, Storage, Stored
+from dobonomodo.storage.storage import Answer, Pin, Row, Scratch, Storage, Stored
 from dobonomodo.storage.table_files import (
     TableFile,
     TableFilesPin,
@@ -51,12 +53,13 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
+RUNS = ".dobo/runs"
 READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 """Features of tables that do not change what their files hold."""
 
 
-class DeltaOptions(FolderOptions):
-    """A folder of Delta tables, each a folder below it."""
+class DeltaOptions(FilesOptions):
+    """A folder of Delta tables, each a folder below it, on this machine or in an object store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +94,49 @@ class DeltaStorage(TableFilesStorage):
         return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
 
     @property
+    def _objects(self) -> ObjectShelf | None:
+        """The object store; None where tables are folders of this machine."""
+        return ObjectShelf.of(self.source, self.root) if is_address(str(self.source.options["path_prefix"])) else None
+
+    @property
     def _prefix(self) -> Path:
         return self.root / str(self.source.options["path_prefix"])
 
-    def _folder(self, table: str) -> Path:
-        return Path(os.path.realpath(self._prefix / table))
+    def _home(self, table: str, *, run: str = "reading") -> DeltaHome:
+        """The place of a table; what a run uploads is made in its folder."""
+        if (shelf := self._objects) is None:
+            return LocalHome(Path(os.path.realpath(self._prefix / table)))
+        data = self.root / RUNS / run / "delta" / self.source.id / table
+        return ObjectHome(shelf.objects, shelf.prefix / table, data)
+
+    def local_files(self, pin: TableFilesPin, scratch: Scratch) -> list[Path]:
+        """Where they are, or copies of objects."""
+        shelf = self._objects
+        return (
+            shelf.paths(pin.files, scratch)
+            if shelf is not None
+            else super(DeltaStorage, self).local_files(pin, scratch)
+        )
+
+    def fetch(self, pin: TableFilesPin, scratch: Scratch) -> None:
+        """Download the objects that are not there yet."""
+        if (shelf := self._objects) is not None:
+            shelf.fetch(pin.files, scratch)
+
+    def find_file_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
+        """By size and time, or by size and tag."""
+        if (shelf := self._objects) is None:
+            return find_changes(files)
+        # Kept copies are files of this machine.
+        remote = [file for file in files if file.etag is not None]
+        return (*shelf.find_changes(remote), *find_changes([file for file in files if file.etag is None]))
 
     # --- checking
 
     def call(self) -> Answer | None:
-        """There is no server."""
-        return None
+        """What an object store says; a folder needs no server."""
+        shelf = self._objects
+        return shelf.call() if shelf is not None else None
 
     def leaves(self, location: Location) -> bool:
         """Whether a symbolic link leads out of the datasource."""
@@ -109,7 +144,7 @@ class DeltaStorage(TableFilesStorage):
 
     def escapes(self, table: str) -> bool:
         """Whether a symbolic link leads out of the datasource."""
-        return leads_out(self._prefix, self._prefix / table)
+        return self._objects is None and leads_out(self._prefix, self._prefix / table)
 
     # --- reading
 
@@ -119,10 +154,10 @@ class DeltaStorage(TableFilesStorage):
 
     def _pin(self, use: DatasetUse, location: Location) -> TableFilesPin:
         name = location.path or location.table or ""
-        folder = self._folder(name)
+        home = self._home(name)
         if self.escapes(name):
-            raise loading_failed(use, f"`{location}` points outside its datasource, to `{folder}`")
-        table = self._open(use, folder)
+            raise loading_failed(use, f"`{location}` points outside its datasource, to `{home.uri}`")
+        table = self._open(use, home)
         self._require_readable(use, table, str(location))
         types = name_types(table)
         differences = find_differences(types.items(), use.as_stored())
@@ -132,25 +167,28 @@ class DeltaStorage(TableFilesStorage):
         pinned = self._pin_files(use, name, table.version(), list_delta(table))
         return replace(pinned, name=str(location), partitions=partitions, columns=fold(types), period=location.period)
 
-    def _open(self, use: DatasetUse, folder: Path) -> DeltaTable:
+    def _open(self, use: DatasetUse, home: DeltaHome) -> DeltaTable:
         from deltalake.exceptions import DeltaError
 
         try:
-            if (wrong := explain_path(folder)) is not None:
-                raise loading_failed(use, f"`{folder}`: {wrong}")
-            folder.stat()
-            table = open_delta(folder)
+            if (wrong := home.explain()) is not None:
+                raise loading_failed(use, f"`{home.uri}`: {wrong}")
+            table = home.open()
+            if table is None and isinstance(home, LocalHome):
+                home.data.stat()
         except FileNotFoundError as fault:
             rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` gives this path" if use.rule else None
-            detail = f"table `{folder}` does not exist"
-            raise loading_failed(use, detail, remedy=rule, present=list_beside(folder)) from fault
+            detail, there = f"table `{home.uri}` does not exist", list_beside(Path(home.uri))
+            raise loading_failed(use, detail, remedy=rule, present=there) from fault
         except OSError as fault:
-            raise loading_failed(use, f"`{folder}`: {fault.strerror}", retry_helps=is_passing(fault)) from fault
+            detail = f"`{home.uri}`: {fault.strerror or explain_fault(fault)}"
+            raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
         except DeltaError as fault:
-            detail = f"table `{folder}` cannot be read: {explain_fault(fault)}"
+            detail = f"table `{home.uri}` cannot be read: {explain_fault(fault)}"
             raise loading_failed(use, detail, retry_helps=is_passing_fault(fault)) from fault
         if table is None:
-            raise loading_failed(use, f"`{folder}` is not a Delta table: it has no log `_delta_log`")
+            detail = f"`{home.uri}` is not a Delta table: it has no log `_delta_log`"
+            raise loading_failed(use, detail) from FileNotFoundError(home.uri)
         return table
 
     def _require_readable(self, use: DatasetUse, table: DeltaTable, name: str) -> None:
@@ -173,21 +211,20 @@ class DeltaStorage(TableFilesStorage):
 
     def _pin_files(self, use: DatasetUse | None, name: str, version: int, files: Sequence[TableFile]) -> TableFilesPin:
         """Files of a version as they are now; what is gone fails."""
-        folder = self._folder(name)
-        pinned = []
-        for file in files:
-            path = folder / file.path
-            if leads_out(self._prefix, path):
-                raise OSError(None, "it points outside its datasource", str(path))
-            try:
-                pinned.append(PinnedFile.of(path))
-            except FileNotFoundError as fault:
-                if use is None:
-                    raise
-                detail = (
-                    f"version {version} of table `{name}` lacks `{path}`: {self.removal}, or somebody else, removed it"
-                )
-                raise loading_failed(use, detail) from fault
+        home = self._home(name)
+
+        def pin(file: TableFile) -> PinnedFile:
+            if isinstance(home, LocalHome) and leads_out(self._prefix, home.data / file.path):
+                raise OSError(None, "it points outside its datasource", file.path)
+            return home.pin(file.path)
+
+        try:
+            pinned = do_at_once(pin, files)
+        except FileNotFoundError as fault:
+            if use is None:
+                raise
+            detail = f"version {version} of table `{name}` lacks `{fault.filename}`"
+            raise loading_failed(use, f"{detail}: {self.removal}, or somebody else, removed it") from fault
         partitions = tuple((column, "string") for column, _ in files[0].values) if files else ()
         values = tuple(tuple(value for _, value in file.values) for file in files)
         return TableFilesPin(self.kind, name, self.source.id, name, version, tuple(pinned), values, partitions)
@@ -204,7 +241,7 @@ class DeltaStorage(TableFilesStorage):
         try:
             return replace(self._pin_files(None, own.table, own.version, own.files), name=name)
         except FileNotFoundError:
-            table = open_delta(self._folder(own.table))
+            table = self._home(own.table).open()
             if table is None or own.is_kept:
                 raise
             files = [file for file in list_delta(table) if [value for _, value in file.values] == [period]]
@@ -213,18 +250,19 @@ class DeltaStorage(TableFilesStorage):
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
         """The first rows of the first files."""
         own = stored_files(stored)
-        files = ((self._folder(own.table) / file.path, file) for file in own.files)
+        home = self._home(own.table)
+        files = ((home.fetch(file.path), file) for file in own.files)
         return sample_files(files, own.columns or tuple(columns), rows)
 
     # --- writing
 
     def target(self, output: OutputPlace) -> Target:
         """A table of the datasource."""
-        folder = self._folder(output.table)
-        if self.escapes(output.table) or folder == Path(os.path.realpath(self._prefix)):
-            raise writing_failed(str(self._prefix / output.table), f"it points outside its folder, to `{folder}`")
+        home = self._home(output.table, run=output.run)
+        if self.escapes(output.table) or home.uri == os.path.realpath(self._prefix):
+            raise writing_failed(str(self._prefix / output.table), f"it points outside its folder, to `{home.uri}`")
         return DeltaTarget(
-            folder,
+            home,
             output.table,
             output.period,
             output.run,
@@ -238,13 +276,13 @@ class DeltaStorage(TableFilesStorage):
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
         """The hashes of the files, and what the log notes."""
         own = stored_files(stored)
-        return inspect_version(own, self._folder(own.table), run=run, seq=seq)
+        return inspect_version(own, self._home(own.table), run=run, seq=seq)
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The version stays readable by itself, until somebody removes the files of old versions (VACUUM)."""
         del period, run, seq
         own = stored_files(stored)
-        return keep_version(own, self._folder(own.table))
+        return keep_version(own, self._home(own.table))
 
 
 def _has_deletion_vectors(table: DeltaTable) -> bool:

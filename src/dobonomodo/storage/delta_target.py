@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +21,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, SimpleType, parse_type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.registration import United
-from dobonomodo.storage.durable import sync
+from dobonomodo.storage.delta_home import DeltaHome
 from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.leftover import Leftover
@@ -35,14 +34,12 @@ if TYPE_CHECKING:
     from deltalake.transaction import AddAction
 
 KIND = "delta"
-LOG = "_delta_log"
 NOTE = "dobo"
 """The key of a commit under which it is noted what runs wrote."""
 NOBODY = "\n"
 """The period of no run."""
 TRIES = 100
 
-_HURTFUL = re.compile(r"[\[\]\\^|\x00-\x1f]|%[0-9A-Fa-f]{2}")
 _SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _DELTA_TYPES: Mapping[Type, str] = {
     TEXT: "string",
@@ -52,25 +49,6 @@ _DELTA_TYPES: Mapping[Type, str] = {
     TIMESTAMP: "timestamp",
 }
 _WRITER_FEATURES = frozenset({"appendOnly", "invariants", "timestampNtz"})
-
-
-def explain_path(folder: Path) -> str | None:
-    """Why a folder cannot hold a table; None if it can. The library takes some characters of a path for others."""
-    found = _HURTFUL.search(str(folder))
-    return f"its path contains `{found[0]}`, which Delta cannot address" if found else None
-
-
-def open_delta(folder: Path) -> DeltaTable | None:
-    """A table as it is now; None if there is none."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import TableNotFoundError
-
-    if not (folder / LOG).is_dir():
-        return None
-    try:
-        return DeltaTable(str(folder))
-    except TableNotFoundError:
-        return None
 
 
 def list_delta(table: DeltaTable) -> list[TableFile]:
@@ -119,7 +97,7 @@ def _find_type(name: str) -> Type:
 class DeltaTarget:
     """One output of one run into a table."""
 
-    folder: Path
+    home: DeltaHome
     table: str
     period: str
     run: str
@@ -133,7 +111,7 @@ class DeltaTarget:
     @property
     def place(self) -> str:
         """The table: each has a log of its own."""
-        return f"delta {self.folder}"
+        return f"delta {self.home.uri}"
 
     def _data(self, table: DeltaTable | None, more: str = "", *, period: str | None = None) -> Path:
         """Where this attempt puts the output's files, before and after they are published.
@@ -142,7 +120,7 @@ class DeltaTarget:
         which period a file is of; some readers go by its path.
         """
         parent = f"{self._find_key(table)}={quote(self.period if period is None else period, safe='')}"
-        return self.folder / parent / f"{self._own}{self.attempt}{more}"
+        return self.home.data / parent / f"{self._own}{self.attempt}{more}"
 
     @property
     def _own(self) -> str:
@@ -163,10 +141,7 @@ class DeltaTarget:
         """Refuse a table that cannot take the rows; gives the columns of those that stay there."""
         with self._explaining():
             table = self._open()
-            self.folder.mkdir(parents=True, exist_ok=True)
-            probe = self.folder / f".probe-{self.run}-{self.seq}"
-            probe.touch()
-            probe.unlink()
+            self.home.prepare()
             if table is None:
                 return United({})
             self.fit(table, [self.columns], replaces=mode == "replace")
@@ -174,16 +149,12 @@ class DeltaTarget:
 
     def _open(self) -> DeltaTable | None:
         """The table, if there is one; refuses one that no run can write to, and a folder that holds something else."""
-        if (wrong := explain_path(self.folder)) is not None:
+        if (wrong := self.home.explain()) is not None:
             self._refuse(wrong)
-        if self.folder.exists() and not self.folder.is_dir():
-            self._refuse("it is a file, not a folder")
-        table = open_delta(self.folder)
+        table = self.home.open()
         if table is None:
-            names = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
-            foreign = [name for name in names if not name.startswith((".", LOG)) and not is_key(name.partition("=")[0])]
-            if foreign:
-                self._refuse(f"the folder contains `{foreign[0]}`, which no run wrote; choose another table")
+            if (foreign := self.home.find_foreign()) is not None:
+                self._refuse(f"the folder contains `{foreign}`, which no run wrote; choose another table")
             return None
         self._require_ours(table)
         return table
@@ -224,6 +195,8 @@ class DeltaTarget:
         """An empty folder below the table, unless the table spells or types columns otherwise, or has these rows already."""
         with self._explaining():
             table = self._open()
+            if self.home.is_remote:
+                return None
             if table is not None:
                 known = self.find_version(table) is not None
                 fitting = {} if known else self.fit(table, [self.columns], replaces=True).columns
@@ -233,14 +206,15 @@ class DeltaTarget:
 
     def convert(self, files: Sequence[str]) -> bool:
         """Write the files again as the table spells and types their columns, unless Spark wrote them below the table."""
-        if any(self.folder in Path(each).parents for each in files):
-            return False
         with self._explaining():
+            if any(self.home.data in Path(each).parents for each in files):
+                self.home.put([Path(each) for each in files])
+                return False
             table = self._open()
             if table is not None and self.find_version(table) is not None:
                 return False
             fit = self.fit(table, [self.columns], replaces=True) if table is not None else Fit(self.columns)
-            rewrite_files([Path(each) for each in files], clear_folder(self._data(table)), fit.columns)
+            self.home.put(rewrite_files([Path(each) for each in files], clear_folder(self._data(table)), fit.columns))
         return True
 
     # --- claiming and publishing
@@ -264,23 +238,22 @@ class DeltaTarget:
 
     def _create(self) -> bool:
         """Make the table, without rows; False if somebody else did."""
-        from deltalake import CommitProperties
+        from deltalake import CommitProperties, DeltaTable
         from deltalake.exceptions import DeltaError
-        from deltalake.transaction import create_table_with_add_actions
 
         key = self._find_key(None)
         properties = CommitProperties(max_commit_retries=0, app_transactions=self._transactions())
         try:
-            create_table_with_add_actions(
-                str(self.folder),
+            DeltaTable.create(
+                self.home.uri,
                 _make_schema(self.columns, key),
-                [],
                 mode="error",
                 partition_by=[key],
+                storage_options=self.home.options,
                 commit_properties=properties,
             )
         except DeltaError:
-            if open_delta(self.folder) is None:
+            if self.home.open() is None:
                 raise
             return False
         return True
@@ -318,8 +291,7 @@ class DeltaTarget:
             )
         except CommitFailedError:
             return False
-        sync(self.folder / LOG / _log_name(table.version() + 1))
-        sync(self.folder / LOG)
+        self.home.settle(table.version() + 1)
         return True
 
     def _transactions(self, *outputs: DeltaTarget, version: int = 0) -> list[Transaction]:
@@ -390,10 +362,7 @@ class DeltaTarget:
         files = sorted(data.glob("*.parquet"))
         if not all(is_fitting(path, fit.columns) for path in files):
             files = rewrite_files(files, clear_folder(self._data(table, "-again")), fit.columns)
-        for path in files:
-            sync(path)
-        for folder in {path.parent for path in files} | {self.folder}:
-            sync(folder)
+        self.home.put(files)
         return files
 
     def _widen(self, table: DeltaTable, fit: Fit, *, replaces: bool) -> list[AddAction]:
@@ -405,9 +374,9 @@ class DeltaTarget:
             if replaces and period == self.period:
                 continue
             folder = clear_folder(self._data(table, f"-wider-{len(adds)}", period=period))
-            for path in rewrite_files([self.folder / file.path], folder, fit.columns):
-                sync(path)
-                adds.append(self._add(path, ((key, period),)))
+            written = rewrite_files([self.home.fetch(file.path)], folder, fit.columns)
+            self.home.put(written)
+            adds += [self._add(path, ((key, period),)) for path in written]
         return adds
 
     def _add(self, path: Path, values: Sequence[tuple[str, str | None]]) -> AddAction:
@@ -417,14 +386,14 @@ class DeltaTarget:
         found = path.stat()
         # No smallest and largest values: they would be rounded in JSON, and readers skip files by them.
         rows = json.dumps({"numRecords": pq.read_metadata(path).num_rows})
-        name = path.relative_to(self.folder).as_posix()
+        name = path.relative_to(self.home.data).as_posix()
         return AddAction(name, found.st_size, dict(values), found.st_mtime_ns // 1_000_000, True, rows)
 
     def _note(
         self, publication: Publication, files: Sequence[Path], key: str, hashes: Mapping[Path, str]
     ) -> dict[str, object]:
         """What the commit says of one output."""
-        names = [path.relative_to(self.folder).as_posix() for path in files]
+        names = [path.relative_to(self.home.data).as_posix() for path in files]
         sizes = [path.stat().st_size for path in files]
         listed = [TableFile(*each, ((key, self.period),)) for each in zip(names, sizes, strict=True)]
         commit = replace(publication.commit, fence=_delta_target(publication.target).attempt)
@@ -446,11 +415,10 @@ class DeltaTarget:
 
     def _read_note(self, version: int) -> Document:
         """What the commit of a version says of this output."""
-        path = self.folder / LOG / _log_name(version)
-        try:
-            lines = path.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+        text = self.home.read_log(version)
+        if text is None:
             self._refuse(f"the log does not have version {version} any more, which says what the run wrote")
+        lines = text.splitlines()
         info = next(each["commitInfo"] for each in map(json.loads, lines) if "commitInfo" in each)
         found: Document = next(
             each for each in info[NOTE]["outputs"] if (each["run"], each["seq"]) == (self.run, self.seq)
@@ -494,12 +462,11 @@ class DeltaTarget:
             table = self._open()
             version = self.find_version(table) if table is not None else None
             published = str(self._read_note(version)["fence"]) if version is not None else None
-            found = [
-                path
-                for path in sorted(self.folder.glob(f"*/{self._own}*"))
-                if (number := self._attempt_of(path.name)) is not None and number != published
+            return [
+                replace(leftover, run=self.run)
+                for name, leftover in self.home.find_folders(self._own)
+                if (number := self._attempt_of(name)) is not None and number != published
             ]
-            return [Leftover.of_path(path, kind="staged files", run=self.run) for path in found]
 
     def _attempt_of(self, name: str) -> str | None:
         """The number of the attempt at this output that made a folder, unless a later one is at work."""
@@ -537,10 +504,6 @@ def _delta_target(target: Target) -> DeltaTarget:
     return target
 
 
-def _log_name(version: int) -> str:
-    return f"{version:020}.json"
-
-
 def _name_delta(kind: Type) -> str:
     return f"decimal({kind.precision},{kind.scale})" if isinstance(kind, DecimalType) else _DELTA_TYPES[kind]
 
@@ -571,26 +534,39 @@ def _extend_schema(schema: Schema, fit: Fit, key: str, *, fresh: bool) -> Schema
     return Schema([*fields, there[key]])
 
 
-def keep_version(stored: StoredTableFiles, folder: Path) -> StoredTableFiles | None:
+def keep_version(stored: StoredTableFiles, home: DeltaHome) -> StoredTableFiles | None:
     """The version, if all files are there; they are until somebody removes old versions (VACUUM)."""
-    there = all((folder / file.path).is_file() for file in stored.files)
-    return replace(stored, is_kept=True) if there else None
+    try:
+        for file in stored.files:
+            home.pin(file.path)
+    except FileNotFoundError:
+        return None
+    return replace(stored, is_kept=True)
 
 
-def inspect_version(stored: StoredTableFiles, folder: Path, *, run: str, seq: int) -> Inspected:
+def inspect_version(stored: StoredTableFiles, home: DeltaHome, *, run: str, seq: int) -> Inspected:
     """Whether files are what their record says, and what the log notes of the history."""
-    files = [(str(folder / file.path), folder / file.path) for file in stored.files]
-    changed, gone, right = compare_files(files, stored.hashes or ())
-    table = open_delta(folder)
+    changed, gone, right = compare_files([file.path for file in stored.files], stored.hashes or (), home.hash)
+    table = home.open()
     if table is None:
         return Inspected((), tuple(changed), (*gone, f"the log of table `{stored.table}`"), right)
     if table.transaction_version(f"dobo output {run}/{seq}") is None:
         gone.append(f"the commit of the run in the log of table `{stored.table}`")
     heads = []
-    for entry in table.history():
+    for note in _read_notes(home, table):
         try:
-            noted = entry.get(NOTE, {}).get("history")
+            noted = note.get("history")
             heads += [Noted.load(noted)] if noted is not None else []
         except (ValueError, KeyError, TypeError, AttributeError):
             changed.append(f"what the log of table `{stored.table}` notes of the history cannot be read")
     return Inspected(tuple(heads), tuple(dict.fromkeys(changed)), tuple(gone), right)
+
+
+def _read_notes(home: DeltaHome, table: DeltaTable) -> Iterator[Document]:
+    """What commits note, the latest first, as far back as the log has them."""
+    for version in range(table.version(), -1, -1):
+        text = home.read_log(version)
+        if text is None:
+            return
+        infos = [action["commitInfo"] for action in map(json.loads, text.splitlines()) if "commitInfo" in action]
+        yield from (info[NOTE] for info in infos if NOTE in info)

@@ -25,6 +25,7 @@ from dobonomodo.plan.registration import United
 from dobonomodo.storage.durable import sync, write_durably
 from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.rewriting import Fit, clear_folder, fit_columns, hash_files, is_fitting, rewrite_files
 from dobonomodo.storage.table_files import OWN, StoredTableFiles, TableFile, compare_files, free_key, is_key
@@ -549,8 +550,8 @@ def _short(text: str) -> str:
 
 def inspect_snapshot(stored: StoredTableFiles, table: Table | None, *, run: str, seq: int) -> Inspected:
     """Whether files are what their record says, and what snapshots note of the history."""
-    files = [(file.path, local_path(file.path)) for file in stored.files]
-    changed, gone, right = compare_files(files, stored.hashes or ())
+    names = [file.path for file in stored.files]
+    changed, gone, right = compare_files(names, stored.hashes or (), lambda name: hash_file(local_path(name)))
     if table is None:
         return Inspected((), tuple(changed), (*gone, f"table `{stored.table}`"), right)
     heads, made = [], False

@@ -63,7 +63,8 @@ class ObjectShelf:
         return cls(root, source.id, prefix, options.get("endpoint"), options.get("region"), source.credential_ref)
 
     @property
-    def _objects(self) -> Objects:
+    def objects(self) -> Objects:
+        """Those of the bucket. The secret is looked up here."""
         secret = find_secret(self.credential_ref, root=self.root, owner=f"datasource `{self.datasource_id}`")
         if secret is not None and self.prefix.scheme == "s3" and secret.count(":") not in (1, 2):
             reason = "is not `ACCESS_KEY_ID:SECRET_ACCESS_KEY`"
@@ -73,12 +74,12 @@ class ObjectShelf:
 
     @property
     def _pointer(self) -> ObjectPointer:
-        return ObjectPointer(self._objects, self.prefix)
+        return ObjectPointer(self.objects, self.prefix)
 
     def call(self) -> Answer | None:
         """What a listing says."""
         try:
-            found = self._objects.list(self.prefix.key)
+            found = self.objects.list(self.prefix.key)
         except OSError as fault:
             return Answer(f"{self.prefix}: {fault.strerror}", works=False)
         size = sum(each.size for each in found)
@@ -155,7 +156,7 @@ class ObjectShelf:
         place = Address.parse(missing)
         while place.key != self.prefix.key and place.key:
             place = place.parent
-            names = {place.relative(each.key).partition("/")[0] for each in self._objects.list(place.key)}
+            names = {place.relative(each.key).partition("/")[0] for each in self.objects.list(place.key)}
             if shown := sorted(name for name in names if not is_hidden(name)):
                 return tuple(shown[:LISTED_AT_MOST])
         return ()
@@ -182,7 +183,7 @@ class ObjectShelf:
 
     def find_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
         """Objects that are gone or have another content."""
-        objects = self._objects
+        objects = self.objects
         found = do_at_once(lambda file: objects.find(Address.parse(file.path).key), files)
         for file, now in zip(files, found, strict=True):
             if now is None:
@@ -245,7 +246,7 @@ class ObjectShelf:
         if output.file is not None:
             named = NamedObject(self._pointer, output.file, store_of(output.table).rpartition("/")[0], output.sheet)
         return ObjectTarget(
-            self._objects,
+            self.objects,
             self.prefix,
             self.datasource_id,
             output.table,

@@ -20,7 +20,7 @@ from dobonomodo.storage.faults import removing_on_failure
 from dobonomodo.storage.files import PinnedFile, find_changes
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
-from dobonomodo.storage.kept import InputFile, hash_file
+from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.parquet import Given, check_parquet, find_lacking, read_stored
 from dobonomodo.storage.schema import stored_arrow_type
 from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Stored
@@ -197,15 +197,24 @@ class TableFilesStorage(ABC):
         """Files that are gone or were written to. A table that has moved on is no change: its earlier version is read."""
         del listing
         own = table_pin(pin)
-        for change in find_changes(own.files):
+        for change in self.find_file_changes(own.files):
             gone = change.endswith(" is gone")
             why = f" of version {own.version} of table `{own.table}`: {self.removal}, or somebody else, removed it"
             yield f"{change}{why}" if gone else change
+
+    def find_file_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
+        """What became of files since they were pinned."""
+        return find_changes(files)
+
+    def fetch(self, pin: TableFilesPin, scratch: Scratch) -> None:
+        """Bring files where they are read; files of this machine are there."""
+        del pin, scratch
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
         """Check every file; Spark reads them where they are."""
         del belongs
         own = table_pin(pin)
+        self.fetch(own, scratch)
         stored = replace(use, optional=frozenset(own.columns))
         checked = (
             check_parquet(path, stored, given)
@@ -295,12 +304,14 @@ def fold(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name.casefold() for name in names)
 
 
-def compare_files(files: Sequence[tuple[str, Path]], hashes: Sequence[str]) -> tuple[list[str], list[str], int]:
+def compare_files(
+    files: Sequence[str], hashes: Sequence[str], hash_of: Callable[[str], str]
+) -> tuple[list[str], list[str], int]:
     """Which files are not what they were, which are gone, and how many are right."""
     changed, gone, right = [], [], 0
-    for (name, path), sha256 in zip(files, hashes, strict=False):
+    for name, sha256 in zip(files, hashes, strict=False):
         try:
-            found = hash_file(path)
+            found = hash_of(name)
         except OSError:
             gone.append(f"`{name}`")
             continue
