@@ -109,6 +109,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "memory": _memory,
     "windows": lambda: _part("windows", 1.0, 5),
     "allocate": lambda: _part("allocate", 1.0, 3),
+    "ranges": lambda: _part("ranges", 5_000_000, 3),
     "csv": lambda: _part("csv"),
     "database": _database,
     "growth": _growth,

@@ -161,6 +161,12 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         each = results["allocate"]
         shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
         rows.append([f"1. an allocation against the same by hand, scale {each['scale']:g}", "", shown, ""])
+    if "ranges" in results:
+        for name, hand in (("fx", "rates exploded into days"), ("bands", "a window over both sides")):
+            each = results["ranges"][name]
+            shown = f"{each['ratio']} (processor time {each['ratio_cpu']}), {'same' if each['same'] else 'other'} rows"
+            title = f"1. joins by a range, {name}, {results['ranges']['rows']:,} rows, against {hand}"
+            rows.append([title, "≤ 2", shown, _met(each["ratio_cpu"] <= 2 and each["same"])])
     if "operations" in results:
         limits = {
             "appended 10000": 10,

@@ -19,6 +19,7 @@ from benchmarks.data import HOME, WORK, make_data, make_workspace
 from benchmarks.database import database
 from benchmarks.explaining import explaining
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
+from benchmarks.ranges import ranges
 from benchmarks.sharing import sharing
 
 if TYPE_CHECKING:
@@ -484,7 +485,9 @@ def startup() -> dict[str, Any]:
         found = {}
         for name, arguments in commands.items():
             found[name] = _time_command([sys.executable, "-m", "dobonomodo.cli", *arguments])
-        script = "from dobonomodo.engine import open_session as o; o(input_bytes=1).range(10).collect()"
+        script = (
+            "from dobonomodo.engine import InputSize, open_session as o; o(size=InputSize(1, 1)).range(10).collect()"
+        )
         found["Spark alone: session and first query"] = _time_command([sys.executable, "-c", script])
     return found
 
@@ -502,6 +505,7 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "pipeline": lambda scale, warm, beginner: pipeline(float(scale), int(warm), beginner=beginner == "yes"),
     "memory": lambda scale, who: memory(float(scale), who),
     "windows": lambda scale, warm: windows(float(scale), int(warm)),
+    "ranges": lambda rows, warm: ranges(open_spark(), int(rows), int(warm)),
     "operations": operations,
     "planning": planning,
     "chains": chains,

@@ -15,7 +15,9 @@ from dobonomodo.engine.java import require_java
 
 pytestmark = pytest.mark.spark
 
-START = "from dobonomodo.engine import open_session; print(open_session(input_bytes=0).range(3).count())"
+START = (
+    "from dobonomodo.engine import InputSize, open_session; print(open_session(size=InputSize(0, 0)).range(3).count())"
+)
 
 
 def start(**environment: str) -> subprocess.CompletedProcess[str]:

@@ -101,7 +101,7 @@ def test_rows_digests_and_figures_are_those_of_few_rows(
 ) -> None:
     """The same project in both ways, over five files."""
     few = _run(tmp_path / "few", spark, rows=200)
-    monkeypatch.setattr("dobonomodo.workspace.running.SMALL_BYTES", 0)
+    monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
     many = _run(tmp_path / "many", spark, rows=200)
 
     assert many["outputs"] == few["outputs"]
@@ -117,7 +117,7 @@ def test_outputs_with_the_same_columns_share_files(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows of both are on the disk once; those of the larger one alone are in files of their own."""
-    monkeypatch.setattr("dobonomodo.workspace.running.SMALL_BYTES", 0)
+    monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
     _run(tmp_path, spark, rows=200)
     inodes = {
         table: {path.stat().st_ino for path in _find_files(tmp_path, table)}
@@ -130,7 +130,7 @@ def test_outputs_with_the_same_columns_share_files(
 
 def test_no_rows_at_all(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers still find out which columns there are."""
-    monkeypatch.setattr("dobonomodo.workspace.running.SMALL_BYTES", 0)
+    monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
     run = _run(tmp_path, spark, rows=0)
     assert {name: output["rows"] for name, output in run["outputs"].items()}["everything"] == 0
     for table in ("active", "everything"):

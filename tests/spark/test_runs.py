@@ -7,6 +7,7 @@ import re
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from pathlib import Path
@@ -19,11 +20,12 @@ import pyarrow.parquet
 import pytest
 
 import dobonomodo as dobo
+from dobonomodo.engine import cutting
 from dobonomodo.problems import Rejected
 from tests.world import LAKE, OUT, Folder
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 CLOCK = datetime(2026, 4, 1, 8, tzinfo=UTC)
 
@@ -162,6 +164,58 @@ def test_two_periods_twice(ledger: Ledger) -> None:
     ]
     assert second[0].outputs["closed"].dataset_version == 3
     assert second[0].last_completed_operation == 5
+
+
+SUMS = """
+project:
+  id: sums
+  input_dataset_id: lines
+  operations:
+    - seq: 1
+      type: update
+      arguments:
+        joins: [{alias: a, dataset_id: accounts, on: account = a.code}]
+        assignments: [{column: title, expression: a.title}]
+    - {seq: 2, type: aggregate, arguments: {group_by: [title], aggregations: [{column: total, expression: SUM(amount)}]}}
+    - {seq: 3, type: aggregate, arguments: {group_by: [_period], aggregations: [{column: all, expression: SUM(total)}]}}
+    - {seq: 4, type: aggregate, arguments: {group_by: [account], aggregations: [{column: number, expression: COUNT(id)}]}}
+    - {seq: 5, type: output, arguments: {destination: {datasource_id: out, table: sums}, columns: [id, title, total, all, number, _row_id]}}
+"""
+
+
+def test_plans_are_cut_in_memory_or_by_files_with_the_same_rows(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder has what Spark would take for a pattern."""
+    (tmp_path / "[a] {b}").mkdir()
+    ledger = Ledger(tmp_path / "[a] {b}", spark)
+    ledger.add("sums", SUMS)
+    whole = ledger.run("sums", draft=True)
+    assert whole.outputs["sums"].rows == 10
+    staged: list[list[str]] = []
+
+    def watch(folder: str, session: SparkSession) -> cutting.Cut:
+        real = stage_in(folder, session)
+
+        def apply(frame: DataFrame) -> DataFrame:
+            cut = real.apply(frame)
+            staged.append(sorted(each.name for each in Path(folder).iterdir()))
+            return cut
+
+        return replace(real, apply=apply)
+
+    stage_in = cutting.stage_in
+    monkeypatch.setattr(cutting, "stage_in", watch)
+    monkeypatch.setattr("dobonomodo.engine.frames.LEAVES", 3)
+    in_memory = ledger.run("sums", draft=True)
+    assert staged == []
+    monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
+    by_files = ledger.run("sums", draft=True)
+    assert staged[-1][-1] == f"stage-{len(staged) - 1}"
+    for run in (in_memory, by_files):
+        assert run.outputs["sums"].digest == whole.outputs["sums"].digest
+        assert run.operations == whole.operations
+    assert not list(ledger.root.rglob("stage-*"))
 
 
 @pytest.mark.parametrize("as_text", [False, True], ids=["datetime", "text"])

@@ -5,15 +5,19 @@ from dobonomodo.engine.java import Java, find_java, require_java
 from dobonomodo.engine.session import (
     RESULT_SETTINGS,
     adapt_session,
+    computes_here,
     is_remote,
     open_session,
     require_possible,
 )
+from dobonomodo.engine.size import InputSize
 
 __all__ = [
     "RESULT_SETTINGS",
+    "InputSize",
     "Java",
     "adapt_session",
+    "computes_here",
     "find_java",
     "is_remote",
     "make_archive",

@@ -117,8 +117,9 @@ def _exercise_spark(option: str) -> None:
     from pyspark.sql import functions as F
 
     from dobonomodo.engine.session import open_session
+    from dobonomodo.engine.size import InputSize
 
-    session = open_session(conf={"spark.driver.extraJavaOptions": " ".join([option, *_QUIET])}, input_bytes=0)
+    session = open_session(conf={"spark.driver.extraJavaOptions": " ".join([option, *_QUIET])}, size=InputSize(0, 0))
     with tempfile.TemporaryDirectory(prefix="dobo-archive-") as folder:
         rows = session.range(100).selectExpr(
             "id", "CAST(id % 7 AS STRING) AS name", "CAST(id AS DECIMAL(15,2)) AS amount", "DATE'2026-01-31' AS day"

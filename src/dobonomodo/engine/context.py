@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 
+from dobonomodo.engine.cutting import Cut
 from dobonomodo.engine.rowid import IdSeed
 from dobonomodo.formula import Typed, render_formula
 from dobonomodo.plan.facts import RunFacts
@@ -26,8 +27,8 @@ class RunContext:
     """Whether a formula reads the row id of a joined row."""
     places: bool = False
     """Whether windows sort rows by their place."""
-    cut: bool = False
-    """Whether plans with many leaves are cut, which holds rows in memory and pays off for small inputs."""
+    cut: Cut | None = None
+    """How plans with many leaves are cut; None if they are not."""
 
     def sql(self, expression: Typed) -> str:
         """An expression as SQL text."""

@@ -16,6 +16,7 @@ from dobonomodo.engine.arithmetic import require_arithmetic
 from dobonomodo.engine.checking import Checking, evaluate_contracts
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
+from dobonomodo.engine.cutting import Cut
 from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
@@ -204,11 +205,12 @@ class SparkEngine:
         spark: SparkSession,
         *,
         small_inputs: bool = False,
+        cut: Cut | None = None,
         patience: Patience | None = None,
         run: str | None = None,
     ) -> None:
         """``run`` is the id that jobs are labelled with."""
-        self.spark, self._small_inputs, self._run = spark, small_inputs, run
+        self.spark, self._small_inputs, self._cut, self._run = spark, small_inputs, cut, run
         self._patience = patience or Patience()
 
     def require_arithmetic(self, *, of: object) -> None:
@@ -317,7 +319,7 @@ class SparkEngine:
     def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         needs = _find_id_needs(plan)
-        return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._small_inputs))
+        return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._cut))
 
     def attended(self) -> AbstractContextManager[None]:
         """Computing what is not a plan: where Spark is lost or has no executors, ``RunFailed`` is raised."""

@@ -213,11 +213,8 @@ class Frames:
             more = more.selectExpr("*", *(f"{value} AS {quote_name(name)}" for name, value in empty.items()))
         stacked = rows.unionByName(more)
         leaves = self._count_leaves(node)
-        if self._run.cut and leaves > LEAVES:
-            # Each aggregate doubles the plan, and Spark takes longer to plan it than to compute it. What is cut off is
-            # computed once, by the first job that needs it.
-            stacked = stacked.localCheckpoint(eager=False)
-            leaves = 1
+        if self._run.cut is not None and leaves > LEAVES:
+            stacked, leaves = self._run.cut.apply(stacked), 1
         self._leaves[id(node)] = leaves
         return stacked
 
@@ -245,9 +242,10 @@ class Frames:
     def _goes_without_ids(self, node: Rel) -> bool:
         """Whether rows are grouped and nothing reads their ids; Spark would compute the positions all the same.
 
-        Where plans are cut, rows that are held in memory serve both.
+        Where plans are cut in memory, the rows there serve both.
         """
-        if not isinstance(node, Group) or not self._run.ids or self._run.cut:
+        in_memory = self._run.cut is not None and self._run.cut.in_memory
+        if not isinstance(node, Group) or not self._run.ids or in_memory:
             return False
         found = self._ids_unread.get(id(node))
         if found is None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.engine.archive import archive_options
 from dobonomodo.engine.java import Java, launch_environment, require_java
+from dobonomodo.engine.size import InputSize, available_megabytes, heap_megabytes
 from dobonomodo.problems import Problem, Rejected, RunFailed
 from dobonomodo.problems.package import find_missing_package
 from dobonomodo.problems.run import SparkUnavailable
@@ -75,8 +76,6 @@ _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 _opening = threading.Lock()
 
-SMALL_BYTES = 32 << 20
-"""Inputs below this are computed in one piece."""
 _SMALL_SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
     # Planning anew after every exchange takes longer than the work itself.
@@ -93,12 +92,12 @@ def open_session(
     remote: str | None = None,
     app_name: str = "dobo",
     conf: Mapping[str, str] = MappingProxyType({}),
-    input_bytes: int | None = None,
+    size: InputSize | None = None,
 ) -> SparkSession:
     """A session of our own: on this machine, on the cluster ``master``, or on the Spark Connect server ``remote``.
 
     One process has one Spark. Where it runs already, the new session is opened in it, beside the others and without
-    touching their settings; stopping a session stops them all. ``conf`` adds settings. ``input_bytes`` says how much is
+    touching their settings; stopping a session stops them all. ``conf`` adds settings. ``size`` says how much is
     to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
     """
     require_possible(master=master, remote=remote, conf=conf)
@@ -108,9 +107,7 @@ def open_session(
             session = (
                 _open_remote(remote, conf=conf)
                 if remote is not None
-                else _open_classic(
-                    master, app_name=app_name, conf=conf, small=input_bytes is not None and input_bytes < SMALL_BYTES
-                )
+                else _open_classic(master, app_name=app_name, conf=conf, size=size)
             )
         except ImportError as fault:
             raise _explain_import(fault, remote=remote) from fault
@@ -154,12 +151,15 @@ def adapt_session(session: SparkSession) -> SparkSession:
     return own
 
 
-def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str], small: bool) -> SparkSession:
+def _open_classic(
+    master: str | None, *, app_name: str, conf: Mapping[str, str], size: InputSize | None
+) -> SparkSession:
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
     _forget_ended_java()
+    small = size is not None and size.is_small
     running = SparkContext._active_spark_context  # noqa: SLF001  (Spark has no public way to look without starting)
     if running is not None:
         if master is not None and master != running.master:
@@ -170,7 +170,7 @@ def _open_classic(master: str | None, *, app_name: str, conf: Mapping[str, str],
         return session
 
     java = require_java()
-    settings = _settings_of_launch(master or LOCAL, java, app_name=app_name, conf=conf, small=small)
+    settings = _settings_of_launch(master or LOCAL, java, app_name=app_name, conf=conf, size=size)
     launch = SparkConf().setAll(list(settings.items()))
     with _environment(_variables_of_launch(master or LOCAL, java)), _own_interrupts():
         gateway = SparkContext._gateway  # noqa: SLF001  (of an earlier session)
@@ -235,7 +235,7 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
 
 
 def _settings_of_launch(
-    master: str, java: Java, *, app_name: str, conf: Mapping[str, str], small: bool
+    master: str, java: Java, *, app_name: str, conf: Mapping[str, str], size: InputSize | None
 ) -> dict[str, str]:
     settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
     if is_local(master):
@@ -247,10 +247,10 @@ def _settings_of_launch(
             "spark.sql.shuffle.partitions": str(4 * _cores(master)),
             # Outputs that share files divide their rows among a few files of each task; without this, Spark would sort them first.
             "spark.sql.maxConcurrentOutputFileWriters": "8",
-            "spark.driver.memory": f"{_heap_megabytes()}m",
+            "spark.driver.memory": f"{heap_megabytes(size, available_megabytes())}m",
         }
     java_options = [_QUIET]
-    if small and is_local(master):
+    if size is not None and size.is_small and is_local(master):
         settings |= _SMALL_SETTINGS
         java_options.append(_QUICK_START)
     if is_local(master) and "-XX:ArchiveClassesAtExit" not in conf.get(_DRIVER_OPTIONS, ""):
@@ -281,15 +281,14 @@ def _variables_of_launch(master: str, java: Java) -> dict[str, str]:
     return {**variables, **launch_environment(java)}
 
 
-def _heap_megabytes() -> int:
-    """Spark's own default of 1 GB is soon too small, and where Spark is local all the work is done in this one heap."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // (1 << 20)
-    return max(1024, min(memory // 2, 8192))
-
-
 def is_remote(session: SparkSession) -> bool:
     """Whether a session is one of Spark Connect."""
     return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
+def computes_here(session: SparkSession) -> bool:
+    """Whether a session computes in this process's own Spark, on this machine alone."""
+    return not is_remote(session) and is_local(session.sparkContext.master or LOCAL)
 
 
 def is_local(master: str) -> bool:

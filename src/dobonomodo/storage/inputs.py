@@ -210,6 +210,10 @@ class Inputs:
         rows = storage.read(spark, use, pin, scratch, before=partial(self._count, use, pins[:number]))
         return replace(rows, count=partial(storage.count, pin, scratch))
 
+    def count(self, uses: Iterable[DatasetUse], pinned: Pinned) -> int:
+        """How many rows are stored of all readings."""
+        return sum(self._count(use, pinned[use.key]) for use in uses)
+
     def _count(self, use: DatasetUse, pins: Sequence[Pin]) -> int:
         return sum(
             self._storages.of_record(pin, use=use).count(pin, self._scratch(use, number))

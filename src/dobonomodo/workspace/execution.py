@@ -140,7 +140,7 @@ class Execution:
 
 
 def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> Computing:
-    engine = spark.engine(input_bytes=data.size(), listener=listener, run=data.folder.name)
+    engine = spark.engine(size=data.size(), listener=listener, scratch=data.scratch, run=data.folder.name)
     engine.require_reach(data.folder)
     with noticing_loss():
         return Computing(engine, data.reader(engine.spark))

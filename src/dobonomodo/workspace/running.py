@@ -45,6 +45,7 @@ from dobonomodo.workspace.files import RUNS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from dobonomodo.engine import InputSize
     from dobonomodo.engine.engine import Computed as ComputedOutput
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.engine.reading import Reader
@@ -53,8 +54,6 @@ if TYPE_CHECKING:
 
 OWNER = "store"
 """The file in the folder of a run that names the store which has its record."""
-SMALL_BYTES = 32 << 20
-"""Inputs below this are computed in one piece and written to one file."""
 
 
 def new_run_id(at: datetime) -> str:
@@ -98,7 +97,7 @@ class RunData:
             fence=Fence(store_id, planned.plan.project.id, planned.facts.period, 0),
             started=planned.facts.started_at.timestamp(),
             # Small inputs come out as one file, as people expect.
-            in_one_file=lambda: self.size() < SMALL_BYTES,
+            in_one_file=lambda: self.size().is_small,
             apart=scratch is not None,
         )
         self._written = {
@@ -270,11 +269,19 @@ class RunData:
         self._spark = spark
         return self._inputs.reader(spark, self._pinned)
 
-    def size(self) -> int:
-        """How many bytes the inputs have, with those that were extracted."""
+    @property
+    def scratch(self) -> Path:
+        """A folder for rows that Spark needs again; it is removed with the run's extracted inputs."""
+        return self._folder.absolute() / "inputs"
+
+    def size(self) -> InputSize:
+        """How many bytes and rows the inputs have, with bytes that were extracted."""
+        from dobonomodo.engine import InputSize
+
         pinned = sum(pin.size for pins in self._pinned.values() for pin in pins)
         extracted = (self._folder / "inputs").glob("*.parquet")
-        return pinned + sum(path.stat().st_size for path in extracted)
+        stored = pinned + sum(path.stat().st_size for path in extracted)
+        return InputSize(stored, self._inputs.count(self._planned.plan.uses, self._pinned))
 
 
 class Computing:

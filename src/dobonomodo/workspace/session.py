@@ -10,8 +10,11 @@ from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.problems.package import SPARK, require_modules
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
+    from dobonomodo.engine import InputSize
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Listener
     from dobonomodo.workspace.files import Files
@@ -46,32 +49,44 @@ class SparkChoice:
             require_possible(master=master, remote=remote, conf=self._conf())
 
     def engine(
-        self, *, input_bytes: int | None = None, listener: Listener | None = None, run: str | None = None
+        self,
+        *,
+        size: InputSize | None = None,
+        listener: Listener | None = None,
+        scratch: Path | None = None,
+        run: str | None = None,
     ) -> SparkEngine:
-        """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does."""
-        from dobonomodo.engine import is_remote
+        """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does.
+
+        ``scratch`` is a folder for rows that are computed once and read again.
+        """
+        from dobonomodo.engine import computes_here, is_remote
+        from dobonomodo.engine.cutting import hold_in_memory, stage_in
         from dobonomodo.engine.engine import SparkEngine
         from dobonomodo.engine.executors import Patience
         from dobonomodo.engine.faults import noticing_loss
         from dobonomodo.runs import Quiet
-        from dobonomodo.workspace.running import SMALL_BYTES
 
         with noticing_loss():
-            session = self._session(input_bytes)
+            session = self._session(size)
         patience = Patience(limit=self.options.wait_for_executors, say=(listener or Quiet()).working)
-        small = input_bytes is not None and input_bytes < SMALL_BYTES
-        engine = SparkEngine(session, small_inputs=small, patience=patience, run=run)
+        cut, small = None, size is not None and size.is_small
+        if small and computes_here(session):
+            cut = hold_in_memory()
+        elif scratch is not None:
+            cut = stage_in(str(scratch), session)
+        engine = SparkEngine(session, small_inputs=small, cut=cut, patience=patience, run=run)
         if self.given is not None or is_remote(session):
             engine.require_arithmetic(of=session if self.given is None else self.given)
         return engine
 
-    def _session(self, input_bytes: int | None) -> SparkSession:
+    def _session(self, size: InputSize | None) -> SparkSession:
         from dobonomodo.engine import adapt_session
 
         if self.given is not None:
             return adapt_session(self.given)
         master, remote = self._place()
-        return open_spark(master=master, remote=remote, conf=self._conf(), input_bytes=input_bytes)
+        return open_spark(master=master, remote=remote, conf=self._conf(), size=size)
 
     def _place(self) -> tuple[str | None, str | None]:
         """Master and remote: of the command if it names either, else of the workspace."""
@@ -99,10 +114,10 @@ def open_spark(
     remote: str | None = None,
     conf: Mapping[str, str],
     app_name: str = "dobo",
-    input_bytes: int | None = None,
+    size: InputSize | None = None,
 ) -> SparkSession:
     """A session of our own; what keeps it from starting is a problem with a code."""
     from dobonomodo.engine import open_session
 
     require_modules(SPARK)
-    return open_session(master=master, remote=remote, conf=conf, app_name=app_name, input_bytes=input_bytes)
+    return open_session(master=master, remote=remote, conf=conf, app_name=app_name, size=size)
