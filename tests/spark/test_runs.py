@@ -214,7 +214,9 @@ def test_plans_are_cut_in_memory_or_by_files_with_the_same_rows(
     assert staged[-1][-1] == f"stage-{len(staged) - 1}"
     for run in (in_memory, by_files):
         assert run.outputs["sums"].digest == whole.outputs["sums"].digest
-        assert run.operations == whole.operations
+        assert [(each.rows_in, each.selected, each.added) for each in run.operations] == [
+            (each.rows_in, each.selected, each.added) for each in whole.operations
+        ]
     assert not list(ledger.root.rglob("stage-*"))
 
 
