@@ -19,6 +19,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_stored
+from dobonomodo.storage.delta_target import explain_fault, is_passing_fault
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.target import Inspected, Noted
@@ -437,3 +438,20 @@ def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(anywhere: Storag
         {"id": 2, "amount": Decimal("2.1234")},
         {"id": 3, "amount": Decimal("3.5000")},
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "passes"),
+    [
+        ("Generic error: no log\n   0: <unknown>", "Generic error: no log", False),
+        (
+            "Kernel error -> Generic S3 error\\n    \\x1b[31m↳\\x1b[0m tcp\\n  \\x1b[31m↳\\x1b[0m Connection refused (os error 111)\\n",
+            "Kernel error -> Generic S3 error: Connection refused (os error 111)",
+            True,
+        ),
+        ("No space left on device", "No space left on device", True),
+        ("", "ValueError", False),
+    ],
+)
+def test_what_the_library_says_is_one_line(said: str, shown: str, passes: bool) -> None:
+    assert (explain_fault(ValueError(said)), is_passing_fault(ValueError(said))) == (shown, passes)

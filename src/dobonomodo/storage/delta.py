@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
 
 from dobonomodo.formula import Type
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
 
 
 RUNS = ".dobo/runs"
+NOWHERE = Path(os.devnull)
+"""Where no file is put."""
 READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 """Features of tables that do not change what their files hold."""
 
@@ -102,12 +105,11 @@ class DeltaStorage(TableFilesStorage):
     def _prefix(self) -> Path:
         return self.root / str(self.source.options["path_prefix"])
 
-    def _home(self, table: str, *, run: str = "reading") -> DeltaHome:
-        """The place of a table; what a run uploads is made in its folder."""
+    def _home(self, table: str, *, copies: Path = NOWHERE) -> DeltaHome:
+        """The place of a table; ``copies`` is for files that are to be uploaded, or were downloaded."""
         if (shelf := self._objects) is None:
             return LocalHome(Path(os.path.realpath(self._prefix / table)))
-        data = self.root / RUNS / run / "delta" / self.source.id / table
-        return ObjectHome(shelf.objects, shelf.prefix / table, data)
+        return ObjectHome(shelf.objects, shelf.prefix / table, copies)
 
     def local_files(self, pin: TableFilesPin, scratch: Scratch) -> list[Path]:
         """Where they are, or copies of objects."""
@@ -250,15 +252,17 @@ class DeltaStorage(TableFilesStorage):
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
         """The first rows of the first files."""
         own = stored_files(stored)
-        home = self._home(own.table)
-        files = ((home.fetch(file.path), file) for file in own.files)
-        return sample_files(files, own.columns or tuple(columns), rows)
+        with TemporaryDirectory() as copies:
+            home = self._home(own.table, copies=Path(copies))
+            files = ((home.fetch(file.path), file) for file in own.files)
+            return sample_files(files, own.columns or tuple(columns), rows)
 
     # --- writing
 
     def target(self, output: OutputPlace) -> Target:
         """A table of the datasource."""
-        home = self._home(output.table, run=output.run)
+        copies = self.root / RUNS / output.run / "delta" / self.source.id / output.table
+        home = self._home(output.table, copies=copies)
         if self.escapes(output.table) or home.uri == os.path.realpath(self._prefix):
             raise writing_failed(str(self._prefix / output.table), f"it points outside its folder, to `{home.uri}`")
         return DeltaTarget(

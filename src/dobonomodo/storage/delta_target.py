@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,6 +40,10 @@ NOTE = "dobo"
 NOBODY = "\n"
 """The period of no run."""
 TRIES = 100
+
+_BETWEEN = re.compile(r"(?:\\n|\\x1b\[\d+m|\x1b\[\d+m|↳|\s)*(?:\\n|↳)(?:\\n|\\x1b\[\d+m|\x1b\[\d+m|↳|\s)*")
+"""Between the causes that the library lists, with what colors them on a terminal."""
+_PASSING = ("Permission denied", "PermissionDenied", "No space left", "Connection refused", "timed out", "dns error")
 
 _SPARK_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 _DELTA_TYPES: Mapping[Type, str] = {
@@ -489,13 +494,14 @@ class DeltaTarget:
 
 
 def explain_fault(fault: BaseException) -> str:
-    """What the library says, without its trace."""
-    return next(iter(str(fault).splitlines()), type(fault).__name__)
+    """What the library says, without its trace: of a chain of causes, the first and the last."""
+    said = [part for part in _BETWEEN.split(next(iter(str(fault).splitlines()), "")) if part]
+    return ": ".join(dict.fromkeys((said[0], said[-1]))) if said else type(fault).__name__
 
 
 def is_passing_fault(fault: BaseException) -> bool:
-    """Whether it may be gone at the next try: a full disk, a missing permission."""
-    return any(word in str(fault) for word in ("Permission denied", "No space left", "PermissionDenied"))
+    """Whether it may be gone at the next try: a full disk, a missing permission, a store that does not answer."""
+    return any(word in str(fault) for word in _PASSING)
 
 
 def _delta_target(target: Target) -> DeltaTarget:
