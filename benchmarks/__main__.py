@@ -112,6 +112,7 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "ranges": lambda: _part("ranges", 5_000_000, 3),
     "csv": lambda: _part("csv"),
     "database": _database,
+    "files": lambda: [_part("files", count) for count in (10, 100, 1_000, 10_000)],
     "growth": _growth,
     "why": lambda: _part("why", 10_000_000),
 }

@@ -117,6 +117,13 @@ def _text(results: Mapping[str, Any]) -> str:
         parts += [f"## Reading {each['rows']:,} CSV rows", "", *_table(["", "time"], rows), ""]
     if "database" in results:
         parts += _database_tables(results["database"])
+    if "files" in results:
+        rows = [
+            [f"{each['files']:,}", f"{each['seconds']} s", f"{each['cpu']} s", f"{each['megabytes']:,} MB"]
+            for each in results["files"]
+        ]
+        head = "## Finding, checking and counting small Parquet files, without Spark"
+        parts += [head, "", *_table(["files", "time", "processor time", "peak memory"], rows), ""]
     if "why" in results:
         why = results["why"]
         rows = [[f"by {name}", f"{why['cold'][name]} s", f"{why['warm'][name]} s"] for name in why["cold"]]

@@ -18,6 +18,7 @@ from benchmarks import contestants
 from benchmarks.data import HOME, WORK, make_data, make_workspace
 from benchmarks.database import database
 from benchmarks.explaining import explaining
+from benchmarks.files import many_files
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
 from benchmarks.ranges import ranges
 from benchmarks.sharing import sharing
@@ -514,6 +515,7 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "grown": lambda scale: grown(float(scale)),
     "csv": csv_reading,
     "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
+    "files": lambda count: many_files(int(count)),
     "startup": startup,
     "why": lambda rows: explaining(int(rows)),
     "allocate": lambda scale, warm: sharing(open_spark(), float(scale), int(warm)),
