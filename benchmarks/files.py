@@ -41,4 +41,9 @@ def many_files(count: int) -> dict[str, Any]:
     rows = storage.count(pin, scratch)
     found = {"seconds": time.perf_counter() - started, "cpu": cpu_seconds() - before}
     shutil.rmtree(folder)
-    return {"files": count, "rows": rows, "megabytes": round(peak_megabytes()), **{k: round(v, 2) for k, v in found.items()}}
+    return {
+        "files": count,
+        "rows": rows,
+        "megabytes": round(peak_megabytes()),
+        **{k: round(v, 2) for k, v in found.items()},
+    }

@@ -31,7 +31,7 @@ from dobonomodo.storage.object_pointer import (
     store_of,
 )
 from dobonomodo.storage.object_target import ObjectTarget
-from dobonomodo.storage.objects import FoundObject, Objects, do_at_once
+from dobonomodo.storage.objects import PAGE, FoundObject, Objects, do_at_once
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.shelf import Listed
 from dobonomodo.storage.storage import Answer
@@ -79,11 +79,11 @@ class ObjectShelf:
     def call(self) -> Answer | None:
         """What a listing says."""
         try:
-            found = self.objects.list(self.prefix.key)
+            found = self.objects.look(self.prefix.key)
         except OSError as fault:
             return Answer(f"{self.prefix}: {fault.strerror}", works=False)
-        size = sum(each.size for each in found)
-        return Answer(f"{self.prefix} answers, {len(found):,} object{'' if len(found) == 1 else 's'}, {size:,} bytes")
+        more = "at least " if len(found) == PAGE else ""
+        return Answer(f"{self.prefix} answers, {more}{len(found):,} object{'' if len(found) == 1 else 's'}")
 
     def leaves(self, location: Location) -> bool:
         """Objects have no links."""

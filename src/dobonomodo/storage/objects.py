@@ -10,7 +10,7 @@ import errno
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 R = TypeVar("R")
 
+PAGE = 1_000
+"""Objects that one request lists."""
 AT_ONCE = 8
 """Objects that are read or written at the same time."""
 _BLOCK = 32 << 20
@@ -87,6 +89,14 @@ class Objects:
         with self._explaining(key):
             pages = list(obstore.list(self._store, key or None))
         return sorted((_found(each) for page in pages for each in page), key=lambda each: each.key)
+
+    def look(self, key: str) -> Sequence[FoundObject]:
+        """The first objects below a key, at most a page of them: enough to see that the store answers."""
+        import obstore
+
+        with self._explaining(key):
+            pages = obstore.list(self._store, key or None, chunk_size=PAGE)
+            return [_found(each) for each in next(iter(pages), ())]
 
     def find(self, key: str) -> FoundObject | None:
         """One object; None if there is none."""
