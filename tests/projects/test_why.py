@@ -16,6 +16,7 @@ from dobonomodo.formula.meaning import Value, as_value, fit
 from dobonomodo.formula.types import DecimalType, Type
 from dobonomodo.model import Definitions, load_documents
 from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Source
 from dobonomodo.scenarios import run_suite
 from dobonomodo.scenarios.suite import Found
@@ -43,8 +44,8 @@ def read(value: object, kind: Type | None) -> Value:
 class Given:
     """The rows of a case."""
 
-    def __init__(self, case: Case) -> None:
-        self._case = case
+    def __init__(self, case: Case, facts: RunFacts) -> None:
+        self._case, self._facts = case, facts
 
     def find(
         self, use: DatasetUse, wanted: Wanted, *, numbers: frozenset[int] | None, columns: frozenset[str] | None
@@ -56,16 +57,17 @@ class Given:
         )
         types = {name.casefold(): kind for name, kind in use.columns.items()}
         names = {name.casefold() for row in given["rows"] for name in row}
-        period = self._case.period.identifier if given["located"] else None
+        located, periods = given["located"], use.identifiers(self._facts)
         for number, row in enumerate(given["rows"]):
-            if period is not None and row["_period"] != period:
+            period = row["_period"] if located else None
+            if period is not None and period not in periods:
                 continue
             folded = {name.casefold(): read(value, types.get(name.casefold())) for name, value in row.items()}
             values = {
                 # Files could not have a column that is not declared.
                 name if name in use.columns else VALIDITY.get(name, name): folded.get(name)
                 for name in names
-                if period is None or name != "_period"
+                if not located or name != "_period"
             }
             if numbers is not None and number not in numbers:
                 continue
@@ -76,7 +78,7 @@ class Given:
 def interpreter_of(case: Case, plan: Plan) -> Interpreter:
     facts = facts_of(case, plan)
     seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-    return Interpreter(Loader(Given(case), facts, case.period.as_of, seed), facts=facts, seed=seed)
+    return Interpreter(Loader(Given(case, facts), facts, case.period.as_of, seed), facts=facts, seed=seed)
 
 
 Written = tuple[Step, dict[str, Any], list[Traced]]
