@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from dobonomodo.engine.engine import OutputResult, SparkEngine
+from dobonomodo.engine.computed import OutputResult
+from dobonomodo.engine.engine import SparkEngine
 from dobonomodo.engine.reading import ROW_NUMBER, StoredRows
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP

@@ -13,9 +13,11 @@ TESTS = Path(__file__).parents[1]
 
 ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "needs a running Spark": (
-        "engine/test_nodes.py spark/test_runs.py spark/test_determinism.py projects/test_agree.py property/test_ranges.py",
+        "engine/test_nodes.py spark/test_runs.py spark/test_determinism.py spark/test_many_rows.py projects/test_agree.py"
+        " property/test_ranges.py",
         (
-            "engine/archive.py", "engine/checking.py", "engine/context.py", "engine/culprit.py", "engine/cutting.py", "engine/engine.py",
+            "engine/archive.py", "engine/checking.py", "engine/computed.py",
+            "engine/context.py", "engine/culprit.py", "engine/cutting.py", "engine/engine.py",
             "engine/differences.py", "engine/grouping.py",
             "engine/frames.py", "engine/joins.py", "engine/labels.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
             "engine/ranges.py", "engine/reach.py", "engine/reading.py", "engine/requirement.py", "engine/tracking.py", "engine/tree.py",

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from itertools import groupby
@@ -14,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.engine.arithmetic import require_arithmetic
 from dobonomodo.engine.checking import Checking, evaluate_contracts
+from dobonomodo.engine.computed import Computed, Observing, OutputResult, SharedFiles, with_working_names
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
 from dobonomodo.engine.cutting import Cut
-from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, hash_rows, render_digest
+from dobonomodo.engine.digest import digest_columns, hash_rows, render_digest
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
@@ -25,13 +25,9 @@ from dobonomodo.engine.grouping import LargeGroup, read_groups
 from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.observation import (
     HASH,
-    PART,
     Counting,
     Measuring,
-    Written,
     chosen_by,
-    measure_again,
-    measure_written,
     observe,
     observe_working,
     select_written,
@@ -39,162 +35,25 @@ from dobonomodo.engine.observation import (
 from dobonomodo.engine.reach import may_be_elsewhere, require_reach
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
-from dobonomodo.engine.tracking import SEQ, Tracked
-from dobonomodo.formula import Type, Typed, columns_of
+from dobonomodo.engine.tracking import Tracked
+from dobonomodo.formula import Typed, columns_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult
-from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Group, Keep, Window, expressions_of, walk_between
-from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID
+from dobonomodo.plan.system import ROW_ID
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import NoExecutors, OutputWrite
 from dobonomodo.storage.faults import is_of_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 CONCURRENT_WRITERS = "spark.sql.maxConcurrentOutputFileWriters"
 
 _Explained = Callable[[], AbstractContextManager[None]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OutputResult:
-    """What was written of an output, and what is known of the operations before it."""
-
-    seq: int
-    rows: int
-    digest: str
-    seconds: float
-    operations: tuple[OperationCounts, ...]
-    measures: Measures | None
-    """None if nobody asked for them."""
-    checks: tuple[CheckResult, ...] = ()
-    """The checks that were evaluated with it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SharedFiles:
-    """Files of another output that hold all rows of this one, and no others."""
-
-    seq: int
-    parts: frozenset[int]
-
-
-class Computed:
-    """One output of a plan: a frame for the caller to write, once and completely, or parts of another one that hold its rows.
-
-    The caller writes it within ``explained`` and says ``finish``, before it asks for the next output.
-    """
-
-    def __init__(
-        self,
-        step: Step,
-        frame: DataFrame | None,
-        *,
-        observing: _Observing,
-        explained: Callable[[], AbstractContextManager[None]],
-        observation: Observation | None = None,
-        before: Metrics | None = None,
-        shared: SharedFiles | None = None,
-        twins: Sequence[Step] = (),
-    ) -> None:
-        self.step, self.explained, self.shared, self.twins = step, explained, shared, twins
-        self.columns: Mapping[str, Type] = step.write.written_types(step.before.columns)
-        self.divided_by = PART if twins else None
-        self._frame, self._observation, self._observing, self._before = frame, observation, observing, before
-        self._started = time.monotonic()
-        self.result: OutputResult | None = None
-        self.metrics: Metrics = before or {}
-        self.of_twins: dict[int, Metrics] = {}
-        self.written: Callable[[], DataFrame | None] = lambda: None
-
-    @property
-    def frame(self) -> DataFrame:
-        """The rows to write; they are divided into files by the column ``divided_by``, if there is one, which is not written."""
-        if self._frame is None:
-            raise AssertionError("its rows are in files of another output")
-        return self._frame
-
-    def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
-        """The output is written. ``written`` gives its rows as they can be read again, to measure them and take other outputs from."""
-        self.written = written or self.written
-        seen = self._observation.get if self._observation is not None else {}
-        self.metrics = {**(self._before or {}), **seen, **self._measure_again()}
-        seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
-        counting, measuring = self._observing.counting, self._observing.measuring
-        counting.written[seq] = rows
-        taken = self._before is not None
-        self.result = OutputResult(
-            seq=seq,
-            rows=rows,
-            digest=render_digest(self.metrics),
-            seconds=time.monotonic() - self._started,
-            operations=counting.counts(self.metrics),
-            measures=measuring.measures(self.step, self.metrics, taken=taken) if measuring is not None else None,
-            checks=self._observing.take_checks(self.metrics),
-        )
-        return self.result
-
-    def _measure_again(self) -> Metrics:
-        """What is measured of the written rows, where it was not observed; of outputs that share its files too."""
-        if not self._observing.rereads or self.shared is not None:
-            return {}
-        rows = self.written()
-        if rows is None:
-            raise AssertionError("rows that are measured again are there to be read")
-        measured = [self._observing.written(self.step, alone=True), *map(self._observing.written, self.twins)]
-        own, *others = measure_again(with_working_names(rows, self.step), measured)
-        self.of_twins = {step.spec.seq: each for step, each in zip(self.twins, others, strict=True)}
-        return own
-
-    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
-        measuring = self._observing.measuring
-        if measuring is None:
-            return ()
-        try:
-            return self._observing.frames.find_unmatched(measuring.find_join(join), at_most=at_most)
-        except Exception as error:
-            if not is_of_spark(error):
-                raise
-            return ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Observing:
-    """What the observations of a run's outputs are made and read with."""
-
-    frames: Frames
-    counting: Counting
-    measuring: Measuring | None
-    checking: Checking
-    spark: SparkSession
-    rereads: bool
-    """Whether what is measured of written rows is read again from them, rather than observed while they are written."""
-
-    def hidden(self, step: Step) -> list[str]:
-        """SQL for the hidden columns that the observation of an output reads."""
-        unread = self.measuring.unread(step) if self.measuring is not None else ()
-        names = [name for name in self.frames.trackers(step.before.node) if name not in unread]
-        return [*map(quote_name, names), f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
-
-    def metrics(self, step: Step) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output."""
-        more = self.measuring.metrics(step) if self.measuring is not None else {}
-        return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
-
-    def take_checks(self, metrics: Metrics) -> tuple[CheckResult, ...]:
-        """The results of the checks that an observation has reached."""
-        return self.checking.take(self.frames, self.spark, metrics)
-
-    def written(self, step: Step, *, alone: bool = False) -> Written:
-        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``."""
-        chosen = "TRUE" if alone else chosen_by(step, self.frames.facts)
-        return measure_written(step, self.measuring, chosen=chosen)
 
 
 class SparkEngine:
@@ -240,7 +99,7 @@ class SparkEngine:
         counting, checking = Counting(plan), Checking(plan)
         measuring = Measuring(plan, counting, digests=digests) if figures else None
         rereads = staging and not self._small_inputs
-        observing = _Observing(frames, counting, measuring, checking, self.spark, rereads)
+        observing = Observing(frames, counting, measuring, checking, self.spark, rereads)
         tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         with self._explaining(plan, frames, until=None):
             frames.track(plan.start.node, replace(tracked, values=checking.values))
@@ -363,7 +222,7 @@ class SparkEngine:
             raise RunFailed(explain_failure(error, plan, frames, until=until)) from error
 
     def _compute(
-        self, plan: Plan, step: Step, observing: _Observing, explained: _Explained, *, twins: Sequence[Step]
+        self, plan: Plan, step: Step, observing: Observing, explained: _Explained, *, twins: Sequence[Step]
     ) -> Computed:
         """An output from the inputs, with an observation of all rows that lead to it."""
         frames = observing.frames
@@ -459,7 +318,7 @@ def _part_of(twins: Sequence[Step], facts: RunFacts) -> str | None:
     return " | ".join(f"CASE WHEN {chosen_by(step, facts)} THEN {1 << at} ELSE 0 END" for at, step in enumerate(twins))
 
 
-def _share(host: Computed, step: Step, observing: _Observing, explained: _Explained) -> Computed:
+def _share(host: Computed, step: Step, observing: Observing, explained: _Explained) -> Computed:
     """An output whose rows are in files of another one."""
     bit = 1 << list(host.twins).index(step)
     parts = frozenset(part for part in range(1 << len(host.twins)) if part & bit)
@@ -468,7 +327,7 @@ def _share(host: Computed, step: Step, observing: _Observing, explained: _Explai
     return Computed(step, None, observing=observing, explained=explained, before=before, shared=shared)
 
 
-def _take(rows: DataFrame, host: Computed, step: Step, observing: _Observing, explained: _Explained) -> Computed:
+def _take(rows: DataFrame, host: Computed, step: Step, observing: Observing, explained: _Explained) -> Computed:
     """An output from another one that holds all its rows and columns, and is written already."""
     working, facts = with_working_names(rows, host.step), observing.frames.facts
     if observing.rereads:
@@ -476,15 +335,6 @@ def _take(rows: DataFrame, host: Computed, step: Step, observing: _Observing, ex
         return Computed(step, frame, observing=observing, explained=explained, before=host.metrics)
     frame, seen = observe(working, step, hidden=[], metrics={}, written=observing.written(step))
     return Computed(step, frame, observing=observing, explained=explained, observation=seen, before=host.metrics)
-
-
-def with_working_names(rows: DataFrame, step: Step) -> DataFrame:
-    """Written rows of an output under the names that their columns have in the working dataset."""
-    write = step.write
-    if not write.names:
-        return rows
-    names = {write.written_name(name): name for name in write.columns}
-    return rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:

@@ -37,7 +37,7 @@ from dobonomodo.storage import destination_kinds, load_datasource
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from dobonomodo.engine.engine import Computed
+    from dobonomodo.engine.computed import Computed
 
 T = TypeVar("T")
 

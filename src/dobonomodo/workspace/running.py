@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from dobonomodo.engine import InputSize
-    from dobonomodo.engine.engine import Computed as ComputedOutput
+    from dobonomodo.engine.computed import Computed as ComputedOutput
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.engine.reading import Reader
     from dobonomodo.model import DataSource

@@ -1,0 +1,170 @@
+"""An output that is ready to be written, and what is known of it once it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dobonomodo.engine.checking import Checking
+from dobonomodo.engine.digest import ROWS, Metrics, render_digest
+from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.observation import PART, Counting, Measuring, Written, chosen_by, measure_again, measure_written
+from dobonomodo.engine.tracking import SEQ
+from dobonomodo.formula import Type
+from dobonomodo.formula.sql import quote_name
+from dobonomodo.plan import Step
+from dobonomodo.plan.check import CheckResult
+from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
+from dobonomodo.plan.system import OPERATION_SEQ
+from dobonomodo.storage.faults import is_of_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Observation, SparkSession
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OutputResult:
+    """What was written of an output, and what is known of the operations before it."""
+
+    seq: int
+    rows: int
+    digest: str
+    seconds: float
+    operations: tuple[OperationCounts, ...]
+    measures: Measures | None
+    """None if nobody asked for them."""
+    checks: tuple[CheckResult, ...] = ()
+    """The checks that were evaluated with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFiles:
+    """Files of another output that hold all rows of this one, and no others."""
+
+    seq: int
+    parts: frozenset[int]
+
+
+class Computed:
+    """One output of a plan: a frame for the caller to write, once and completely, or parts of another one that hold its rows.
+
+    The caller writes it within ``explained`` and says ``finish``, before it asks for the next output.
+    """
+
+    def __init__(
+        self,
+        step: Step,
+        frame: DataFrame | None,
+        *,
+        observing: Observing,
+        explained: Callable[[], AbstractContextManager[None]],
+        observation: Observation | None = None,
+        before: Metrics | None = None,
+        shared: SharedFiles | None = None,
+        twins: Sequence[Step] = (),
+    ) -> None:
+        self.step, self.explained, self.shared, self.twins = step, explained, shared, twins
+        self.columns: Mapping[str, Type] = step.write.written_types(step.before.columns)
+        self.divided_by = PART if twins else None
+        self._frame, self._observation, self._observing, self._before = frame, observation, observing, before
+        self._started = time.monotonic()
+        self.result: OutputResult | None = None
+        self.metrics: Metrics = before or {}
+        self.of_twins: dict[int, Metrics] = {}
+        self.written: Callable[[], DataFrame | None] = lambda: None
+
+    @property
+    def frame(self) -> DataFrame:
+        """The rows to write; they are divided into files by the column ``divided_by``, if there is one, which is not written."""
+        if self._frame is None:
+            raise AssertionError("its rows are in files of another output")
+        return self._frame
+
+    def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
+        """The output is written. ``written`` gives its rows as they can be read again, to measure them and take other outputs from."""
+        self.written = written or self.written
+        seen = self._observation.get if self._observation is not None else {}
+        self.metrics = {**(self._before or {}), **seen, **self._measure_again()}
+        seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
+        counting, measuring = self._observing.counting, self._observing.measuring
+        counting.written[seq] = rows
+        taken = self._before is not None
+        self.result = OutputResult(
+            seq=seq,
+            rows=rows,
+            digest=render_digest(self.metrics),
+            seconds=time.monotonic() - self._started,
+            operations=counting.counts(self.metrics),
+            measures=measuring.measures(self.step, self.metrics, taken=taken) if measuring is not None else None,
+            checks=self._observing.take_checks(self.metrics),
+        )
+        return self.result
+
+    def _measure_again(self) -> Metrics:
+        """What is measured of the written rows, where it was not observed; of outputs that share its files too."""
+        if not self._observing.rereads or self.shared is not None:
+            return {}
+        rows = self.written()
+        if rows is None:
+            raise AssertionError("rows that are measured again are there to be read")
+        measured = [self._observing.written(self.step, alone=True), *map(self._observing.written, self.twins)]
+        own, *others = measure_again(with_working_names(rows, self.step), measured)
+        self.of_twins = {step.spec.seq: each for step, each in zip(self.twins, others, strict=True)}
+        return own
+
+    def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
+        """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
+        measuring = self._observing.measuring
+        if measuring is None:
+            return ()
+        try:
+            return self._observing.frames.find_unmatched(measuring.find_join(join), at_most=at_most)
+        except Exception as error:
+            if not is_of_spark(error):
+                raise
+            return ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Observing:
+    """What the observations of a run's outputs are made and read with."""
+
+    frames: Frames
+    counting: Counting
+    measuring: Measuring | None
+    checking: Checking
+    spark: SparkSession
+    rereads: bool
+    """Whether what is measured of written rows is read again from them, rather than observed while they are written."""
+
+    def hidden(self, step: Step) -> list[str]:
+        """SQL for the hidden columns that the observation of an output reads."""
+        unread = self.measuring.unread(step) if self.measuring is not None else ()
+        names = [name for name in self.frames.trackers(step.before.node) if name not in unread]
+        return [*map(quote_name, names), f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
+
+    def metrics(self, step: Step) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output."""
+        more = self.measuring.metrics(step) if self.measuring is not None else {}
+        return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
+
+    def take_checks(self, metrics: Metrics) -> tuple[CheckResult, ...]:
+        """The results of the checks that an observation has reached."""
+        return self.checking.take(self.frames, self.spark, metrics)
+
+    def written(self, step: Step, *, alone: bool = False) -> Written:
+        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``."""
+        chosen = "TRUE" if alone else chosen_by(step, self.frames.facts)
+        return measure_written(step, self.measuring, chosen=chosen)
+
+
+def with_working_names(rows: DataFrame, step: Step) -> DataFrame:
+    """Written rows of an output under the names that their columns have in the working dataset."""
+    write = step.write
+    if not write.names:
+        return rows
+    names = {write.written_name(name): name for name in write.columns}
+    return rows.selectExpr(*(f"{quote_name(there)} AS {quote_name(name)}" for there, name in names.items()))
