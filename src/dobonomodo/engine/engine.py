@@ -250,7 +250,7 @@ class SparkEngine:
         """Raise ``RunFailed`` where workers may be elsewhere and do not share a folder with us."""
         with self._attended():
             if may_be_elsewhere(self.spark):
-                require_reach(self.spark, folder)
+                require_reach(self.spark, folder, find_outage=self._find_outage)
 
     def interrupt(self) -> None:
         """Stop what Spark is doing for us. A Spark that is lost does nothing any more."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import secrets
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dobonomodo.engine.faults import find_loss, one_line, text_of
+from dobonomodo.engine.faults import one_line, text_of
 from dobonomodo.engine.session import is_local, is_remote
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import WorkersElsewhere
@@ -27,8 +28,11 @@ def may_be_elsewhere(spark: SparkSession) -> bool:
     return is_remote(spark) and spark.client.host not in _HERE
 
 
-def require_reach(spark: SparkSession, folder: Path) -> None:
-    """Raise ``RunFailed`` unless a task writes a file that is seen here, and reads one that was written here."""
+def require_reach(spark: SparkSession, folder: Path, *, find_outage: Callable[[Exception], RunFailed | None]) -> None:
+    """Raise ``RunFailed`` unless a task writes a file that is seen here, and reads one that was written here.
+
+    What Spark raises because it is lost or has no executors, which ``find_outage`` tells, says nothing about the folder.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -40,7 +44,7 @@ def require_reach(spark: SparkSession, folder: Path) -> None:
             read = spark.read.schema("id BIGINT").parquet(str(probe / "here.parquet")).count()
             spark.range(0, 1, 1, 1).write.parquet(str(probe / "there"))
         except Exception as fault:
-            if not is_of_spark(fault) or find_loss(fault) is not None:
+            if not is_of_spark(fault) or find_outage(fault) is not None:
                 raise
             raise RunFailed(WorkersElsewhere(folder=str(folder), detail=one_line(text_of(fault)))) from fault
         if read != 1 or not any((probe / "there").glob("*.parquet")):
