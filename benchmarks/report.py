@@ -214,9 +214,6 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
         if "no figures" in prices:
             share = prices["plain"]["cpu"] / prices["no figures"]["cpu"]
             rows.append(["price of figures, processor time", "", f"{share:.2f}", ""])
-        if "digests of columns" in prices:
-            share = prices["digests of columns"]["cpu"] / prices["plain"]["cpu"]
-            rows.append(["price of digests of columns, processor time", "", f"{share:.2f}", ""])
     if "ids" in results:
         ids = results["ids"]
         share = ids["by position"]["cpu"] / ids["without"]["cpu"]

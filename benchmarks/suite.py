@@ -388,7 +388,7 @@ TEN_CHECKS = """\
 
 
 def prices(scale: float) -> dict[str, Any]:
-    """What checks and figures cost: the pipeline with ten checks, as it is, without figures, with digests of columns, in turns."""
+    """What checks and figures cost: the pipeline with ten checks, as it is, and without figures, in turns."""
     data = make_data(scale)
     spark = open_spark()
     text = (HOME / "pipeline.yaml").read_text()
@@ -396,8 +396,7 @@ def prices(scale: float) -> dict[str, Any]:
     checked = text[:start] + TEN_CHECKS + text[start:]
     runs: dict[str, Callable[[], object]] = {}
     bare = text.replace("{name: tpch}", "{name: tpch, figures: off}")
-    digested = text.replace("{name: tpch}", "{name: tpch, figures: columns}")
-    projects = {"plain": text, "ten checks": checked, "no figures": bare, "digests of columns": digested}
+    projects = {"plain": text, "ten checks": checked, "no figures": bare}
     for name, project in projects.items():
         workspace = make_workspace(WORK / "prices" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
