@@ -194,6 +194,25 @@ def test_a_first_that_cannot_be_loaded_is_reported_once(folder: Chains, old: str
     assert set(codes(workspace)) <= {"UNKNOWN_KEY", "INVALID_SEQ"}, workspace.problems()
 
 
+def test_rows_are_added_to_a_dataset_whose_columns_nobody_knows(folder: Chains) -> None:
+    """By every operation that adds rows; the error is that of the first project alone."""
+    total = """\
+    - seq: 20
+      type: aggregate
+      arguments: {group_by: [region], aggregations: [{column: total, expression: SUM(net)}]}
+    - seq: 30
+      type: append
+      arguments: {source: {dataset_id: orders}}
+    - seq: 40
+      type: append
+      arguments: {source: {dataset_id: orders}, aggregation: {group_by: [region], aggregations: [{column: more, expression: SUM(amount)}]}}"""
+    workspace = folder.projects(
+        project("first", "orders", "summed", operations=update("net", "nothing + 1")),
+        project("second", "summed", operations=total),
+    )
+    assert [problem.code for problem in workspace.problems()] == ["UNKNOWN_COLUMN"]
+
+
 def test_two_projects_that_register_one_dataset(folder: Chains) -> None:
     other = project("a-other", "orders", "summed")
     planned = folder.projects(FIRST, other, SECOND).plan("b-second", period="2026-01")

@@ -134,10 +134,12 @@ def stack(
     """
     columns = columns_with(rows.columns, changes)
     seq = ctx.spec.seq
+    # Where nothing is known of the rows, every name would be one of their columns; only those that are listed are there.
+    there = dict(rows.columns.items())
     before = {
-        name: convert(column(name, rows.columns), kind) if name in rows.columns else null(kind)
+        name: convert(column(name, rows.columns), kind) if name in there else null(kind)
         for name, kind in columns.items()
-        if name not in rows.columns or rows.columns[name] != kind
+        if there.get(name) != kind
     }
     kept = Derive(rows.node, before) if before else rows.node
     system: dict[str, Typed] = {
