@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from dobonomodo.formula import Type
-from dobonomodo.model.datasource import DataSource, StorageOptions
+from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.storage.address import is_address
@@ -31,15 +31,10 @@ from dobonomodo.storage.delta_target import (
 from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
 from dobonomodo.storage.file_storage import FilesOptions
 from dobonomodo.storage.files import PinnedFile, find_changes, leads_out, list_beside
-from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.object_shelf import ObjectShelf
 from dobonomodo.storage.objects import do_at_once
-from dobonomodo.storage.parquet import (
-    ParquetFormat,
-    ParquetStorage,
-)
 from dobonomodo.storage.schema import find_differences
-from dobonomodo.storage.storage import Answer, Pin, Row, Scratch, Storage, Stored
+from dobonomodo.storage.storage import Answer, Pin, Row, Scratch, Stored
 from dobonomodo.storage.table_files import (
     TableFile,
     TableFilesPin,
@@ -69,32 +64,12 @@ class DeltaOptions(FilesOptions):
 class DeltaStorage(TableFilesStorage):
     """The Delta tables below a folder."""
 
-    source: DataSource
-    root: Path
-
     kind: ClassVar[str] = KIND
     options: ClassVar[type[StorageOptions]] = DeltaOptions
     destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=True, inline=False, has_schemas=False)
     modules: ClassVar[Sequence[str]] = ("deltalake", "pyarrow")
     together: ClassVar[str] = "one commit for each table, one after the other; after a kill the rest is completed"
     removal: ClassVar[str] = "VACUUM"
-
-    @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
-        """The tables of a datasource."""
-        del record
-        if source is None:
-            raise AssertionError("a table belongs to a datasource")
-        return cls(source, Path(root))
-
-    def with_options(self, options: Sequence[tuple[str, object]]) -> Storage:
-        """There are none."""
-        del options
-        return self
-
-    def in_folder(self, folder: str, *, within: str) -> Storage:
-        """Drafts write Parquet files in place of tables."""
-        return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
 
     @property
     def _objects(self) -> ObjectShelf | None:
@@ -150,11 +125,8 @@ class DeltaStorage(TableFilesStorage):
 
     # --- reading
 
-    def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
-        """The tables as they are now."""
-        return tuple(self._pin(use, each) for each in locations)
-
-    def _pin(self, use: DatasetUse, location: Location) -> TableFilesPin:
+    def pin_table(self, use: DatasetUse, location: Location) -> TableFilesPin:
+        """One table as it is now."""
         name = location.path or location.table or ""
         home = self._home(name)
         if self.escapes(name):

@@ -10,13 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, NoReturn, Self
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from pydantic import Field
 
 from dobonomodo.formula import Type
-from dobonomodo.model.datasource import DataSource, StorageOptions
+from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.model.document import Places
 from dobonomodo.model.secret import find_secrets
 from dobonomodo.model.template import check_folder, check_table_name
@@ -39,10 +38,8 @@ from dobonomodo.storage.iceberg_target import (
     local_path,
     name_types,
 )
-from dobonomodo.storage.local_shelf import LocalShelf
-from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage
 from dobonomodo.storage.schema import find_differences
-from dobonomodo.storage.storage import Answer, Pin, Row, Storage, Stored
+from dobonomodo.storage.storage import Answer, Pin, Row, Stored
 from dobonomodo.storage.table_files import (
     StoredTableFiles,
     TableFile,
@@ -106,32 +103,12 @@ def _load_local(name: str, uri: str, warehouse: str) -> Catalog:
 class IcebergStorage(TableFilesStorage):
     """The tables of an Iceberg catalog."""
 
-    source: DataSource
-    root: Path
-
     kind: ClassVar[str] = KIND
     options: ClassVar[type[StorageOptions]] = IcebergOptions
     destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=False, inline=False, has_schemas=True)
     modules: ClassVar[Sequence[str]] = ("pyiceberg", "pyarrow")
     together: ClassVar[str] = "one transaction for each table, one after the other; after a kill the rest is completed"
     removal: ClassVar[str] = "the expiry of snapshots"
-
-    @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
-        """The tables of a datasource."""
-        del record
-        if source is None:
-            raise AssertionError("a table belongs to a datasource")
-        return cls(source, Path(root))
-
-    def with_options(self, options: Sequence[tuple[str, object]]) -> Storage:
-        """There are none."""
-        del options
-        return self
-
-    def in_folder(self, folder: str, *, within: str) -> Storage:
-        """Drafts write Parquet files in place of tables."""
-        return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
 
     @property
     def _options(self) -> IcebergOptions:
@@ -177,11 +154,8 @@ class IcebergStorage(TableFilesStorage):
 
     # --- reading
 
-    def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
-        """The tables as they are now."""
-        return tuple(self._pin(use, each) for each in locations)
-
-    def _pin(self, use: DatasetUse, location: Location) -> TableFilesPin:
+    def pin_table(self, use: DatasetUse, location: Location) -> TableFilesPin:
+        """One table as it is now."""
         schema, name = location.schema or self._options.namespace, location.table or location.path or ""
         table = self._load(use, schema, name)
         self._require_readable(use, table, str(location))

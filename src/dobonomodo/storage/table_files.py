@@ -5,25 +5,34 @@ What a version is, and which files it has, is for the storage of each kind to sa
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from re import fullmatch
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
+from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.system import RUN_PERIOD
 from dobonomodo.storage.faults import removing_on_failure
 from dobonomodo.storage.files import PinnedFile, find_changes
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.kept import InputFile
-from dobonomodo.storage.parquet import Given, check_parquet, find_lacking, read_stored
+from dobonomodo.storage.local_shelf import LocalShelf
+from dobonomodo.storage.parquet import (
+    Given,
+    ParquetFormat,
+    ParquetStorage,
+    check_parquet,
+    find_lacking,
+    read_stored,
+)
 from dobonomodo.storage.schema import stored_arrow_type
-from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Stored
+from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Storage, Stored
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -175,13 +184,40 @@ class TableFilesPin:
         )
 
 
+@dataclass(frozen=True, slots=True)
 class TableFilesStorage(ABC):
-    """The reading of pinned files, which is the same whatever log has listed them."""
+    """Tables of a datasource. The reading of pinned files is the same whatever log has listed them."""
 
-    __slots__ = ()
+    source: DataSource
+    root: Path
 
     removal: ClassVar[str]
     """What removes the files of earlier versions, as people call it."""
+
+    @classmethod
+    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+        """The tables of a datasource."""
+        del record
+        if source is None:
+            raise AssertionError("a table belongs to a datasource")
+        return cls(source, Path(root))
+
+    def with_options(self, options: Sequence[tuple[str, object]]) -> Self:
+        """There are none."""
+        del options
+        return self
+
+    def in_folder(self, folder: str, *, within: str) -> Storage:
+        """Drafts write Parquet files in place of tables."""
+        return ParquetStorage(LocalShelf(self.root, Path(folder), Path(within)), ParquetFormat())
+
+    def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
+        """The tables as they are now."""
+        return tuple(self.pin_table(use, each) for each in locations)
+
+    @abstractmethod
+    def pin_table(self, use: DatasetUse, location: Location) -> TableFilesPin:
+        """One table as it is now."""
 
     @classmethod
     def load_pin(cls, document: Document) -> Pin:

@@ -205,7 +205,9 @@ def test_rows_are_added_to_a_dataset_whose_columns_nobody_knows(folder: Chains) 
       arguments: {source: {dataset_id: orders}}
     - seq: 40
       type: append
-      arguments: {source: {dataset_id: orders}, aggregation: {group_by: [region], aggregations: [{column: more, expression: SUM(amount)}]}}"""
+      arguments:
+        source: {dataset_id: orders}
+        aggregation: {group_by: [region], aggregations: [{column: more, expression: SUM(amount)}]}"""
     workspace = folder.projects(
         project("first", "orders", "summed", operations=update("net", "nothing + 1")),
         project("second", "summed", operations=total),
