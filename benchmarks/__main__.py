@@ -50,7 +50,8 @@ def main(arguments: list[str]) -> int:
         found = _part("pipeline", scale, 5 if scale == 1 else 2, "yes" if scale == 1 else "no")
         add("pipeline", [*results["pipeline"], found])
     if not full:
-        add("startup", AFTERWARDS["startup"]())
+        for name in ("startup", "lake"):
+            add(name, AFTERWARDS[name]())
     else:
         for name, measured in AFTERWARDS.items():
             add(name, measured())
@@ -113,10 +114,17 @@ AFTERWARDS: Mapping[str, Callable[[], Any]] = {
     "csv": lambda: _part("csv"),
     "database": _database,
     "files": lambda: [_part("files", count) for count in (10, 100, 1_000, 10_000)],
+    "few": lambda: _part("few", 1_000, 100),
+    "files-run": lambda: _part("files-run", 100_000, 1_000),
+    "wide": lambda: _part("wide", 20_000, 500),
+    "periods": lambda: _part("periods", 20_000, 36),
+    "outputs": lambda: _part("outputs", 200_000, 20),
+    "skew": lambda: _part("skew", 1_000_000),
+    "lake": lambda: _part("lake", 1.0, 5),
     "growth": _growth,
     "why": lambda: _part("why", 10_000_000),
 }
-"""What only the full measurement has; `startup` is in both."""
+"""What only the full measurement has; `startup` and `lake` are in both."""
 
 
 if __name__ == "__main__":

@@ -115,7 +115,7 @@ def _copy(base: Database, path: Path) -> None:
 
 def _read(base: Database, folder: Path) -> None:
     belongs = Belongs(("2026-01",), date(2026, 1, 1))
-    extract_table(base, folder / "orders.parquet", USE, table="orders", schema=None, belongs=belongs)
+    extract_table(base, [folder / "orders.parquet"], USE, table="orders", schema=None, belongs=belongs)
 
 
 def _fetch(base: Database, folder: Path) -> None:

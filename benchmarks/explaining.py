@@ -1,7 +1,9 @@
-"""How long it takes to explain one row among many: from the shell, and in a Python that has asked before."""
+"""How long it takes to explain one row among many, and a total of a million: from the shell, and in a Python that has asked before."""
 
 from __future__ import annotations
 
+import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -13,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import WORK
+from benchmarks.measure import cpu_seconds
 
 DEFINITIONS = """
 workspace: {name: why, keep_inputs: "no", figures: off}
@@ -40,6 +43,7 @@ dataset:
       - {name: id, type: string}
       - {name: customer, type: integer}
       - {name: currency, type: string}
+      - {name: region, type: integer}
       - {name: amount, type: "decimal(15,2)"}
 ---
 dataset:
@@ -77,12 +81,18 @@ PLAIN = """
 """
 OUTPUT = """
     - {seq: 90, type: output, arguments: {destination: {datasource_id: out, table: net}}}
+    - {seq: 91, type: aggregate, arguments: {group_by: [region], aggregations: [{column: euro, expression: SUM(euro)}]}}
+    - seq: 92
+      type: output
+      selector: _operation_seq = 91
+      arguments: {destination: {datasource_id: out, table: totals}, columns: [region, euro]}
 """
 
 
 def explaining(rows: int) -> dict[str, Any]:
-    """A row among so many, with eight updates and two joins, by its key and by its id."""
+    """A row among so many, with eight updates and two joins, by its key and by its id; and a total of a tenth of them."""
     root = WORK / "why"
+    load = round(os.getloadavg()[0], 2)
     shutil.rmtree(root, ignore_errors=True)
     _write_inputs(root / "lake", rows)
     updates = "".join(PLAIN.format(seq=seq) for seq in range(3, 9))
@@ -92,31 +102,54 @@ def explaining(rows: int) -> dict[str, Any]:
     wanted = f"L{rows * 2 // 3:09}"
 
     import dobonomodo as dobo
+    from dobonomodo.engine import open_session
 
-    run = dobo.open(root).find_run("latest")
-    found = run.why(key={"id": wanted}, column="c8")
+    workspace = dobo.open(root)
+    run = workspace.find_run("latest")
+    found = run.why("net", key={"id": wanted}, column="c8")
     row_id = str(found.row["_row_id"])
-    shell = {"key": ["--key", f"id={wanted}"], "id": ["--row-id", row_id]}
+    shell = {"a row by its key": ["--key", f"id={wanted}"], "a row by its id": ["--row-id", row_id]}
     cold = {name: _time(lambda more=more: _ask(command, more)) for name, more in shell.items()}  # type: ignore[misc]
     warm = {
-        "key": _time(lambda: run.why(key={"id": wanted}, column="c8")),
-        "id": _time(lambda: run.why(row_id=row_id, column="c8")),
+        "a row by its key": _time(lambda: run.why("net", key={"id": wanted}, column="c8")),
+        "a row by its id": _time(lambda: run.why("net", row_id=row_id, column="c8")),
     }
+    spark = open_session()
+
+    def total(**more: Any) -> object:
+        return workspace.why(run.id, "totals", key={"region": 3}, column="euro", spark=spark, **more)
+
+    total()
+    members = f"{rows // 10:,}"
+    member = f"L{rows // 2 // 10 * 10 + 3:09}"
+    group = {
+        f"a total of {members} rows and its 20 largest": _time(total),
+        f"one of the {members} rows of a total": _time(lambda: total(contributor={"id": member})),
+    }
+    spark.stop()
     shutil.rmtree(root, ignore_errors=True)
-    return {"rows": rows, "cold": cold, "warm": warm}
+    return {"rows": rows, "load": load, "cold": cold, "warm": warm, "group": group}
 
 
 def _ask(command: list[str], more: list[str]) -> None:
-    subprocess.run([*command, "why", "latest", *more, "--column", "c8"], check=True, capture_output=True)
+    subprocess.run([*command, "why", "latest", "net", *more, "--column", "c8"], check=True, capture_output=True)
 
 
-def _time(work: Callable[[], object]) -> float:
-    times = []
+def _time(work: Callable[[], object]) -> dict[str, float]:
+    """Medians of the wall clock and of the processor time, also of commands that were started."""
+    walls, cpus = [], []
     for _ in range(5):
-        started = time.perf_counter()
+        before, started = _processor_time(), time.perf_counter()
         work()
-        times.append(time.perf_counter() - started)
-    return round(statistics.median(times), 3)
+        walls.append(time.perf_counter() - started)
+        cpus.append(_processor_time() - before)
+    return {"seconds": round(statistics.median(walls), 3), "cpu": round(statistics.median(cpus), 3)}
+
+
+def _processor_time() -> float:
+    """Of this process, those below it, and those that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return cpu_seconds() + used.ru_utime + used.ru_stime
 
 
 def _write_inputs(folder: Path, rows: int) -> None:
@@ -130,6 +163,7 @@ def _write_inputs(folder: Path, rows: int) -> None:
     ids = pc.binary_join_element_wise("L", pc.utf8_lpad(number.cast(pa.string()), 9, "0"), "")
     customers = pc.bit_wise_and(number, 65_535)
     currencies = pa.array(["EUR", "USD", "GBP", "CHF"]).take(pc.bit_wise_and(number, 3))
+    tenths = pc.subtract(number, pc.multiply(pc.divide(number, 10), 10))
     cents = pc.bit_wise_and(pc.multiply(number, 7_919), 1_048_575)
     amounts = pc.divide(cents.cast(pa.decimal128(19, 0)), pa.scalar(100, pa.decimal128(3, 0))).cast(pa.float64())
     lines = pa.table(
@@ -137,6 +171,7 @@ def _write_inputs(folder: Path, rows: int) -> None:
             "id": ids,
             "customer": customers,
             "currency": currencies,
+            "region": tenths,
             "amount": pc.round(amounts, 2).cast(pa.decimal128(15, 2), safe=False),
         }
     )

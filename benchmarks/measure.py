@@ -73,6 +73,20 @@ def peak_megabytes() -> float:
     return total / 1024
 
 
+def memory_megabytes() -> tuple[float, float]:
+    """The memory of this process now, and that of all below it together."""
+    own, *below = (_resident(number) for number in process_tree(os.getpid()))
+    return own, sum(below)
+
+
+def _resident(number: int) -> float:
+    try:
+        lines = Path(f"/proc/{number}/status").read_text().splitlines()
+    except OSError:
+        return 0.0
+    return next((int(line.split()[1]) for line in lines if line.startswith("VmRSS")), 0) / 1024
+
+
 def process_tree(root: int) -> list[int]:
     """A process and its descendants."""
     children: dict[int, list[int]] = {}

@@ -13,14 +13,18 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from benchmarks import contestants
 from benchmarks.data import HOME, WORK, make_data, make_workspace
 from benchmarks.database import database
+from benchmarks.executors import executors
 from benchmarks.explaining import explaining
 from benchmarks.files import many_files
+from benchmarks.lake import lake
 from benchmarks.measure import measure, peak_megabytes, ratio, ratio_of_cpu
 from benchmarks.ranges import ranges
+from benchmarks.shapes import few_rows, files_of_run, outputs, periods, skew, wide
 from benchmarks.sharing import sharing
 
 if TYPE_CHECKING:
@@ -187,23 +191,11 @@ def operations() -> dict[str, Any]:
 
 
 def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
-    from dobonomodo.engine.context import RunContext
     from dobonomodo.engine.frames import Frames
-    from dobonomodo.engine.rowid import seed_of
     from dobonomodo.plan.relation import Scan, walk_relation
-    from dobonomodo.runs import RunSpec
-    from dobonomodo.workspace.running import RunData
 
     _write_project(root, [operation])
-    import dobonomodo as dobo
-
-    planned = dobo.open(root).plan("lines", period="2026-01")
-    plan, facts = planned.plan, planned.facts
-    restored = RunSpec(plan, facts, facts.period_start, planned.definitions.datasources, "active", None)
-    data = RunData(root=root, run="bench", planned=restored, registry=lambda: None, sandbox=None)  # type: ignore[arg-type,return-value]
-    data.pin()
-    reader = data.reader(spark)
-    context = RunContext(facts, seed_of("bench", "", facts), facts.period_start, ids=False)
+    plan, reader, context = _prepare(spark, root)
     applied, materialised = [], []
     for _ in range(40):
         frames = Frames(reader, context)
@@ -221,6 +213,28 @@ def _apply(spark: SparkSession, root: Path, operation: str) -> dict[str, float]:
         "applied_ms": round(1000 * statistics.median(applied[15:]), 1),
         "job_ms": round(1000 * statistics.median(materialised[15:]), 1),
     }
+
+
+def _prepare(spark: SparkSession, root: Path) -> tuple[Any, Any, Any]:
+    """The plan of the project, and what its frames are made with."""
+    import dobonomodo as dobo
+    from dobonomodo.engine.context import RunContext
+    from dobonomodo.engine.cutting import hold_in_memory
+    from dobonomodo.engine.rowid import seed_of
+    from dobonomodo.runs import RunSpec
+    from dobonomodo.workspace.running import RunData
+
+    planned = dobo.open(root).plan("lines", period="2026-01", draft=True)
+    facts = planned.facts
+    spec = RunSpec(planned.plan, facts, facts.period_start, planned.definitions.datasources, "active", None)
+    data = RunData(root=root, run="bench", planned=spec, registry=lambda: None, store_id="", sandbox=None)  # type: ignore[arg-type,return-value]
+    data.pin()
+    seed = seed_of("bench", "", facts)
+    return (
+        planned.plan,
+        data.reader(spark),
+        RunContext(facts, seed, facts.period_start, ids=False, cut=hold_in_memory()),
+    )
 
 
 class _lines:  # noqa: N801  reads as a function where it is used
@@ -330,7 +344,7 @@ def chains() -> dict[str, Any]:
     import dobonomodo as dobo
 
     spark = open_spark()
-    found: dict[str, Any] = {"updates": {}, "aggregates": {}, "joins": {}}
+    found: dict[str, Any] = {"updates": {}, "aggregates": {}, "joins": {}, "plans": {}, "large aggregates": {}}
     clock = datetime(2026, 2, 3, tzinfo=UTC)
 
     def timed(root: Path, operations: list[str], columns: str = "[id, region, amount]") -> float:
@@ -355,7 +369,36 @@ def chains() -> dict[str, Any]:
             joins = ", ".join(f"{{alias: j{at}, dataset_id: lines, on: lines.id = j{at}.id}}" for at in range(number))
             update = f"{{seq: 1, type: update, arguments: {{joins: [{joins}], assignments: [{{column: amount, expression: j0.amount}}]}}}}"
             found["joins"][number] = timed(root, [update])
+        for number in (20, 200):
+            found["plans"][number] = _time_building(spark, root, number)
+    with _lines(3_000_000) as root:
+        for number in (1, 8):
+            found["large aggregates"][number] = timed(root, [TOTAL.format(seq=seq) for seq in range(1, number + 1)])
     return found
+
+
+MIXED = (
+    "{{seq: {seq}, type: update, selector: amount > {seq}, arguments: {{joins: [{{alias: j, dataset_id: lines, on: lines.id = j.id}}], "
+    "assignments: [{{column: amount, expression: j.amount}}]}}}}",
+    "{{seq: {seq}, type: delete, selector: amount > 1{seq}}}",
+    *[UPDATE] * 5,
+)
+"""Of 200 operations, 29 have a join."""
+
+
+def _time_building(spark: SparkSession, root: Path, number: int) -> float:
+    """Building the plan of updates, joins and deletions for Spark, until its columns are known: the median of three, warm."""
+    from dobonomodo.engine.frames import Frames
+
+    operations = [MIXED[seq % len(MIXED)].format(seq=seq, name=seq % 10) for seq in range(1, number + 1)]
+    _write_project(root, operations)
+    plan, reader, context = _prepare(spark, root)
+    times = []
+    for _ in range(4):
+        started = time.perf_counter()
+        _ = Frames(reader, context).make(plan.steps[-1].after.node).schema
+        times.append(time.perf_counter() - started)
+    return round(sorted(times[1:])[1], 3)
 
 
 def row_ids(scale: float) -> dict[str, Any]:
@@ -388,21 +431,52 @@ TEN_CHECKS = """\
 
 
 def prices(scale: float) -> dict[str, Any]:
-    """What checks and figures cost: the pipeline with ten checks, as it is, and without figures, in turns."""
+    """What checks, figures and proofs cost: the pipeline as it is, and with more or less of them, in turns."""
     data = make_data(scale)
     spark = open_spark()
     text = (HOME / "pipeline.yaml").read_text()
     start = text.index("    - seq: 60\n")
     checked = text[:start] + TEN_CHECKS + text[start:]
     runs: dict[str, Callable[[], object]] = {}
-    bare = text.replace("{name: tpch}", "{name: tpch, figures: off}")
-    projects = {"plain": text, "ten checks": checked, "no figures": bare}
+
+    def having(setting: str) -> str:
+        return text.replace("{name: tpch}", f"{{name: tpch, {setting}}}")
+
+    projects = {
+        "plain": text,
+        "ten checks": checked,
+        "no figures": having("figures: off"),
+        COLUMN_DIGESTS: having("figures: columns"),
+        COPIES: text,
+        NO_HASHES: having('keep_inputs: "no"'),
+    }
     for name, project in projects.items():
         workspace = make_workspace(WORK / "prices" / name.replace(" ", "-"), data)
         (workspace / "dobo.yaml").write_text(project)
         runs[name] = partial(contestants.run_dobo, spark, workspace)
+        if name == COPIES:
+            runs[name] = partial(_copy_again, runs[name], workspace)
+        elif name == NO_HASHES:
+            runs[name] = partial(_run_without_hashes, runs[name])
     measured, _ = measure(runs, warm=9, cold=2)
     return {name: each.document() for name, each in measured.items()}
+
+
+COLUMN_DIGESTS, COPIES, NO_HASHES = "column digests", "inputs copied each time", "no SHA-256 of inputs"
+
+
+def _copy_again(run: Callable[[], object], workspace: Path) -> None:
+    """A run that finds no copies of its inputs; others find those of the run before."""
+    shutil.rmtree(workspace / ".dobo/inputs", ignore_errors=True)
+    run()
+
+
+def _run_without_hashes(run: Callable[[], object]) -> None:
+    """A run that does not hash its inputs, which no setting allows."""
+    from dobonomodo.storage import Inputs
+
+    with patch.object(Inputs, "keep", lambda *_: {}):
+        run()
 
 
 def grown(scale: float) -> dict[str, Any]:
@@ -433,6 +507,7 @@ def csv_reading() -> dict[str, Any]:
     from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
     from dobonomodo.plan import DatasetUse
     from dobonomodo.storage.csv import extract_csv
+    from dobonomodo.storage.dialect import Dialect
 
     rows = 1_000_000
     folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))
@@ -447,7 +522,7 @@ def csv_reading() -> dict[str, Any]:
     schema = "id BIGINT, customer STRING, amount DECIMAL(15,2), day DATE, note STRING"
 
     def ours() -> None:
-        extract_csv(path, folder / "lines.parquet", use, delimiter=",", has_header=True)
+        extract_csv(path, folder / "lines.parquet", use, Dialect())
         spark.read.schema(schema).parquet(str(folder / "lines.parquet")).write.format("noop").mode("overwrite").save()
 
     def theirs() -> None:
@@ -515,6 +590,14 @@ PARTS: Mapping[str, Callable[..., dict[str, Any]]] = {
     "csv": csv_reading,
     "database": lambda scale, alone: database(float(scale), alone=alone == "yes"),
     "files": lambda count: many_files(int(count)),
+    "executors": lambda rows, turns: executors(int(rows), int(turns)),
+    "files-run": lambda rows, files: files_of_run(open_spark(), int(rows), int(files)),
+    "wide": lambda rows, columns: wide(open_spark(), int(rows), int(columns)),
+    "periods": lambda rows, count: periods(open_spark(), int(rows), int(count)),
+    "outputs": lambda rows, count: outputs(open_spark(), int(rows), int(count)),
+    "skew": lambda rows: skew(open_spark(), int(rows)),
+    "few": lambda rows, scenarios: few_rows(int(rows), int(scenarios)),
+    "lake": lambda scale, warm: lake(open_spark(), float(scale), int(warm)),
     "startup": startup,
     "why": lambda rows: explaining(int(rows)),
     "allocate": lambda scale, warm: sharing(open_spark(), float(scale), int(warm)),
