@@ -6,15 +6,17 @@ RUN := $(VENV)/bin/python -m
 INSTALL = $(PYTHON) -m pip --disable-pip-version-check --python $(VENV)/bin/python install --quiet
 READY := $(VENV)/ready
 UV := build/uv/bin/uv
-LIGHT := "not spark and not postgresql"
+LIGHT := "not spark and not postgresql and not native"
+# What `make jars` fetches: a Spark for which there are connectors of Delta and Iceberg, and these.
+NATIVE := build/native
 # How many processes share the tests of `make test`; each has a Java of its own, with 1 GB for its heap.
 PROCESSES ?= 2
 # How many mutants `make mutants` makes of each package.
 COUNT ?= 40
-# Which tests `make test` runs, as an expression over the markers of pytest; all if there is none.
+# Which tests `make test` runs, as an expression over the markers of pytest; all if it is empty.
 MARKED ?=
 
-.PHONY: help demo test search mutants check format golden docs bench bench-full lock clean java
+.PHONY: help demo test native search mutants check format golden docs bench bench-full jars lock clean java
 
 help: ## List the commands
 	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +26,9 @@ demo: $(READY) java ## Show what it can do, on data that comes with it
 
 test: $(READY) java ## Run all tests, those on Spark too
 	$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
+
+native: $(READY) java ## Run the tests with Spark's own connectors for Delta and Iceberg, where `make jars` has fetched them
+	PYTHONPATH=$(NATIVE)/spark $(RUN) pytest -m native
 
 # Not in parallel: a search may use the whole machine, and some take minutes.
 search: $(READY) java ## Run the searches with their full counts, which the tests sample, and print the counts
@@ -40,7 +45,7 @@ check: $(READY) ## Check format, lint, types, layers and generated docs; run the
 	$(RUN) dobonomodo.cli.docs --check
 	$(RUN) pytest --numprocesses auto -m $(LIGHT)
 
-format: $(READY) ## Format the code and mend what the linter can mend
+format: $(READY) ## Format the code and fix what the linter can fix
 	$(RUN) ruff check --fix-only --quiet
 	$(RUN) ruff format
 
@@ -56,11 +61,14 @@ bench: $(READY) java build/bench/ready ## Measure side by side with hand-written
 bench-full: $(READY) java build/bench/ready ## The same with ten times the data, growth and memory; takes an hour
 	$(RUN) benchmarks full
 
+jars: $(NATIVE)/ready ## Fetch Spark's own connectors for Delta and Iceberg from Maven Central, and the Spark that they are for
+
 lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest that pyproject.toml allows
 	$(LOCK) pyproject.toml --extra connect --extra delta --extra excel --extra iceberg --extra objects --extra postgresql --group dev --output-file requirements.lock
 	$(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['java'])" \
 		| $(LOCK) - --output-file requirements-java.lock
 	$(LOCK) --group bench --output-file requirements-bench.lock
+	echo "pyspark>=4.1,<4.2" | $(LOCK) - --output-file requirements-native.lock
 
 clean: ## Remove what the commands made, the virtual environment too
 	rm -rf $(VENV) build dist demo-workspace .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
@@ -79,6 +87,16 @@ $(READY): pyproject.toml requirements.lock
 build/bench/ready: $(READY) requirements-bench.lock
 	@$(INSTALL) --require-hashes --requirement requirements-bench.lock
 	@mkdir -p $(@D)
+	@touch $@
+
+# Beside .venv, not in it: whoever puts the folder in front gets this Spark, and all else from .venv.
+$(NATIVE)/spark/ready: requirements-native.lock
+	@$(PYTHON) -m pip --disable-pip-version-check install --quiet --root-user-action ignore --no-deps --require-hashes \
+		--upgrade --target $(@D) --requirement requirements-native.lock
+	@touch $@
+
+$(NATIVE)/ready: $(NATIVE)/spark/ready tests/native/connectors.txt | $(READY) java
+	@PYTHONPATH=$(NATIVE)/spark $(RUN) tests.native.fetch
 	@touch $@
 
 java: $(READY)

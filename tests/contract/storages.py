@@ -9,7 +9,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from pathlib import Path
@@ -35,9 +35,11 @@ from dobonomodo.plan.destination import Destination
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs, Outputs, Pin, StagedRows, Storages, WrittenOutput
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.manifest import HIDDEN
+from tests.object_server import KEY, SECRET
 from tests.world import JANUARY, PERIOD, use_of
 
 if TYPE_CHECKING:
@@ -88,6 +90,8 @@ class Storage:
     """Of the database, with its password."""
     server: ObjectServer | None = None
     """Of the object store, where the files are in one."""
+    session: Callable[[], SparkSession] | None = None
+    """For what Spark alone can read."""
 
     @property
     def kind(self) -> str:
@@ -111,20 +115,31 @@ class Storage:
 
     # --- through the doors of the product
 
-    def outputs(self, *, run: str = "run-1", period: str = PERIOD, fence: int = 1) -> Outputs:
+    def outputs(
+        self, *, run: str = "run-1", period: str = PERIOD, fence: int = 1, executors: Executors | None = None
+    ) -> Outputs:
         return Outputs(
-            Storages(self.root, {self.source.id: self.source}),
+            Storages(self.root, {self.source.id: self.source}, session=self.session),
             folder=self.root / ".dobo" / "runs" / run,
             period=period,
             run=run,
             fence=Fence("store", "project", period, fence),
             started=time.time(),
+            executors=executors,
         )
 
-    def inputs(self, name: str = "reading") -> Inputs:
+    def inputs(self, name: str = "reading", *, executors: Executors | None = None) -> Inputs:
         folder = self.root / ".dobo" / "runs" / name
         datasources = {self.source.id: self.source}
-        return Inputs(root=self.root, datasources=datasources, folder=folder, facts=JANUARY, as_of=None)
+        return Inputs(
+            root=self.root,
+            datasources=datasources,
+            folder=folder,
+            facts=JANUARY,
+            as_of=None,
+            executors=executors,
+            session=self.session,
+        )
 
     def write(self, columns: Mapping[str, Type], *, table: str = "out", **more: Any) -> Write:
         return write_to(Destination(self.kind, table, self.source.id), columns, **more)
@@ -236,14 +251,14 @@ class Storage:
     def remove(self, name: str) -> None:
         """A folder of files, with all that is in it."""
         if self.server is not None:
-            self.server.remove(f"{self.address}/{name}")
+            self.server.remove(f"{self.address}/{'default/' if self.kind == 'iceberg' else ''}{name}")
         else:
             shutil.rmtree(self.folder / name)
 
     @property
     def address(self) -> str:
         """That of the datasource, in an object store."""
-        return str(self.source.options["path_prefix"])
+        return str(self.source.options["warehouse" if self.kind == "iceberg" else "path_prefix"])
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:
@@ -521,22 +536,31 @@ class TableWorld:
     read: Callable[[Storage, Mapping[str, Type], str], list[Row]]
 
 
-def _open_catalog(storage: Storage) -> Catalog:
+def open_catalog(storage: Storage) -> Catalog:
+    """The catalog as another tool opens it."""
     uri = f"sqlite:///{storage.root / 'catalog.db'}"
-    return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+    if storage.url is not None:
+        uri = storage.url.replace("://", "+psycopg://", 1)
+    if storage.server is None:
+        return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+    access = {"s3.endpoint": storage.server.endpoint, "s3.region": "us-east-1"}
+    keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
+    return load_catalog("default", type="sql", uri=uri, warehouse=storage.address, **access, **keys)
 
 
 def _write_iceberg(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:
-    (storage.root / "warehouse").mkdir(exist_ok=True)
-    catalog, table = _open_catalog(storage), arrow_table(columns, rows)
+    if not storage.is_remote:
+        (storage.root / "warehouse").mkdir(exist_ok=True)
+    catalog, table = open_catalog(storage), arrow_table(columns, rows)
     catalog.create_namespace_if_not_exists("default")
     catalog.create_table(("default", name), table.schema).append(table)
     return Path(name)
 
 
 def _read_iceberg(storage: Storage, columns: Mapping[str, Type], name: str) -> list[Row]:
-    scan = _open_catalog(storage).load_table(("default", name)).scan(selected_fields=tuple(columns))
-    found: list[Row] = scan.to_arrow().select(list(columns)).to_pylist()
+    with closing(open_catalog(storage)) as catalog:
+        scan = catalog.load_table(("default", name)).scan(selected_fields=tuple(columns))
+        found: list[Row] = scan.to_arrow().select(list(columns)).to_pylist()
     return found
 
 

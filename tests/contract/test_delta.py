@@ -23,6 +23,7 @@ from dobonomodo.storage.delta_target import explain_fault, is_passing_fault
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.target import Inspected, Noted
+from tests.contract.lake_tables import check_replaced_fenced_and_found
 from tests.contract.storages import (
     LOOPBACK,
     SEQ,
@@ -32,7 +33,6 @@ from tests.contract.storages import (
     failure,
     in_order,
     open_delta,
-    open_source,
     publish,
     rows_of,
 )
@@ -48,13 +48,9 @@ def delta(tmp_path: Path) -> Storage:
     return make_storage("delta", tmp_path)
 
 
-@pytest.fixture(params=["on this machine", "in S3"])
+@pytest.fixture(params=["delta", "delta in S3"])
 def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == "on this machine":
-        return make_storage("delta", tmp_path)
-    server = request.getfixturevalue("object_server")
-    source = open_source("delta", path_prefix=f"{server.fresh_bucket()}/some folder/data")
-    return Storage(tmp_path, source, server=server)
+    return make_storage(request.param, tmp_path, None, lambda: request.getfixturevalue("object_server"))
 
 
 REGIONS: dict[str, Type] = {
@@ -410,18 +406,7 @@ def test_tables_in_an_object_store_are_read_as_they_were_pinned(anywhere: Storag
 
 
 def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
-    anywhere.put(rows("a", "b"), SIMPLE, run="run-1")
-    stored = load_stored(anywhere.put(rows("c", start=3), SIMPLE, run="run-2"))
-    anywhere.put(rows("d", start=4), SIMPLE, run="run-3", period="2026-02")
-    assert anywhere.see(SIMPLE) == [*rows("c", start=3), *rows("d", start=4)]
-    port = Storages(anywhere.root, {anywhere.source.id: anywhere.source}).of_record(stored)
-    inspected = port.inspect(stored, run="run-2", seq=SEQ)
-    assert (inspected.changed, inspected.gone, inspected.files) == ((), (), 2)
-    assert port.sample(stored, SIMPLE, 5) == rows("c", start=3)
-    assert port.keep(stored, period=PERIOD, run="run-2", seq=SEQ) is not None
-    outputs, output = anywhere.outputs(run="run-9", fence=0), WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
-    staged = anywhere.stage_by_hand(outputs, arrow_table(SIMPLE, rows("late")), output)
-    assert failure(lambda: publish(outputs, output, staged, rows=1, digest="x")).problem.code == "LEASE_LOST"
+    check_replaced_fenced_and_found(anywhere)
 
 
 def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(anywhere: Storage) -> None:

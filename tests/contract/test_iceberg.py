@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
@@ -24,8 +23,21 @@ from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_stored
 from dobonomodo.storage.iceberg_target import load_table
 from dobonomodo.storage.target import Inspected, Noted
-from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish, rows_of
-from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.storages import (
+    SEQ,
+    Storage,
+    arrow_table,
+    failure,
+    in_order,
+    open_catalog,
+    open_source,
+    publish,
+    rows_of,
+)
+from tests.contract.test_storages import CATALOG, SIMPLE, database, make_storage, rows
+from tests.object_server import KEY, SECRET, ObjectServer
+from tests.postgresql import PASSWORD
 from tests.world import PERIOD
 
 if TYPE_CHECKING:
@@ -33,18 +45,21 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+__all__ = ["database"]
+
+
 @pytest.fixture
 def iceberg(tmp_path: Path) -> Storage:
     return make_storage("iceberg", tmp_path)
 
 
-def catalog_of(storage: Storage) -> Catalog:
-    uri = f"sqlite:///{storage.root / 'catalog.db'}"
-    return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+@pytest.fixture(params=["iceberg", "iceberg in S3"])
+def anywhere(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return make_storage(request.param, tmp_path, None, lambda: request.getfixturevalue("object_server"))
 
 
 def load(storage: Storage, name: str = "out") -> Table:
-    return catalog_of(storage).load_table(("default", name))
+    return open_catalog(storage).load_table(("default", name))
 
 
 REGIONS: dict[str, Type] = {"id": INTEGER, "region": TEXT, "day": DATE, "rate": DecimalType(5, 2)}
@@ -62,7 +77,7 @@ def plant_parted(storage: Storage) -> Table:
     fields = [
         PartitionField(number, 1000 + number, IdentityTransform(), name) for number, name in ((2, "region"), (3, "day"))
     ]
-    made = catalog_of(storage).create_table(("default", "out"), schema, partition_spec=PartitionSpec(*fields))
+    made = open_catalog(storage).create_table(("default", "out"), schema, partition_spec=PartitionSpec(*fields))
     made.append(table)
     return made
 
@@ -151,19 +166,19 @@ class TestOwnTables:
         ]
         assert [(each["run"], each["rows"]) for (each,) in notes] == [("run-1", 1), ("run-2", 2), ("run-3", 1)]
 
-    def test_nothing_is_committed_upon_a_snapshot_that_nobody_looked_at(self, iceberg: Storage) -> None:
+    def test_nothing_is_committed_upon_a_snapshot_that_nobody_looked_at(self, anywhere: Storage) -> None:
         """The library would try again by itself, upon what it finds then."""
-        iceberg.put(rows("a"), SIMPLE, run="run-1")
-        stale = load_table(catalog_of(iceberg), ("default", "out"))
+        anywhere.put(rows("a"), SIMPLE, run="run-1")
+        stale = load_table(open_catalog(anywhere), ("default", "out"))
         assert stale is not None
-        iceberg.put(rows("b"), SIMPLE, run="run-2")
+        anywhere.put(rows("b"), SIMPLE, run="run-2")
         transaction = stale.transaction()
         transaction.set_properties({"dobo.fence.x": "1"})
         with transaction.update_snapshot().fast_append():
             pass
         with pytest.raises(CommitFailedException):
             transaction.commit_transaction()
-        assert "commit.retry.num-retries" not in load(iceberg).properties
+        assert "commit.retry.num-retries" not in load(anywhere).properties
 
     @pytest.mark.parametrize("what", ["table", "format"])
     def test_what_no_run_made_is_refused_before_anything_is_computed(self, iceberg: Storage, what: str) -> None:
@@ -178,13 +193,13 @@ class TestOwnTables:
         assert isinstance(problem, OutputWrite)
         assert {"table": "_run_period", "format": "version 3"}[what] in problem.detail
 
-    def test_periods_that_are_published_at_once_are_both_there(self, iceberg: Storage) -> None:
+    def test_periods_that_are_published_at_once_are_both_there(self, anywhere: Storage) -> None:
         faults: list[BaseException] = []
 
         def put(period: str) -> None:
             try:
                 for number in range(2):
-                    iceberg.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
+                    anywhere.put(rows(period), SIMPLE, run=f"run-{period}-{number}", period=period)
             except BaseException as fault:  # noqa: BLE001  it is raised where it is seen
                 faults.append(fault)
 
@@ -194,19 +209,29 @@ class TestOwnTables:
         for thread in threads:
             thread.join()
         assert faults == []
-        assert sorted(row["value"] for row in iceberg.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
+        assert sorted(row["value"] for row in anywhere.see(SIMPLE)) == ["2026-01", "2026-02", "2026-03"]
 
-    def test_what_attempts_left_and_no_transaction_has(self, iceberg: Storage) -> None:
-        output = WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE)
+    def test_what_attempts_left_and_no_transaction_has(self, anywhere: Storage) -> None:
+        output = WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
         table = arrow_table(SIMPLE, rows("a"))
         for fence in (1, 2, 3):
-            outputs = iceberg.outputs(fence=fence)
-            staged = outputs.convert(output, iceberg.stage_by_hand(outputs, table, output), rows=1)
+            outputs = anywhere.outputs(fence=fence)
+            staged = outputs.convert(output, anywhere.stage_by_hand(outputs, table, output), rows=1)
         names = ["dobo-run-1-10-1", "dobo-run-1-10-2"]
-        assert [Path(each.place).name for each in iceberg.outputs(fence=2).find_leftovers(output)] == names
+        assert [Path(each.place).name for each in anywhere.outputs(fence=2).find_leftovers(output)] == names
         outputs.publish([(output, staged, 1, "d")])
         assert [Path(each.place).name for each in outputs.find_leftovers(output)] == names
-        assert iceberg.see(SIMPLE) == rows("a")
+        for each in outputs.find_leftovers(output):
+            each.remove()
+        assert anywhere.see(SIMPLE) == rows("a")
+        assert outputs.find_leftovers(output) == []
+
+    def test_what_an_earlier_snapshot_has_is_not_left(self, anywhere: Storage) -> None:
+        """A later run has replaced the rows, and its note; who reads the earlier snapshot finds its files."""
+        anywhere.put(rows("a"), SIMPLE, run="run-1")
+        anywhere.put(rows("b"), SIMPLE, run="run-2")
+        output = WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
+        assert anywhere.outputs(run="run-1", fence=9).find_leftovers(output) == []
 
     def test_files_that_were_changed_or_removed_are_noticed(self, iceberg: Storage) -> None:
         outputs, output = iceberg.outputs(), WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE)
@@ -224,31 +249,89 @@ class TestOwnTables:
         found = inspect()
         assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
 
-    def test_numbers_that_get_wider_are_one_column_for_all(self, iceberg: Storage) -> None:
+    def test_numbers_that_get_wider_are_one_column_for_all(self, anywhere: Storage) -> None:
         narrow: dict[str, Type] = {"id": INTEGER, "amount": INTEGER}
         wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
-        iceberg.put([{"id": 1, "amount": 7}], narrow, run="run-1", period="2026-01")
-        iceberg.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
-        iceberg.put([{"id": 3, "amount": 5}], narrow, run="run-3", period="2026-03")
-        found: list[dict[str, Any]] = load(iceberg).scan().to_arrow().select(["id", "amount"]).to_pylist()
+        anywhere.put([{"id": 1, "amount": 7}], narrow, run="run-1", period="2026-01")
+        anywhere.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
+        anywhere.put([{"id": 3, "amount": 5}], narrow, run="run-3", period="2026-03")
+        found: list[dict[str, Any]] = load(anywhere).scan().to_arrow().select(["id", "amount"]).to_pylist()
         assert in_order(found) == [
             {"id": 1, "amount": Decimal(7)},
             {"id": 2, "amount": Decimal("2.1234")},
             {"id": 3, "amount": Decimal(5)},
         ]
-        assert load(iceberg).schema().as_arrow().field("amount").type == pa.decimal128(23, 4)
+        assert load(anywhere).schema().as_arrow().field("amount").type == pa.decimal128(23, 4)
 
 
-def test_a_group_of_outputs_is_one_transaction(iceberg: Storage) -> None:
-    outputs = iceberg.outputs()
+def test_a_group_of_outputs_is_one_transaction(anywhere: Storage) -> None:
+    outputs = anywhere.outputs()
     group = []
     for seq, mode, value in ((10, "replace", "a"), (20, "append", "b")):
-        output = WrittenOutput(seq, iceberg.write(SIMPLE, mode=mode), SIMPLE)
-        staged = iceberg.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
+        output = WrittenOutput(seq, anywhere.write(SIMPLE, mode=mode), SIMPLE)
+        staged = anywhere.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value, start=seq)), output)
         group.append((output, outputs.convert(output, staged, rows=1), 1, value))
     outputs.publish(group)
-    assert iceberg.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
+    assert anywhere.see(SIMPLE) == [*rows("a", start=10), *rows("b", start=20)]
     found = [outputs.find_commit(each[0]) for each in group]
     assert [commit and commit.digest for commit in found] == ["a", "b"]
     publish(outputs, group[0][0], group[0][1], rows=1, digest="a")
-    assert len(iceberg.see(SIMPLE)) == 2
+    assert len(anywhere.see(SIMPLE)) == 2
+
+
+def test_tables_are_read_as_they_were_pinned(anywhere: Storage) -> None:
+    anywhere.plant(SIMPLE, rows("a", "b"))
+    use, inputs = anywhere.use(SIMPLE), anywhere.inputs()
+    pinned = inputs.pin([use])
+    load(anywhere).overwrite(arrow_table(SIMPLE, rows("c")))
+    assert inputs.find_changes(pinned, listing=True) == ()
+    (files,) = inputs.files(use, inputs.extract([use], pinned)[use.key])
+    assert in_order(row for path in files for row in pq.read_table(path).to_pylist()) == rows("a", "b")
+    anywhere.remove("out")
+    (change,) = inputs.find_changes(pinned, listing=False)
+    assert "the expiry of snapshots" in change
+
+
+def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
+    check_replaced_fenced_and_found(anywhere)
+
+
+class TestObjectStores:
+    def test_a_bucket_that_is_not_there_is_refused_before_anything_is_computed(
+        self, tmp_path: Path, object_server: ObjectServer
+    ) -> None:
+        source = open_source("iceberg", uri=CATALOG, warehouse="s3://nobody-has-this/x")
+        storage = Storage(tmp_path, source, server=object_server)
+        output = WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
+        problem = failure(lambda: storage.outputs().check(output)).problem
+        assert isinstance(problem, OutputWrite)
+        assert "NoSuchBucket" in problem.detail
+
+    def test_keys_that_the_datasource_refers_to(
+        self, tmp_path: Path, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
+            monkeypatch.delenv(name)
+        monkeypatch.setenv("KEYS", f"{KEY}:{SECRET}")
+        places = {"warehouse": f"{object_server.fresh_bucket()}/x", "endpoint": object_server.endpoint}
+        source = open_source("iceberg", credential_ref="env://KEYS", uri=CATALOG, **places)
+        storage = Storage(tmp_path, source, server=object_server)
+        assert SECRET not in json.dumps(storage.put(rows("a"), SIMPLE))
+        assert storage.see(SIMPLE) == rows("a")
+        assert SECRET not in json.dumps(load(storage).metadata.model_dump(mode="json"))
+        answer = Storages(tmp_path, {source.id: source}).open(source).call()
+        assert answer is not None
+        assert answer.works
+
+    @pytest.mark.postgresql
+    def test_a_catalog_in_postgresql(
+        self, tmp_path: Path, object_server: ObjectServer, database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PGPASSWORD", PASSWORD)
+        places = {"uri": database.replace(f":{PASSWORD}", ""), "warehouse": f"{object_server.fresh_bucket()}/x"}
+        storage = Storage(tmp_path, open_source("iceberg", **places), database, object_server)
+        storage.put(rows("a"), SIMPLE, run="run-1")
+        storage.put(rows("b", "c"), SIMPLE, run="run-2")
+        assert storage.see(SIMPLE) == rows("b", "c")
+        (pin,) = storage.extract(storage.use(SIMPLE))
+        assert pin.size > 0

@@ -20,12 +20,12 @@ from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored
 from dobonomodo.storage.access import PATIENCE
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
-from tests.contract.test_storages import IN_OBJECT_STORES, SIMPLE, expire, make_storage, rows, unreadable, unwritable
+from tests.contract.test_storages import FILES_IN_S3, SIMPLE, expire, make_storage, rows, unreadable, unwritable
 from tests.object_server import KEY, SECRET, ObjectServer
 from tests.searching import tries
 
 
-@pytest.fixture(params=IN_OBJECT_STORES)
+@pytest.fixture(params=FILES_IN_S3)
 def storage(request: pytest.FixtureRequest, tmp_path: Path, object_server: ObjectServer) -> Storage:
     return make_storage(request.param, tmp_path, None, lambda: object_server)
 

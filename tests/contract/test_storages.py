@@ -75,6 +75,7 @@ TABLE = pytest.param("database", marks=pytest.mark.postgresql)
 KINDS = [TABLE if each.kind in SERVERS else each.kind for each in STORAGES]
 """Every storage there is: one that is new runs through this suite by itself."""
 SCHEMA = 'Sch"ä %s ma.'
+CATALOG = "sqlite:///catalog.db"
 
 SIMPLE: dict[str, Type] = {"id": INTEGER, "value": TEXT}
 """Enough to tell rows apart."""
@@ -93,22 +94,24 @@ def database(postgresql_server: Server) -> Iterator[str]:
         yield url
 
 
-IN_OBJECT_STORES = ["parquet in S3", "csv in S3"]
+FILES_IN_S3 = ["parquet in S3", "csv in S3"]
 """Files that are not on this machine."""
+IN_OBJECT_STORES = [*FILES_IN_S3, "iceberg in S3"]
 
 
 def make_storage(
     kind: str, root: Path, url: str | None = None, server: Callable[[], ObjectServer] | None = None
 ) -> Storage:
     """A storage with nothing in it; ``server`` is asked for the object store, where it is in one."""
-    if kind in IN_OBJECT_STORES:
+    if kind.endswith(" in S3"):
         assert server is not None
-        running = server()
-        source = open_source(kind.partition(" ")[0], path_prefix=f"{running.fresh_bucket()}/some folder/data")
-        return Storage(root, source, server=running)
+        running, kind = server(), kind.partition(" ")[0]
+        address = f"{running.fresh_bucket()}/some folder/data"
+        options = {"path_prefix": address} if kind != "iceberg" else {"uri": CATALOG, "warehouse": address}
+        return Storage(root, open_source(kind, **options), server=running)
     require_world(kind)
     if kind == "iceberg":
-        return Storage(root, open_source(kind, uri="sqlite:///catalog.db", warehouse="warehouse"))
+        return Storage(root, open_source(kind, uri=CATALOG, warehouse="warehouse"))
     if url is None:
         return Storage(root, open_source(kind, path_prefix="data"))
     (root / PASSWORD_FILE).write_text(PASSWORD + "\n")
@@ -120,7 +123,11 @@ def make_storage(
 
 @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
-    if request.param == IN_OBJECT_STORES[1] and "spark" in request.fixturenames and not os.environ.get("DOBO_TEST_ALL"):
+    if (
+        request.param == IN_OBJECT_STORES[-1]
+        and "spark" in request.fixturenames
+        and not os.environ.get("DOBO_TEST_ALL")
+    ):
         pytest.skip("what Spark reads is the same Parquet as of CSV files on this machine; all with DOBO_TEST_ALL")
     url = request.getfixturevalue("database") if request.param == "database" else None
     return make_storage(request.param, tmp_path, url, lambda: request.getfixturevalue("object_server"))

@@ -15,7 +15,7 @@ from dobonomodo.storage.inputs import InputHashes, Inputs, Pinned, RestoredInput
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.outputs import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.parquet import read_parquet
-from dobonomodo.storage.storage import Pin, Storage, Stored
+from dobonomodo.storage.storage import Pin, Session, Storage, Stored
 from dobonomodo.storage.target import Inspected, Noted
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Pin",
     "Pinned",
     "RestoredInputs",
+    "Session",
     "StagedRows",
     "Storage",
     "Storages",

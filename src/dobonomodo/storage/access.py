@@ -6,7 +6,7 @@ For S3 that is the environment (``AWS_*``), a profile, then the role of the mach
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from configparser import ConfigParser, Error
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 PATIENCE = "DOBO_OBJECT_STORE_PATIENCE"
 """A variable: for how many seconds a request is tried again."""
+CONNECTING, ANSWERING = 5, 120
+"""For how many seconds a store may take a connection, and answer a request."""
 _PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", PATIENCE)
 _DEFAULT_REGION = "us-east-1"
 
@@ -42,9 +44,38 @@ class Access:
     secret: str | None = field(default=None, repr=False)
 
 
+def carry(access: Access, scheme: str) -> Access:
+    """The same for another machine: it gets the keys of S3 that we have. Where we have a role, its own role counts."""
+    if scheme != "s3":
+        return access
+    environment = _environment()
+    profile = _read_profile(environment)
+    endpoint, region = _find_server(access, environment, profile)
+    found = profile if _needs_profile(environment) else {name.lower(): value for name, value in environment.items()}
+    keys = [found[key] for key in _PROFILE_KEYS if key in found]
+    return Access(endpoint, region, access.secret or (":".join(keys) if len(keys) > 1 else None))
+
+
+def _find_server(
+    access: Access, environment: Mapping[str, str], profile: Mapping[str, str]
+) -> tuple[str | None, str | None]:
+    """The address and the region of S3, where something other than the cloud's own is said."""
+    endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    return access.endpoint or endpoint or profile.get("endpoint_url"), access.region or region or profile.get("region")
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
+
+
+def _needs_profile(environment: Mapping[str, str]) -> bool:
+    return "AWS_ACCESS_KEY_ID" not in environment or "AWS_PROFILE" in environment
+
+
 def connect(address: Address, access: Access) -> ObjectStore:
     """The store that an address is in. Connections are used again as long as the environment is the same."""
-    environment = tuple(sorted(item for item in os.environ.items() if item[0].startswith(_PREFIXES)))
+    environment = tuple(sorted(_environment().items()))
     return _connect(address.scheme, address.bucket, address.account, access, environment)
 
 
@@ -65,42 +96,49 @@ def _connect(
 def _connect_s3(bucket: str, access: Access, environment: dict[str, str]) -> ObjectStore:
     from obstore.store import S3Store
 
-    profile = _read_profile(environment)
-    endpoint = (
-        access.endpoint
-        or environment.get("AWS_ENDPOINT_URL_S3")
-        or environment.get("AWS_ENDPOINT_URL")
-        or profile.get("endpoint_url")
-    )
-    region = (
-        access.region
-        or environment.get("AWS_REGION")
-        or environment.get("AWS_DEFAULT_REGION")
-        or profile.get("region")
-        or _DEFAULT_REGION
-    )
-    provider = None
-    config: S3Config = {"region": region}
-    if endpoint is not None:
-        config["endpoint"] = endpoint
-    if access.secret is not None:
-        _set_keys(config, access.secret.split(":", 2))
-    elif "AWS_ACCESS_KEY_ID" not in environment or "AWS_PROFILE" in environment:
-        keys = [profile[key] for key in _PROFILE_KEYS if key in profile]
-        _set_keys(config, keys)
-        provider = _ask_boto3(environment) if profile and not keys else None
-    client, patience = _client(endpoint), _patience(environment)
+    found = _find_s3(access, environment)
+    config: S3Config = {"region": found.region}
+    if found.endpoint is not None:
+        config["endpoint"] = found.endpoint
+    if len(found.keys) > 1:
+        config["access_key_id"], config["secret_access_key"] = found.keys[:2]
+    if len(found.keys) > 2:
+        config["session_token"] = found.keys[2]
+    provider = _ask_boto3(environment) if found.is_by_role else None
+    client, patience = _client(found.endpoint), _patience(environment)
     return S3Store(bucket, config=config, client_options=client, retry_config=patience, credential_provider=provider)
 
 
+@dataclass(frozen=True, slots=True)
+class S3Access:
+    """What was found of a way to S3."""
+
+    endpoint: str | None
+    region: str
+    keys: Sequence[str] = field(repr=False)
+    """Key id, secret key and maybe a session token; empty where the tools of the store find them in the environment."""
+    is_by_role: bool
+    """Whether a profile says how to get keys."""
+
+
+def find_s3(access: Access) -> S3Access:
+    """The way to S3, for a tool that is told each part of it."""
+    return _find_s3(access, dict(os.environ))
+
+
+def _find_s3(access: Access, environment: dict[str, str]) -> S3Access:
+    profile = _read_profile(environment)
+    endpoint, region = _find_server(access, environment, profile)
+    region = region or _DEFAULT_REGION
+    if access.secret is not None:
+        return S3Access(endpoint, region, access.secret.split(":", 2), is_by_role=False)
+    if not _needs_profile(environment):
+        return S3Access(endpoint, region, (), is_by_role=False)
+    keys = [profile[key] for key in _PROFILE_KEYS if key in profile]
+    return S3Access(endpoint, region, keys, is_by_role=bool(profile) and not keys)
+
+
 _PROFILE_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
-
-
-def _set_keys(config: S3Config, keys: Sequence[str]) -> None:
-    if len(keys) > 1:
-        config["access_key_id"], config["secret_access_key"] = keys[:2]
-    if len(keys) > 2:
-        config["session_token"] = keys[2]
 
 
 def _read_profile(environment: dict[str, str]) -> dict[str, str]:
@@ -161,8 +199,8 @@ def _connect_az(container: str, account: str | None, access: Access, environment
 def _client(endpoint: str | None) -> ClientConfig:
     return {
         "allow_http": endpoint is not None and endpoint.startswith("http://"),
-        "connect_timeout": "5s",
-        "timeout": "120s",
+        "connect_timeout": f"{CONNECTING}s",
+        "timeout": f"{ANSWERING}s",
     }
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
 from dobonomodo.problems.definition import InvalidValue
+from dobonomodo.problems.problem import listed
 
 if TYPE_CHECKING:
     from dobonomodo.problems import Passage, Problem
@@ -82,11 +83,14 @@ def is_address(text: str) -> bool:
     return _SCHEME.match(text) is not None
 
 
-def check_address(passage: Passage, key: str) -> Iterator[Problem]:
-    """An address that can be followed."""
+def check_address(passage: Passage, key: str, *, schemes: Sequence[str] | None = None) -> Iterator[Problem]:
+    """An address that can be followed; ``schemes`` are those that are supported here, if not all are."""
     try:
-        Address.parse(passage.value)
+        address = Address.parse(passage.value)
+        if schemes is not None and address.scheme not in schemes:
+            raise ValueError("an address of an object store that is supported here")
     except ValueError as fault:
         span = passage.span(0, len(passage.value))
-        advice = f"files are in a folder, or at an address that begins with {SHOWN_SCHEMES}"
+        shown = SHOWN_SCHEMES if schemes is None else listed([f"{each}://" for each in schemes])
+        advice = f"files are in a folder, or at an address that begins with {shown}"
         yield InvalidValue(key=key, expected=str(fault), found=f"`{passage.value}`", advice=advice, span=span)

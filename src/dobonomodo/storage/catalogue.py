@@ -22,7 +22,7 @@ from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
-from dobonomodo.storage.storage import Pin, Storage, Stored
+from dobonomodo.storage.storage import Pin, Session, Storage, Stored
 
 OWN_LOCATIONS = "files"
 """The folder of the sandbox for outputs that give themselves a location."""
@@ -102,10 +102,12 @@ class Storages:
     datasources: Mapping[str, DataSource]
     sandbox: Path | DataSource | None = None
     """Where drafts write, whatever their destinations are: a folder, or a datasource."""
+    session: Session | None = None
+    """Gives the session of Spark to storages that need one."""
 
     def open(self, source: DataSource) -> Storage:
         """The storage of a datasource."""
-        return find_storage(source.type).open(source, root=str(self.root))
+        return find_storage(source.type).open(source, root=str(self.root), session=self.session)
 
     def of_source(self, name: str, *, use: DatasetUse) -> Storage:
         """The storage of a datasource that a reading names."""
@@ -130,14 +132,15 @@ class Storages:
         if name is not None and use is not None:
             return self.of_source(name, use=use)
         source = self.datasources[name] if name is not None else None
-        return find_storage(record.kind).open(source, root=str(self.root), record=record)
+        return find_storage(record.kind).open(source, root=str(self.root), record=record, session=self.session)
 
     def of_destination(self, destination: Destination) -> Storage:
         """The storage that an output writes to."""
         source = self.datasources.get(destination.datasource_id or "")
         if isinstance(self.sandbox, DataSource):
             return self.open(self.sandbox)
-        named = find_storage(destination.kind).open(source, root=str(self.root)).with_options(destination.options)
+        found = find_storage(destination.kind).open(source, root=str(self.root), session=self.session)
+        named = found.with_options(destination.options)
         if self.sandbox is None:
             return named
         folder = self.sandbox / (destination.datasource_id or OWN_LOCATIONS)

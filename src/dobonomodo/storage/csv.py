@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import codecs
 import csv
+import secrets
 from array import array
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,12 +34,13 @@ from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, diagnose_sepa
 from dobonomodo.storage.dialect import CsvLocation, Dialect, PlainFile, make_plain
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.file_storage import FilesOptions, FileStorage
+from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import RECORD, Findings, check_batch
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.manifest import columns_of_file
 from dobonomodo.storage.notation import suggest_notation
 from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
-from dobonomodo.storage.storage import Row
+from dobonomodo.storage.storage import Row, Scratch
 from dobonomodo.storage.values import parse_values
 
 if TYPE_CHECKING:
@@ -448,6 +451,23 @@ class CsvOptions(CsvLocation, FilesOptions):
         yield from CsvLocation.check(places)
 
 
+def _extract_in_task(storage: CsvStorage, use: DatasetUse, item: tuple[PinnedFile, Path, Path]) -> Findings | None:
+    """What is wrong with a file, which becomes Parquet if nothing is; None where it is not seen as the driver saw it."""
+    file, source, target = item
+    seen = source.stat() if source.exists() else None
+    if seen is None or seen.st_size != file.size or (file.etag is None and seen.st_mtime_ns != file.modified):
+        return None
+    # Another attempt at the same task may be at work.
+    own = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
+    try:
+        found = storage.extract_named(use, file, source, own)
+        if not found:
+            own.replace(target)
+        return found
+    finally:
+        own.unlink(missing_ok=True)
+
+
 @dataclass(frozen=True, slots=True)
 class CsvStorage(FileStorage):
     """A folder of CSV files. They pass through Parquet files in the folder of the run."""
@@ -466,6 +486,25 @@ class CsvStorage(FileStorage):
             return Findings()
         target.parent.mkdir(parents=True, exist_ok=True)
         return extract_csv(source, target, use, self._dialect, columns=columns_of_file(source))
+
+    def extract_apart(
+        self, use: DatasetUse, files: Sequence[tuple[PinnedFile, Path, Path]], scratch: Scratch
+    ) -> Sequence[Findings | None] | None:
+        """Large files, one task for each."""
+        executors = scratch.executors
+        if executors is None or sum(file.size for file, _, _ in files) <= executors.limits.csv_bytes:
+            return None
+        missing = [each for each in files if not each[-1].exists()]
+        Path(scratch.folder).mkdir(parents=True, exist_ok=True)
+        done = executors.do(partial(_extract_in_task, self, use), missing)
+        if done is None:
+            return None
+        found = {target: findings for (_, _, target), findings in zip(missing, done, strict=True)}
+        # What another machine wrote where this one does not see it is done here.
+        return [
+            None if findings is None or not (findings or target.exists()) else findings
+            for target, findings in ((target, found.get(target)) for _, _, target in files)
+        ]
 
     def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
         """The first rows of a file that a run wrote."""

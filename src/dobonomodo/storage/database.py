@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,6 +24,7 @@ from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.package import POSTGRESQL
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
@@ -31,8 +33,8 @@ from dobonomodo.storage.local_shelf import LocalShelf
 from dobonomodo.storage.parquet import ParquetFormat, ParquetStorage, read_stored
 from dobonomodo.storage.postgresql import Database, database_faults, describe_table, is_passing_fault, name_table
 from dobonomodo.storage.secret import find_secret
-from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
-from dobonomodo.storage.table_rows import extract_table
+from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Session, Storage, Stored
+from dobonomodo.storage.table_rows import estimate_rows, extract_table
 from dobonomodo.storage.table_target import StoredTable, TableTarget, inspect_table, keep_rows, kept_name
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from dobonomodo.storage.rows import StoredRows
 
 
+_ROWS_OF_PART = 1_000_000
+_PARTS_AT_MOST = 64
 _SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
 
 
@@ -81,6 +85,8 @@ class TablePin:
     fingerprint: str | None = None
     run_period: str | None = None
     """Only what runs for this period wrote."""
+    parts: int | None = None
+    """Into how many files the rows were extracted, if not into one: the same rows give the same files."""
 
     @property
     def kind(self) -> str:
@@ -94,7 +100,8 @@ class TablePin:
 
     def document(self) -> dict[str, object]:
         """As plain data."""
-        return {"kind": self.kind, **{name: getattr(self, name) for name in self.__slots__}, "files": []}
+        own = {name: getattr(self, name) for name in self.__slots__ if name != "parts" or self.parts is not None}
+        return {"kind": self.kind, **own, "files": []}
 
     @classmethod
     def load(cls, document: Document) -> TablePin:
@@ -116,9 +123,16 @@ class DatabaseStorage:
     together: ClassVar[str] = "one transaction for all tables of the database"
 
     @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+    def open(
+        cls,
+        source: DataSource | None,
+        *,
+        root: str,
+        record: Pin | Stored | None = None,
+        session: Session | None = None,
+    ) -> Self:
         """The database of a datasource."""
-        del record
+        del record, session
         if source is None:
             raise AssertionError("a table belongs to a datasource")
         return cls(source, Path(root))
@@ -223,57 +237,64 @@ class DatabaseStorage:
         return ()
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
-        """Read the table into a Parquet file, unless an earlier attempt did."""
-        own, target = _table_pin(pin), Path(scratch.file(0))
-        mark = target.with_suffix(".sha256")
-        if not (target.exists() and mark.exists()):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            findings = extract_table(
+        """Read the table into a Parquet file, or several if it is large, unless an earlier attempt did."""
+        own = _table_pin(pin)
+        mark = Path(scratch.file(0)).with_suffix(".sha256")
+        done = _read_mark(own, mark)
+        if done is None or not all(Path(each).exists() for each in _files(done, scratch)):
+            Path(scratch.folder).mkdir(parents=True, exist_ok=True)
+            own = own if own.fingerprint is not None else replace(own, parts=self._count_parts(own, scratch.executors))
+            findings, hashes = extract_table(
                 self.connect(),
-                target,
+                [Path(each) for each in _files(own, scratch)],
                 use,
                 table=own.table,
                 schema=own.schema,
                 belongs=belongs,
                 run_period=own.run_period,
+                executors=scratch.executors,
             )
             if findings:
                 return pin, findings
-            _write_mark(target, mark)
-        fingerprint = mark.read_text()
-        if own.fingerprint is not None and own.fingerprint != fingerprint:
+            done = _write_mark(own, hashes, mark)
+        if own.fingerprint is not None and own != done:
             raise loading_failed(use, f"table `{own.table}` has changed since the run took its snapshot")
-        return replace(own, fingerprint=fingerprint), Findings()
+        return done, Findings()
+
+    def _count_parts(self, pin: TablePin, executors: Executors | None) -> int | None:
+        """Into how many files a table is read; None for one."""
+        if executors is None:
+            return None
+        rows = estimate_rows(self.connect(), table=pin.table, schema=pin.schema)
+        return min(_PARTS_AT_MOST, max(2, -(-rows // _ROWS_OF_PART))) if rows > executors.limits.table_rows else None
 
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
-        """What was extracted of the table: its fingerprint is the hash of that file."""
-        del pin
-        return (InputFile(scratch.file(0), is_ours=True),)
+        """What was extracted of the table: its fingerprint is the hash of that file, or of the hashes of several."""
+        return tuple(InputFile(each, is_ours=True) for each in _files(_table_pin(pin), scratch))
 
     def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
         """Put the extracted rows where an earlier attempt would have left them."""
-        own, target = _table_pin(pin), Path(scratch.file(0))
-        (source,) = files
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        _write_mark(target, target.with_suffix(".sha256"))
+        own = _table_pin(pin)
+        targets = [Path(each) for each in _files(own, scratch)]
+        for source, target in zip(files, targets, strict=True):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
+        _write_mark(own, [hash_file(each) for each in targets], targets[0].with_suffix(".sha256"))
         return own
 
     def extracted(self, pin: Pin, scratch: Scratch) -> Sequence[str]:
-        """One for the table."""
-        del pin
-        return [scratch.file(0)]
+        """One for the table, or several for a large one."""
+        return _files(_table_pin(pin), scratch)
 
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows that were extracted."""
-        del pin
-        return count_rows([Path(scratch.file(0))])
+        return count_rows(Path(each) for each in _files(_table_pin(pin), scratch))
 
     def read(
         self, spark: SparkSession, use: DatasetUse, pin: Pin, scratch: Scratch, *, before: Callable[[], int]
     ) -> StoredRows:
         """The rows that were extracted."""
-        files = [Path(scratch.file(0))]
+        files = [Path(each) for each in _files(_table_pin(pin), scratch)]
         return read_stored(spark, files, use, links=scratch.links, period=pin.period, before=before)
 
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
@@ -304,6 +325,7 @@ class DatabaseStorage:
             output.fence,
             output.attempt,
             self.source.id,
+            output.executors,
         )
 
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
@@ -320,11 +342,26 @@ class DatabaseStorage:
         return replace(own, table=copy) if copy is not None else None
 
 
-def _write_mark(target: Path, mark: Path) -> None:
-    """Record the fingerprint of a file, which says that it is complete."""
+def _files(pin: TablePin, scratch: Scratch) -> list[str]:
+    """What a table is extracted to."""
+    return [scratch.file(number) for number in range(pin.parts or 1)]
+
+
+def _write_mark(pin: TablePin, hashes: Sequence[str], mark: Path) -> TablePin:
+    """Record the fingerprint of files, and their number if there are several, which says that they are complete."""
+    together = hashlib.sha256("".join(hashes).encode()).hexdigest()
     unfinished = mark.with_name(mark.name + ".part")
-    unfinished.write_text(hash_file(target))
+    unfinished.write_text(hashes[0] if len(hashes) == 1 else f"{together} {len(hashes)}")
     unfinished.replace(mark)
+    return _read_mark(pin, mark) or pin
+
+
+def _read_mark(pin: TablePin, mark: Path) -> TablePin | None:
+    """The pin with what was recorded of the files; None if they are not complete."""
+    if not mark.exists():
+        return None
+    fingerprint, _, parts = mark.read_text().partition(" ")
+    return replace(pin, fingerprint=fingerprint, parts=int(parts) if parts else None)
 
 
 def _table_pin(pin: Pin) -> TablePin:

@@ -6,13 +6,11 @@ No connector of the cluster is needed: ``deltalake`` reads and writes the log of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from typing import TYPE_CHECKING, ClassVar
 
-from dobonomodo.formula import Type
 from dobonomodo.model.datasource import StorageOptions
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import DestinationKind
@@ -24,23 +22,23 @@ from dobonomodo.storage.delta_target import (
     explain_fault,
     inspect_version,
     is_passing_fault,
-    keep_version,
     list_delta,
     name_types,
 )
 from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
 from dobonomodo.storage.file_storage import FilesOptions
-from dobonomodo.storage.files import PinnedFile, find_changes, leads_out, list_beside
+from dobonomodo.storage.files import PinnedFile, leads_out, list_beside
 from dobonomodo.storage.object_shelf import ObjectShelf
 from dobonomodo.storage.objects import do_at_once
 from dobonomodo.storage.schema import find_differences
-from dobonomodo.storage.storage import Answer, Pin, Row, Scratch, Stored
+from dobonomodo.storage.storage import Answer, Pin, Stored
 from dobonomodo.storage.table_files import (
+    NOWHERE,
+    StoredTableFiles,
     TableFile,
     TableFilesPin,
     TableFilesStorage,
     fold,
-    sample_files,
     stored_files,
 )
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
@@ -49,9 +47,6 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable
 
 
-RUNS = ".dobo/runs"
-NOWHERE = Path(os.devnull)
-"""Where no file is put."""
 READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 """Features of tables that do not change what their files hold."""
 
@@ -69,10 +64,11 @@ class DeltaStorage(TableFilesStorage):
     destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=True, inline=False, has_schemas=False)
     modules: ClassVar[Sequence[str]] = ("deltalake", "pyarrow")
     together: ClassVar[str] = "one commit for each table, one after the other; after a kill the rest is completed"
+    connector: ClassVar[str] = "io.delta:delta-spark"
     removal: ClassVar[str] = "VACUUM"
 
     @property
-    def _objects(self) -> ObjectShelf | None:
+    def objects(self) -> ObjectShelf | None:
         """The object store; None where tables are folders of this machine."""
         return ObjectShelf.of(self.source, self.root) if is_address(str(self.source.options["path_prefix"])) else None
 
@@ -82,37 +78,19 @@ class DeltaStorage(TableFilesStorage):
 
     def _home(self, table: str, *, copies: Path = NOWHERE) -> DeltaHome:
         """The place of a table; ``copies`` is for files that are to be uploaded, or were downloaded."""
-        if (shelf := self._objects) is None:
+        if (shelf := self.objects) is None:
             return LocalHome(Path(os.path.realpath(self._prefix / table)))
         return ObjectHome(shelf.objects, shelf.prefix / table, copies)
 
-    def local_files(self, pin: TableFilesPin, scratch: Scratch) -> list[Path]:
-        """Where they are, or copies of objects."""
-        shelf = self._objects
-        return (
-            shelf.paths(pin.files, scratch)
-            if shelf is not None
-            else super(DeltaStorage, self).local_files(pin, scratch)
-        )
-
-    def fetch(self, pin: TableFilesPin, scratch: Scratch) -> None:
-        """Download the objects that are not there yet."""
-        if (shelf := self._objects) is not None:
-            shelf.fetch(pin.files, scratch)
-
-    def find_file_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
-        """By size and time, or by size and tag."""
-        if (shelf := self._objects) is None:
-            return find_changes(files)
-        # Kept copies are files of this machine.
-        remote = [file for file in files if file.etag is not None]
-        return (*shelf.find_changes(remote), *find_changes([file for file in files if file.etag is None]))
+    def home_of(self, stored: StoredTableFiles, *, copies: Path = NOWHERE) -> DeltaHome:
+        """The place of its table."""
+        return self._home(stored.table, copies=copies)
 
     # --- checking
 
     def call(self) -> Answer | None:
         """What an object store says; a folder needs no server."""
-        shelf = self._objects
+        shelf = self.objects
         return shelf.call() if shelf is not None else None
 
     def leaves(self, location: Location) -> bool:
@@ -121,7 +99,7 @@ class DeltaStorage(TableFilesStorage):
 
     def escapes(self, table: str) -> bool:
         """Whether a symbolic link leads out of the datasource."""
-        return self._objects is None and leads_out(self._prefix, self._prefix / table)
+        return self.objects is None and leads_out(self._prefix, self._prefix / table)
 
     # --- reading
 
@@ -132,14 +110,18 @@ class DeltaStorage(TableFilesStorage):
         if self.escapes(name):
             raise loading_failed(use, f"`{location}` points outside its datasource, to `{home.uri}`")
         table = self._open(use, home)
-        self._require_readable(use, table, str(location))
+        feature = _find_untold(table)
+        native = home.spark_uri if feature is not None else None
+        if feature is not None:
+            self.require_connector(use, str(location), f"`{feature}`", home.spark_uri, table.version())
         types = name_types(table)
         differences = find_differences(types.items(), use.as_stored())
         if differences:
             raise loading_failed(use, f"table `{location}` does not match the declaration", differences=differences)
         partitions = tuple((each, types[each]) for each in table.metadata().partition_columns)
         pinned = self._pin_files(use, name, table.version(), list_delta(table))
-        return replace(pinned, name=str(location), partitions=partitions, columns=fold(types), period=location.period)
+        named = replace(pinned, name=str(location), columns=fold(types), period=location.period, native=native)
+        return named if native is not None else replace(named, partitions=partitions)
 
     def _open(self, use: DatasetUse, home: DeltaHome) -> DeltaTable:
         from deltalake.exceptions import DeltaError
@@ -164,24 +146,6 @@ class DeltaStorage(TableFilesStorage):
             detail = f"`{home.uri}` is not a Delta table: it has no log `_delta_log`"
             raise loading_failed(use, detail) from FileNotFoundError(home.uri)
         return table
-
-    def _require_readable(self, use: DatasetUse, table: DeltaTable, name: str) -> None:
-        """Refuse what a list of files does not tell: columns under other names, rows that are deleted in files."""
-
-        def refuse(feature: str) -> NoReturn:
-            remedy = "write the table again without the feature, or have its rows in other files"
-            raise loading_failed(use, f"table `{name}` uses `{feature}`, which cannot be read here", remedy=remedy)
-
-        protocol = table.protocol()
-        features = set(protocol.reader_features or ())
-        mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
-        if mapping != "none":
-            refuse("columnMapping")
-        if "deletionVectors" in features and _has_deletion_vectors(table):
-            refuse("deletionVectors")
-        unknown = sorted(features - READABLE - {"columnMapping", "deletionVectors"})
-        if unknown:
-            refuse(unknown[0])
 
     def _pin_files(self, use: DatasetUse | None, name: str, version: int, files: Sequence[TableFile]) -> TableFilesPin:
         """Files of a version as they are now; what is gone fails."""
@@ -221,24 +185,15 @@ class DeltaStorage(TableFilesStorage):
             files = [file for file in list_delta(table) if [value for _, value in file.values] == [period]]
             return replace(self._pin_files(None, own.table, table.version(), files), name=name)
 
-    def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
-        """The first rows of the first files."""
-        own = stored_files(stored)
-        with TemporaryDirectory() as copies:
-            home = self._home(own.table, copies=Path(copies))
-            files = ((home.fetch(file.path), file) for file in own.files)
-            return sample_files(files, own.columns or tuple(columns), rows)
-
     # --- writing
 
     def target(self, output: OutputPlace) -> Target:
         """A table of the datasource."""
-        copies = self.root / RUNS / output.run / "delta" / self.source.id / output.table
-        home = self._home(output.table, copies=copies)
+        home = self._home(output.table, copies=Path(output.folder) / self.source.id / output.table)
         if self.escapes(output.table) or home.uri == os.path.realpath(self._prefix):
             raise writing_failed(str(self._prefix / output.table), f"it points outside its folder, to `{home.uri}`")
         return DeltaTarget(
-            home,
+            self.source.id,
             output.table,
             output.period,
             output.run,
@@ -246,7 +201,7 @@ class DeltaStorage(TableFilesStorage):
             dict(output.columns),
             output.fence,
             output.attempt,
-            self.source.id,
+            home,
         )
 
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:
@@ -254,11 +209,15 @@ class DeltaStorage(TableFilesStorage):
         own = stored_files(stored)
         return inspect_version(own, self._home(own.table), run=run, seq=seq)
 
-    def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
-        """The version stays readable by itself, until somebody removes the files of old versions (VACUUM)."""
-        del period, run, seq
-        own = stored_files(stored)
-        return keep_version(own, self._home(own.table))
+
+def _find_untold(table: DeltaTable) -> str | None:
+    """The feature by which a list of files does not tell the rows: columns under other names, rows that are deleted in files."""
+    features = set(table.protocol().reader_features or ())
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        return "columnMapping"
+    if "deletionVectors" in features and _has_deletion_vectors(table):
+        return "deletionVectors"
+    return next(iter(sorted(features - READABLE - {"columnMapping", "deletionVectors"})), None)
 
 
 def _has_deletion_vectors(table: DeltaTable) -> bool:

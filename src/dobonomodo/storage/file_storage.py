@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -39,7 +40,7 @@ from dobonomodo.storage.manifest import version_of
 from dobonomodo.storage.object_shelf import ObjectShelf
 from dobonomodo.storage.objects import ObjectChangedError
 from dobonomodo.storage.shelf import Listed, Shelf
-from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Storage, Stored
+from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Session, Storage, Stored
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
 if TYPE_CHECKING:
@@ -78,14 +79,22 @@ class FilesOptions(FolderOptions):
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
         """A folder that a file system or an object store can have."""
-        if not is_address(places.text("path_prefix") or ""):
-            yield from FolderOptions.check(places)
-            for key in ("endpoint", "region"):
-                if places.at(key) is not None:
-                    expected, found = "no such option where the files are on this machine", f"`{key}`"
-                    yield InvalidValue(key=key, expected=expected, found=found, span=places.key_span(key))
-        elif not any(find_secrets(places, "options")):
-            yield from check_address(places.passage("path_prefix"), "path_prefix")
+        yield from check_place(places, "path_prefix")
+
+
+def check_place(places: Places, option: str, *, schemes: Sequence[str] | None = None) -> Iterable[Problem]:
+    """A folder that a file system or an object store can have; ``schemes`` are those that are supported, if not all are."""
+    text = places.text(option)
+    if not is_address(text or ""):
+        for key in ("endpoint", "region"):
+            if places.at(key) is not None:
+                expected, found = "no such option where the files are on this machine", f"`{key}`"
+                yield InvalidValue(key=key, expected=expected, found=found, span=places.key_span(key))
+    # An address with a secret in it is reported as that.
+    if text is None or any(find_secrets(places, "options")):
+        return
+    check = partial(check_address, schemes=schemes) if is_address(text) else check_folder
+    yield from check(places.passage(option), option)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +160,16 @@ class FileStorage(ABC):
     together: ClassVar[str] = "one change of a pointer for all tables of the datasource"
 
     @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+    def open(
+        cls,
+        source: DataSource | None,
+        *,
+        root: str,
+        record: Pin | Stored | None = None,
+        session: Session | None = None,
+    ) -> Self:
         """The folder of a datasource; without one, the workspace."""
+        del session
         said = record.document() if record is not None else source.options if source is not None else {}
         return cls(_open_shelf(source, Path(root)), cls.load_format(said))
 
@@ -260,18 +277,25 @@ class FileStorage(ABC):
             raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
         stored = replace(use, optional=frozenset(own.optional))
         sources = self.shelf.paths(own.files, scratch)
-        files = zip(own.files, sources, self.parquet_files(own, scratch), strict=True)
-        found = (self._extract_named(stored, *each) for each in files)
+        files = list(zip(own.files, sources, self.parquet_files(own, scratch), strict=True))
+        done = self.extract_apart(stored, files, scratch) or [None] * len(files)
+        found = (
+            self.extract_named(stored, *each) if there is None else there
+            for each, there in zip(files, done, strict=True)
+        )
         return pin, sum(found, Findings())
 
-    def _extract_named(self, use: DatasetUse, file: PinnedFile, source: Path, target: Path) -> Findings:
+    def extract_apart(
+        self, use: DatasetUse, files: Sequence[tuple[PinnedFile, Path, Path]], scratch: Scratch
+    ) -> Sequence[Findings | None] | None:
+        """What the executors found in each file: None for one that they could not extract, or where this machine does it all."""
+        del use, files, scratch
+        return None
+
+    def extract_named(self, use: DatasetUse, file: PinnedFile, source: Path, target: Path) -> Findings:
         """What is wrong with a file is said under the name by which people know it."""
-        try:
+        with named_as({str(source): file.path}):
             found = self.extract_file(use, source, target)
-        except RunFailed as failed:
-            if isinstance(failed.problem, DataLoad):
-                raise RunFailed(failed.problem.renamed(str(source), file.path)) from failed
-            raise
         return found.renamed(str(source), file.path)
 
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
@@ -353,6 +377,20 @@ def _open_shelf(source: DataSource | None, root: Path) -> Shelf:
         return LocalShelf(root)
     prefix = str(source.options["path_prefix"])
     return ObjectShelf.of(source, root) if is_address(prefix) else LocalShelf(root, root / prefix)
+
+
+@contextmanager
+def named_as(names: Mapping[str, str]) -> Iterator[None]:
+    """Failures name files, given by their paths, as people know them."""
+    try:
+        yield
+    except RunFailed as failed:
+        problem = failed.problem
+        if not isinstance(problem, DataLoad):
+            raise
+        for path, name in names.items():
+            problem = problem.renamed(path, name)
+        raise RunFailed(problem) from failed
 
 
 def file_pin(pin: Pin) -> FilePin:

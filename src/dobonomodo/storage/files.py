@@ -116,7 +116,7 @@ def is_hidden(name: str) -> bool:
 
 
 def find_changes(before: Sequence[PinnedFile]) -> tuple[str, ...]:
-    """What became of files since they were pinned; nothing, if they can be read as they were."""
+    """Changes to files since they were pinned; none, if they can be read as they were."""
     changes = []
     for pinned in before:
         try:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from itertools import islice
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
 CANDIDATES = 1_000
 """Rows that are remembered while the files are read, so that rows with the same key can be told apart by their other columns."""
@@ -67,7 +68,16 @@ def _find_candidates(files: Sequence[str | Path], order: list[str], count: int) 
     import pyarrow as pa
 
     best: pa.Table | None = None
-    for file, start, batch in _scan(files, order):
+
+    def is_behind(statistics: pq.Statistics | None) -> bool:
+        """Whether all values of the first column in a row group come behind all candidates."""
+        if best is None or best.num_rows < CANDIDATES or statistics is None or not statistics.has_min_max:
+            return False
+        least, last = statistics.min, best[order[0]][-1].as_py()
+        known = statistics.has_null_count and not statistics.null_count
+        return known and type(least) is type(last) and type(least) in (int, str, date) and least > last
+
+    for file, start, batch in _scan(files, order, skips=is_behind):
         near = _find_near(batch, best, order)
         if not len(near):
             continue
@@ -78,17 +88,28 @@ def _find_candidates(files: Sequence[str | Path], order: list[str], count: int) 
     return _drop_behind(best, order, count) if best is not None else {}
 
 
-def _scan(files: Sequence[str | Path], columns: list[str]) -> Iterator[tuple[int, int, pa.Table]]:
-    """The rows of all files in pieces, with the number of the file and that of the first row in it."""
+def _scan(
+    files: Sequence[str | Path], columns: list[str], *, skips: Callable[[pq.Statistics | None], bool] = lambda _: False
+) -> Iterator[tuple[int, int, pa.Table]]:
+    """The rows of all files in pieces, with the number of the file and that of the first row in it.
+
+    ``skips`` says which row groups are not read, by the statistics of the first column.
+    """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     for number, path in enumerate(files):
         start = 0
         with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(batch_size=BATCH, columns=columns):
-                yield number, start, pa.Table.from_batches([batch]).select(columns)
-                start += batch.num_rows
+            first = file.schema_arrow.get_field_index(columns[0]) if columns else 0
+            for group in range(file.num_row_groups):
+                described = file.metadata.row_group(group)
+                if skips(described.column(first).statistics):
+                    start += described.num_rows
+                    continue
+                for batch in file.iter_batches(batch_size=BATCH, row_groups=[group], columns=columns):
+                    yield number, start, pa.Table.from_batches([batch]).select(columns)
+                    start += batch.num_rows
 
 
 def _find_near(rows: pa.Table, best: pa.Table | None, order: list[str]) -> pa.Array:

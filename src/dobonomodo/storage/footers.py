@@ -47,9 +47,7 @@ def read_footer(path: Path) -> Footer:
 
 def keep_footer(path: Path, file: pyarrow.parquet.ParquetFile) -> Footer:
     """The footer of a file that is open; it need not be opened for it again."""
-    if len(_kept) >= KEPT_AT_MOST:
-        _kept.clear()
-        _shared.clear()
+    _make_room()
     metadata = file.metadata
     old_times = {
         metadata.schema.column(at).path
@@ -62,6 +60,22 @@ def keep_footer(path: Path, file: pyarrow.parquet.ParquetFile) -> Footer:
     footer = Footer(_shared.setdefault(columns, columns), metadata.num_rows)
     _kept[_key(path)] = footer
     return footer
+
+
+def _make_room() -> None:
+    if len(_kept) >= KEPT_AT_MOST:
+        _kept.clear()
+        _shared.clear()
+
+
+def take_footer(path: Path, footer: Footer, *, size: int, modified: int) -> bool:
+    """Keep a footer that somebody else has read; False if the file is not as it was seen there."""
+    key = _key(path)
+    if key[1:] != (size, modified):
+        return False
+    _make_room()
+    _kept[key] = Footer(_shared.setdefault(footer.columns, footer.columns), footer.rows)
+    return True
 
 
 def _key(path: Path) -> tuple[str, int, int]:

@@ -7,34 +7,28 @@ one for each store, project, period and operation, and in the summary of the sna
 from __future__ import annotations
 
 import json
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import quote, unquote, urlparse
+from typing import TYPE_CHECKING, ClassVar
 
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, SimpleType
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.registration import United
-from dobonomodo.storage.durable import sync, write_durably
-from dobonomodo.storage.faults import is_passing, writing_failed
-from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.kept import hash_file
-from dobonomodo.storage.leftover import Leftover
-from dobonomodo.storage.rewriting import Fit, clear_folder, fit_columns, hash_files, is_fitting, rewrite_files
-from dobonomodo.storage.table_files import OWN, StoredTableFiles, TableFile, compare_files, free_key, is_key
-from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
+from dobonomodo.storage.rewriting import Fit, clear_folder, rewrite_files
+from dobonomodo.storage.table_files import StoredTableFiles, TableFile, compare_files, free_key
+from dobonomodo.storage.table_files_target import Change, TableFilesTarget
+from dobonomodo.storage.table_home import TableHome
+from dobonomodo.storage.target import Inspected, Noted, Publication
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType
 
 KIND = "iceberg"
@@ -42,7 +36,6 @@ NOTE = "dobo"
 """How the names of properties begin in which it is noted what runs wrote."""
 MANIFEST = "dobo.json"
 """The file beside data files that has their hashes."""
-TRIES = 100
 RETRIES = "commit.retry.num-retries"
 
 _SPARK_TYPES = {"long": "bigint", "int": "int", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
@@ -62,11 +55,6 @@ def load_table(catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
     once = {**table.metadata.properties, RETRIES: "0"}
     table.metadata = table.metadata.model_copy(update={"properties": once})
     return table
-
-
-def local_path(address: str) -> Path:
-    """The path of a file of this machine that a table names by its address."""
-    return Path(unquote(urlparse(address).path)) if address.startswith("file:") else Path(address)
 
 
 def list_iceberg(table: Table) -> list[TableFile]:
@@ -139,20 +127,16 @@ def _iceberg_type(kind: Type) -> IcebergType:
 
 
 @dataclass(frozen=True, slots=True)
-class IcebergTarget:
+class IcebergTarget(TableFilesTarget["Table"]):
     """One output of one run into a table."""
 
     open_catalog: Callable[[], Catalog]
-    datasource_id: str
+    open_home: Callable[[str], TableHome]
+    """Gives the place of files that are below a path or an address."""
+    warehouse: str
     schema: str
-    table: str
-    period: str
-    run: str
-    seq: int
-    columns: Mapping[str, Type]
-    fence: Fence
-    attempt: int
-    """The number of the attempt that wrote the files, which may be an earlier one than the one that publishes them."""
+
+    kind: ClassVar[str] = KIND
 
     @property
     def place(self) -> str:
@@ -160,17 +144,13 @@ class IcebergTarget:
         return f"iceberg {self.datasource_id} {self.name}"
 
     @property
-    def name(self) -> str:
-        """How messages name it."""
-        return f"{self.schema}.{self.table}"
+    def namespace(self) -> str:
+        """What the table is in."""
+        return self.schema
 
     @property
     def _identifier(self) -> tuple[str, ...]:
         return (*self.schema.split("."), self.table)
-
-    @property
-    def _own(self) -> str:
-        return f"{OWN}{self.run}-{self.seq}-"
 
     @property
     def _fence_key(self) -> str:
@@ -181,66 +161,17 @@ class IcebergTarget:
         """The property that says what this operation of the project published last for the period."""
         return f"{NOTE}.output.{_short(f'{self.fence.key} {self.seq}')}"
 
-    # --- before anything is computed
+    # --- the table
 
-    def check(self, *, mode: str) -> United:
-        """Refuse a table that cannot take the rows; gives the columns of those that stay there."""
-        with self._explaining():
-            table = self._load()
-            if table is None:
-                return United({})
-            there = self._staying_columns(table, replaces=mode == "replace")
-            fit_columns(there, [self.columns], table=self.name)
-            return United(there)
-
-    def _load(self) -> Table | None:
+    def _open(self) -> Table | None:
         table = load_table(self.open_catalog(), self._identifier)
         if table is None:
             return None
-        fields = table.spec().fields
         keys = [name for _, name in identity_columns(table).get(table.spec().spec_id, ())]
-        if len(fields) != 1 or len(keys) != 1 or not is_key(keys[0]):
-            self._refuse("the table is not partitioned by `_run_period`: no run created it; choose another table")
-        if keys[0].casefold() in {name.casefold() for name in self.columns}:
-            self._refuse(f"the table is partitioned by `{keys[0]}`, which is now also a column; choose another table")
+        self._require_key(keys if len(table.spec().fields) == 1 else ())
         if table.metadata.format_version > 2:
             self._refuse(f"the table has format version {table.metadata.format_version}, which cannot be written")
         return table
-
-    def _find_key(self, table: Table) -> str:
-        ((_, key),) = identity_columns(table)[table.spec().spec_id]
-        return key
-
-    def _stays(self, table: Table, *, replaces: bool) -> list[TableFile]:
-        return [
-            file for file in list_iceberg(table) if not replaces or [value for _, value in file.values] != [self.period]
-        ]
-
-    def _staying_columns(self, table: Table, *, replaces: bool) -> dict[str, Type]:
-        """The columns of the rows that stay; none if all are replaced."""
-        if not self._stays(table, replaces=replaces):
-            return {}
-        key = self._find_key(table)
-        return {name: _find_type(kind) for name, kind in name_types(table.schema()).items() if name != key}
-
-    # --- where nobody reads it yet
-
-    def start(self) -> None:
-        """The files need one column more than Spark writes."""
-
-    def convert(self, files: Sequence[str]) -> bool:
-        """Write the files again as the table spells and types their columns, with the run period as a column."""
-        with self._explaining():
-            table = self._load() or self._create()
-            if table is None or self._read_note(table) is not None:
-                return False
-            there = self._staying_columns(table, replaces=True)
-            fit = fit_columns(there, [self.columns], table=self.name)
-            folder = clear_folder(self._data(table))
-            rewrite_files(
-                [Path(each) for each in files], folder, fit.columns, added=(self._find_key(table), self.period)
-            )
-        return True
 
     def _create(self) -> Table | None:
         """Make the table, without rows, unless somebody else does."""
@@ -260,97 +191,99 @@ class IcebergTarget:
             catalog.create_namespace(self._identifier[:-1])
         with suppress(TableAlreadyExistsError):
             catalog.create_table(self._identifier, Schema(*fields), partition_spec=spec)
-        return self._load()
+        return self._open()
 
-    def _folder(self, table: Table) -> Path:
-        return local_path(table.location()) / "data"
+    def _prepare(self, table: Table | None) -> None:
+        """Ask an object store, which refuses where it has to; a folder was made when the catalog was opened."""
+        home = self.open_home(self.warehouse) if table is None else self._home(table)
+        if home.is_remote:
+            home.prepare()
 
-    def _data(self, table: Table, more: str = "", *, period: str | None = None) -> Path:
-        """Where this attempt puts the output's files. Each attempt has a folder of its own: an earlier one may still be writing."""
-        parent = f"{self._find_key(table)}={quote(self.period if period is None else period, safe='')}"
-        return self._folder(table) / parent / f"{self._own}{self.attempt}{more}"
+    def _home(self, table: Table) -> TableHome:
+        return self.open_home(f"{table.location()}/data")
+
+    def _find_home(self, table: Table | None) -> TableHome | None:
+        return self._home(table) if table is not None else None
+
+    def _find_key(self, table: Table) -> str:
+        ((_, key),) = identity_columns(table)[table.spec().spec_id]
+        return key
+
+    def _list(self, table: Table) -> list[TableFile]:
+        return list_iceberg(table)
+
+    def _all_columns(self, table: Table) -> dict[str, Type]:
+        return {name: _find_type(kind) for name, kind in name_types(table.schema()).items()}
+
+    def _version(self, table: Table) -> int:
+        return table.metadata.current_snapshot_id or 0
+
+    # --- where nobody reads it yet
+
+    def start(self) -> None:
+        """The files need one column more than Spark writes."""
+
+    def convert(self, files: Sequence[str]) -> bool:
+        """Write the files again as the table spells and types their columns, with the run period as a column."""
+        with self._explaining():
+            table = next(self._tries())
+            if self.is_published(table):
+                return False
+            home, key = self._home(table), self._find_key(table)
+            fit = self._fit(table, [self.columns], replaces=True)
+            folder = clear_folder(self._folder(home, key))
+            home.put(rewrite_files([Path(each) for each in files], folder, fit.columns, added=(key, self.period)))
+        return True
+
+    def _file_columns(self, table: Table, fit: Fit) -> Mapping[str, Type]:
+        return {**fit.columns, self._find_key(table): TEXT}
 
     # --- claiming and publishing
 
-    def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on.
+    def _find_fence(self, table: Table) -> int | None:
+        return int(table.properties.get(self._fence_key, 0))
 
-        A snapshot without rows: what is committed upon an earlier one then fails.
-        """
-        with self._explaining():
-            for _ in self._tries():
-                table = self._load() or self._create()
-                if table is None:
-                    continue
-                if self._is_claimed(table):
-                    return
-                transaction = table.transaction()
-                transaction.set_properties({self._fence_key: str(self.fence.number)})
-                _append_nothing(transaction, {f"{NOTE}.claimed-by": self.run})
-                if _commit(transaction):
-                    return
-
-    def _is_claimed(self, table: Table) -> bool:
-        seen = int(table.properties.get(self._fence_key, 0))
-        if seen > self.fence.number:
-            raise self.fence.lost()
-        return seen == self.fence.number
-
-    def publish(self, group: Sequence[Publication]) -> None:
-        """Replace the period's rows, or add to them, for all outputs that go to the table, in one transaction."""
-        hashes: dict[Path, str] = {}
-        with self._explaining():
-            for _ in self._tries():
-                table = self._load() or self._create()
-                if table is None:
-                    continue
-                self._is_claimed(table)
-                pending = [each for each in group if _iceberg_target(each.target).find_note(table) is None]
-                if not pending or self._publish(table, pending, hashes):
-                    return
-
-    def _publish(self, table: Table, pending: Sequence[Publication], hashes: dict[Path, str]) -> bool:
-        """One try to commit upon the snapshot that was read. ``hashes`` keeps what an earlier try has computed."""
-        replacing = [at for at, each in enumerate(pending) if each.mode == "replace"]
-        # What one output writes, a later one of the same run may replace.
-        written = pending[max(replacing, default=0) :]
-        targets = [_iceberg_target(each.target) for each in written]
-        there = self._staying_columns(table, replaces=bool(replacing))
-        fit = fit_columns(there, [each.columns for each in targets], table=self.name)
-        own = {
-            each.seq: each.fitting_files(table, publication, fit, hashes)
-            for each, publication in zip(targets, written, strict=True)
-        }
-        added = [path for paths in own.values() for path in paths]
-        if fit.widened:
-            added += self._widen(table, fit, replaces=bool(replacing))
-        notes = [
-            replace(each.commit, fence=_iceberg_target(each.target).attempt).document()
-            | {"folder": _folder_of(own.get(each.commit.seq, ()), self._folder(table))}
-            for each in pending
-        ]
+    def _claim(self, table: Table) -> bool:
+        """A snapshot without rows: what is committed upon an earlier one then fails."""
         transaction = table.transaction()
-        self._change_columns(transaction, table, fit, fresh=not there)
-        self._remove(transaction, table, everything=bool(fit.widened), replaces=bool(replacing))
-        keys = [_iceberg_target(each.target).output_key for each in pending]
+        transaction.set_properties({self._fence_key: str(self.fence.number)})
+        _append_nothing(transaction, {f"{NOTE}.claimed-by": self.run})
+        return _commit(transaction)
+
+    def _commit_change(self, change: Change[Table]) -> bool:
+        table, home = change.table, self._home(change.table)
+        notes = [self._note(each, change, home) for each in change.pending]
+        transaction = table.transaction()
+        self._change_columns(transaction, table, change.fit, fresh=change.is_fresh)
+        self._remove(transaction, table, everything=bool(change.fit.widened), replaces=change.replaces)
+        keys = [self.like(each.target).output_key for each in change.pending]
         transaction.set_properties(
             {self._fence_key: str(self.fence.number), **dict(zip(keys, map(json.dumps, notes), strict=True))}
         )
-        head = next((each.head for each in pending if each.head is not None), None)
+        head = next((each.head for each in change.pending if each.head is not None), None)
         summary = {f"{NOTE}.outputs": json.dumps(notes)}
         summary |= {f"{NOTE}.history": json.dumps(head._asdict())} if head is not None else {}
-        filled = [path for path in added if _has_rows(path)]
+        filled = [path for path in (*change.added, *(path for path, _ in change.widened)) if _has_rows(path)]
         if filled:
-            transaction.add_files([str(path) for path in filled], summary, check_duplicate_files=False)
+            transaction.add_files([home.locate(path) for path in filled], summary, check_duplicate_files=False)
         else:
             _append_nothing(transaction, summary)
         reach("publish.during")
         return _commit(transaction)
 
+    def _note(self, publication: Publication, change: Change[Table], home: TableHome) -> dict[str, object]:
+        """What the snapshot says of one output; the hashes of its files are put beside them."""
+        files = change.files.get(publication.commit.seq, ())
+        folder = files[0].parent.relative_to(home.data).as_posix() if files else None
+        if folder is not None:
+            listed = [{"name": path.name, "size": path.stat().st_size, "sha256": change.hashes[path]} for path in files]
+            home.write(f"{folder}/{MANIFEST}", json.dumps(listed, indent=2).encode())
+        commit = replace(publication.commit, fence=self.like(publication.target).attempt)
+        return commit.document() | {"folder": folder}
+
     def _change_columns(self, transaction: Transaction, table: Table, fit: Fit, *, fresh: bool) -> None:
         """Add the columns that the table lacks; one whose type changes is another column of the same name."""
-        key = self._find_key(table)
-        has = {name: _find_type(kind) for name, kind in name_types(table.schema()).items() if name != key}
+        has = self._own_columns(table)
         gone = [
             name
             for name, kind in has.items()
@@ -370,133 +303,57 @@ class IcebergTarget:
         """Take the files of the period out of the table, or all of them where all were written again."""
         from pyiceberg.expressions import AlwaysTrue, EqualTo
 
-        files = list_iceberg(table)
+        files = self._list(table)
         if everything and files:
             transaction.delete(AlwaysTrue())
         elif replaces and len(self._stays(table, replaces=True)) < len(files):
             # The types of the library do not know its constructor.
             transaction.delete(EqualTo(self._find_key(table), self.period))  # type: ignore[call-arg, arg-type]
 
-    def fitting_files(self, table: Table, publication: Publication, fit: Fit, hashes: dict[Path, str]) -> list[Path]:
-        """The files of the output as the table is to have them, with their hashes beside them."""
-        data, key = self._data(table), self._find_key(table)
-        if not data.is_dir():
-            self.convert(publication.files)
-        columns = {**fit.columns, key: TEXT}
-        files = sorted(data.glob("*.parquet"))
-        if not all(is_fitting(path, columns) for path in files):
-            files = rewrite_files(files, clear_folder(self._data(table, "-again")), columns)
-        hash_files(hashes, files)
-        noted = [{"name": path.name, "size": path.stat().st_size, "sha256": hashes[path]} for path in files]
-        for folder in {path.parent for path in files}:
-            write_durably(folder / MANIFEST, json.dumps(noted, indent=2).encode())
-            sync(folder)
-        for path in files:
-            sync(path)
-        return files
-
-    def _widen(self, table: Table, fit: Fit, *, replaces: bool) -> list[Path]:
-        """The files that stay, written again with wider numbers."""
-        columns = {**fit.columns, self._find_key(table): TEXT}
-        added: list[Path] = []
-        for number, file in enumerate(self._stays(table, replaces=replaces)):
-            ((_, period),) = file.values
-            folder = clear_folder(self._data(table, f"-wider-{number}", period=period))
-            added += rewrite_files([local_path(file.path)], folder, columns)
-        for path in added:
-            sync(path)
-        return added
-
-    def _tries(self) -> Iterator[int]:
-        """Again and again while others commit to the same table, each time upon what they left."""
-        for number in range(TRIES):
-            yield number
-            time.sleep(random.uniform(0, 0.02) * min(number + 1, 20))
-        raise writing_failed(self.name, "other writers committed first each time", retry_helps=True)
-
     # --- afterwards
 
-    def find_note(self, table: Table) -> Document | None:
-        """What is noted of this output, if it is published."""
+    def is_published(self, table: Table) -> bool:
+        """By the property of the operation, unless a later run of its project and period has published since."""
+        return self._find_note(table) is not None
+
+    def _find_note(self, table: Table) -> Document | None:
         text = table.properties.get(self.output_key)
         note: Document | None = json.loads(text) if text is not None else None
         return note if note is not None and note["run"] == self.run else None
 
-    def _read_note(self, table: Table | None) -> Document | None:
-        return self.find_note(table) if table is not None else None
+    def _read_note(self, table: Table) -> Document:
+        note = self._find_note(table)
+        if note is None:
+            raise AssertionError("it is published")
+        return note
 
-    def find_commit(self) -> Commit | None:
-        """What this output published, if it did and no later run of its project and period has since."""
-        with self._explaining():
-            note = self._read_note(self._load())
-            return Commit.load(note) if note is not None else None
+    def _read_stored(self, table: Table, note: Document) -> tuple[int, list[TableFile], list[str]]:
+        home, folder = self._home(table), note["folder"]
+        found = home.read(f"{folder}/{MANIFEST}") if folder is not None else b"[]"
+        if found is None:
+            self._refuse(f"`{home.uri}/{folder}/{MANIFEST}` is gone, which says what the run wrote")
+        listed = json.loads(found)
+        version = next(
+            (each.snapshot_id for each in reversed(table.snapshots()) if any(self._find_own(each))),
+            self._version(table),
+        )
+        files = [TableFile(home.locate(home.data / folder / each["name"]), each["size"]) for each in listed]
+        return version, files, [each["sha256"] for each in listed]
 
-    def stored(self) -> StoredTableFiles:
-        """Where the output is, once it is published."""
-        with self._explaining():
-            table = self._load()
-            note = self._read_note(table)
-            if table is None or note is None:
-                raise AssertionError("it is published")
-            folder = self._folder(table) / note["folder"] if note["folder"] else None
-            listed = json.loads((folder / MANIFEST).read_text()) if folder is not None else []
-            version = next(
-                (each.snapshot_id for each in reversed(table.snapshots()) if self._made(each.summary)),
-                table.metadata.current_snapshot_id or 0,
-            )
-            files = tuple(TableFile(str((folder or Path()) / each["name"]), each["size"]) for each in listed)
-            hashes = tuple(each["sha256"] for each in listed)
-            return StoredTableFiles(KIND, self.datasource_id, self.schema, self.table, version, files, hashes)
+    def _find_own(self, snapshot: Snapshot) -> Iterator[Document]:
+        """What a snapshot notes of this output."""
+        noted = snapshot.summary.additional_properties if snapshot.summary is not None else {}
+        outputs = json.loads(noted.get(f"{NOTE}.outputs", "[]"))
+        return (each for each in outputs if (each["run"], each["seq"]) == (self.run, self.seq))
 
-    def _made(self, summary: object) -> bool:
-        text = getattr(summary, "additional_properties", {}).get(f"{NOTE}.outputs", "[]")
-        return any((each["run"], each["seq"]) == (self.run, self.seq) for each in json.loads(text))
+    def _noted_attempts(self, table: Table) -> Iterator[int]:
+        for snapshot in table.snapshots():
+            yield from (each["fence"] for each in self._find_own(snapshot))
+        if (note := self._find_note(table)) is not None:
+            yield note["fence"]
 
-    def registered(self) -> tuple[Mapping[str, Type], StoredTableFiles]:
-        """The columns of the table, and the files of its snapshot (C-64, C-86)."""
-        with self._explaining():
-            table = self._load()
-            if table is None:
-                raise AssertionError("it is published")
-            key = self._find_key(table)
-            columns = {name: _find_type(kind) for name, kind in name_types(table.schema()).items() if name != key}
-            files = tuple(replace(file, values=()) for file in list_iceberg(table))
-            version = table.metadata.current_snapshot_id or 0
-            names = tuple(columns)
-            return columns, StoredTableFiles(
-                KIND, self.datasource_id, self.schema, self.table, version, files, None, names
-            )
-
-    def find_leftovers(self) -> list[Leftover]:
-        """What attempts up to this fencing number wrote, and no transaction has."""
-        with self._explaining():
-            table = self._load()
-            if table is None:
-                return []
-            note = self._read_note(table)
-            known = {local_path(file.path).parent for file in list_iceberg(table)}
-            published = str(note["fence"]) if note is not None else None
-            found = [
-                path
-                for path in sorted(self._folder(table).glob(f"*/{self._own}*"))
-                if (number := path.name.removeprefix(self._own).partition("-")[0]).isdigit()
-                and int(number) <= self.fence.number
-                and number != published
-                and path not in known
-            ]
-            return [Leftover.of_path(path, kind="staged files", run=self.run) for path in found]
-
-    @contextmanager
-    def _explaining(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as fault:
-            raise writing_failed(self.name, fault.strerror or str(fault), retry_helps=is_passing(fault)) from fault
-        except catalog_faults() as fault:
-            raise writing_failed(self.name, explain_fault(fault), retry_helps=True) from fault
-
-    def _refuse(self, detail: str) -> NoReturn:
-        raise writing_failed(self.name, detail)
+    def _explain(self, fault: Exception) -> tuple[str, bool] | None:
+        return (explain_fault(fault), True) if isinstance(fault, catalog_faults()) else None
 
 
 def catalog_faults() -> tuple[type[Exception], ...]:
@@ -528,30 +385,22 @@ def _append_nothing(transaction: Transaction, summary: dict[str, str]) -> None:
         pass
 
 
-def _iceberg_target(target: Target) -> IcebergTarget:
-    if not isinstance(target, IcebergTarget):
-        raise AssertionError("what has the same place is of the same kind")
-    return target
-
-
 def _has_rows(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     return bool(pq.read_metadata(path).num_rows)
 
 
-def _folder_of(files: Sequence[Path], above: Path) -> str | None:
-    return files[0].parent.relative_to(above).as_posix() if files else None
-
-
 def _short(text: str) -> str:
     return sha256(text.encode()).hexdigest()[:16]
 
 
-def inspect_snapshot(stored: StoredTableFiles, table: Table | None, *, run: str, seq: int) -> Inspected:
+def inspect_snapshot(
+    stored: StoredTableFiles, table: Table | None, home: TableHome, *, run: str, seq: int
+) -> Inspected:
     """Whether files are what their record says, and what snapshots note of the history."""
     names = [file.path for file in stored.files]
-    changed, gone, right = compare_files(names, stored.hashes or (), lambda name: hash_file(local_path(name)))
+    changed, gone, right = compare_files(names, stored.hashes or (), home.hash)
     if table is None:
         return Inspected((), tuple(changed), (*gone, f"table `{stored.table}`"), right)
     heads, made = [], False

@@ -18,11 +18,12 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage.catalogue import Storages
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import is_passing, loading_failed, refuse
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile, KeptInputs, hash_file
 from dobonomodo.storage.rows import StoredRows, empty_rows
-from dobonomodo.storage.storage import Belongs, Pin, Scratch
+from dobonomodo.storage.storage import Belongs, Pin, Scratch, Session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -60,10 +61,15 @@ class Inputs:
         facts: RunFacts,
         as_of: date | None,
         shared: bool = False,
+        executors: Executors | None = None,
+        session: Session | None = None,
     ) -> None:
-        """``shared`` says that workers see nothing but the folder."""
-        self._shared = shared
-        self._storages, self._folder = Storages(root, datasources), folder / "inputs"
+        """``shared`` says that workers see nothing but the folder. Large inputs are extracted by ``executors``.
+
+        ``session`` is for what Spark alone can read.
+        """
+        self._shared, self._executors = shared, executors
+        self._storages, self._folder = Storages(root, datasources, session=session), folder / "inputs"
         self._facts, self._as_of = facts, as_of
 
     def pin(self, uses: Iterable[DatasetUse]) -> dict[str, tuple[Pin, ...]]:
@@ -166,7 +172,7 @@ class Inputs:
     ) -> list[str] | None:
         """The copies of all files of a location; None if one is not there."""
         files = self._files(use, number, pin)
-        if number >= len(hashes) or len(hashes[number]) != len(files):
+        if not files or number >= len(hashes) or len(hashes[number]) != len(files):
             return None
         copies = []
         for file, sha256 in zip(files, hashes[number], strict=True):
@@ -192,7 +198,7 @@ class Inputs:
 
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
         stem = f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}"
-        return Scratch(str(self._folder), stem, is_shared=self._shared)
+        return Scratch(str(self._folder), stem, is_shared=self._shared, executors=self._executors)
 
     def reader(self, spark: SparkSession, pinned: Pinned) -> SparkReader:
         """Gives the pinned rows to Spark."""

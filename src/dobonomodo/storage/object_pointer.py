@@ -86,7 +86,7 @@ class DataPart:
         return cls(document["version"], files, columns)
 
     def as_manifest(self) -> bytes:
-        """What is put beside copies of the files on this machine, for those who look for their columns there."""
+        """What is put beside copies of the files on this machine, for those who read their columns there."""
         return json.dumps({"parts": [Part(self.names, self.columns).document()]}).encode()
 
 

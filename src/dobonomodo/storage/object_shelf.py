@@ -19,6 +19,7 @@ from dobonomodo.storage.files import PinnedFile, is_hidden
 from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, version_of
 from dobonomodo.storage.named_object import NamedObject
+from dobonomodo.storage.object_copies import Copy, download_all
 from dobonomodo.storage.object_pointer import (
     KEPT,
     OWN,
@@ -40,6 +41,7 @@ from dobonomodo.storage.target import Inspected, Noted
 if TYPE_CHECKING:
     from dobonomodo.model.datasource import DataSource
     from dobonomodo.plan.dataset import DatasetUse, Location
+    from dobonomodo.storage.executors import Executors
     from dobonomodo.storage.storage import Scratch
     from dobonomodo.storage.target import OutputPlace, Target
 
@@ -56,10 +58,10 @@ class ObjectShelf:
     credential_ref: str | None = None
 
     @classmethod
-    def of(cls, source: DataSource, root: Path) -> Self:
-        """Those of a datasource. Its secret is looked up when it is needed."""
+    def of(cls, source: DataSource, root: Path, *, option: str = "path_prefix") -> Self:
+        """Those of a datasource, below the address in an option. Its secret is looked up when it is needed."""
         options = source.options
-        prefix = Address.parse(options["path_prefix"])
+        prefix = Address.parse(options[option])
         return cls(root, source.id, prefix, options.get("endpoint"), options.get("region"), source.credential_ref)
 
     @property
@@ -210,9 +212,9 @@ class ObjectShelf:
     def fetch(self, files: Sequence[PinnedFile], scratch: Scratch) -> None:
         """Download what is not there, several objects at once, each as it was pinned."""
         pairs = zip(files, self.paths(files, scratch), strict=True)
-        self._download([(file, path) for file, path in pairs if not _is_fetched(file, path)])
+        self._download([(file, path) for file, path in pairs if not _is_fetched(file, path)], scratch.executors)
 
-    def _download(self, wanted: Sequence[tuple[PinnedFile, Path]]) -> None:
+    def _download(self, wanted: Sequence[tuple[PinnedFile, Path]], executors: Executors | None = None) -> None:
         pointer = self._pointer
         versions = {path.parents[1]: _version(file) for file, path in wanted if _is_written(file)}
 
@@ -222,12 +224,9 @@ class ObjectShelf:
             part = pointer.require_part(self.prefix.relative(version.key))
             (folder / MANIFEST).write_bytes(part.as_manifest())
 
-        def download(item: tuple[PinnedFile, Path]) -> None:
-            file, path = item
-            pointer.objects.download(Address.parse(file.path).key, path, size=file.size, etag=file.etag or "")
-
         do_at_once(put_manifest, versions.items())
-        do_at_once(download, wanted)
+        copies = [Copy(Address.parse(file.path).key, path, file.size, file.etag or "") for file, path in wanted]
+        download_all(pointer.objects, copies, executors)
 
     def open_files(self, stored: StoredFiles | StoredFolders) -> Iterator[Path]:
         """Copies, one after the other."""
@@ -258,6 +257,7 @@ class ObjectShelf:
             output.fence,
             output.attempt,
             named,
+            output.executors,
         )
 
     def inspect(self, stored: StoredFiles) -> Inspected:

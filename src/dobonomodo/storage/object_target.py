@@ -18,13 +18,14 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.plan.registration import United, unite_columns
 from dobonomodo.storage.address import Address
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import is_passing, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import GRACE_SECONDS, FilePart, Format, StoredFiles, StoredFolders, Workbooks
-from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.manifest import DATA
 from dobonomodo.storage.named_object import NamedObject
+from dobonomodo.storage.object_copies import Copy, upload_all
 from dobonomodo.storage.object_pointer import (
     KEPT,
     OWN,
@@ -38,7 +39,7 @@ from dobonomodo.storage.object_pointer import (
     store_of,
     versions_in,
 )
-from dobonomodo.storage.objects import FoundObject, Objects, do_at_once
+from dobonomodo.storage.objects import FoundObject, Objects
 from dobonomodo.storage.target import Commit, Publication, Target
 
 _PROBE = ".dobo-data/.probe"
@@ -64,6 +65,8 @@ class ObjectTarget:
     """The number of the attempt that wrote the files, which may be an earlier one than the one that publishes them."""
     named: NamedObject | None = None
     """The file that people open, where the output writes one of its own name."""
+    executors: Executors | None = None
+    """Who uploads what is large."""
 
     @property
     def place(self) -> str:
@@ -162,15 +165,20 @@ class ObjectTarget:
             if not self.format.in_place:
                 self.format.convert(files, Path(folder), columns=self.columns, to=self.shown)
                 made = sorted(Path(folder).iterdir())
-            uploaded = do_at_once(self._upload_file, made)
-        part = DataPart(self.version, tuple(uploaded), self.columns)
+            uploaded = self._upload_files(made)
+        part = DataPart(self.version, uploaded, self.columns)
         # Last: it says that all files are there.
         self.objects.put(self.pointer.key(f"{self.version}/{OWN}"), json.dumps(part.document(), indent=2).encode())
         return part
 
-    def _upload_file(self, path: Path) -> DataFile:
-        stamp = self.objects.upload(path, self.pointer.key(f"{self.version}/{DATA}/{path.name}"))
-        return DataFile(path.name, path.stat().st_size, stamp.etag, hash_file(path), time.time_ns())
+    def _upload_files(self, files: Sequence[Path]) -> tuple[DataFile, ...]:
+        folder = f"{self.version}/{DATA}"
+        copies = [Copy(self.pointer.key(f"{folder}/{path.name}"), path, path.stat().st_size) for path in files]
+        done = upload_all(self.objects, copies, self.executors)
+        return tuple(
+            DataFile(copy.path.name, copy.size, uploaded.stamp.etag, uploaded.sha256, time.time_ns())
+            for copy, uploaded in zip(copies, done, strict=True)
+        )
 
     def _remove(self, version: str) -> None:
         self.objects.delete(each.key for each in self.objects.list(self.pointer.key(version)))

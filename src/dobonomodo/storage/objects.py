@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from dobonomodo.storage.access import Access, connect
+from dobonomodo.storage.access import Access, carry, connect
 from dobonomodo.storage.address import Address
 
 if TYPE_CHECKING:
@@ -78,6 +78,10 @@ class Objects:
         """Those of the bucket of an address."""
         return cls(replace(address, key=""), access)
 
+    def for_tasks(self) -> Objects:
+        """The same on machines that have neither our environment nor our files."""
+        return replace(self, access=carry(self.access, self.bucket.scheme))
+
     def uri(self, key: str) -> str:
         """An object as people name it."""
         return str(replace(self.bucket, key=key))
@@ -124,7 +128,7 @@ class Objects:
         import obstore
 
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{os.getpid()}.{path.name}"[:200])
+        unfinished = path.with_name(f".{secrets.token_hex(8)}.{path.name}"[:200])
         try:
             with self._explaining(key), unfinished.open("wb") as file:
                 for start in range(0, size, _BLOCK):

@@ -18,6 +18,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.registration import explain_modes
 from dobonomodo.plan.relation import Write
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import link_file, remove_marks
@@ -77,6 +78,11 @@ def _name_parts(folder: Path) -> None:
         part.rmdir()
 
 
+def _part_of(path: Path) -> int | None:
+    number, separator, _ = path.name.partition(_OF_PART)
+    return int(number) if separator else None
+
+
 def _write_nothing(rows: DataFrame, folder: Path) -> None:
     """A file without rows, which says which columns there are."""
     rows.coalesce(1).write.mode("overwrite").parquet(str(folder))
@@ -97,8 +103,10 @@ class Outputs:
         started: float,
         in_one_file: Callable[[], bool] = lambda: False,
         apart: bool = False,
+        executors: Executors | None = None,
     ) -> None:
-        """``apart`` says that Spark writes into the folder of the run alone."""
+        """``apart`` says that Spark writes into the folder of the run alone. Large outputs are brought away by ``executors``."""
+        self._executors = executors
         self._storages, self._run_folder = storages, folder
         self._period, self._run, self._started = period, run, started
         self.fence = fence
@@ -124,9 +132,11 @@ class Outputs:
             run=self._run,
             fence=self.fence,
             attempt=self.fence.number if attempt is None else attempt,
+            folder=str(self._run_folder / "outputs" / "tables"),
             file=destination.file_name(self._period),
             sheet=destination.sheet,
             apart=self._apart,
+            executors=self._executors,
         )
         return storage.target(place)
 
@@ -190,8 +200,7 @@ class Outputs:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             for path in map(Path, self.files_of(staged)):
-                number, separator, _ = path.name.partition(_OF_PART)
-                if separator and int(number) in parts:
+                if _part_of(path) in parts:
                     link_file(path, folder / path.name)
             if not any(folder.iterdir()) and (rows := self.reopen(host, staged, spark)) is not None:
                 _write_nothing(rows.limit(0), folder)
@@ -209,8 +218,10 @@ class Outputs:
         folder = Path(os.path.realpath(self._storages.root)) / staged.folder
         return tuple(str(path) for path in sorted(folder.glob("*.parquet")))
 
-    def reopen(self, output: WrittenOutput, staged: StagedRows, spark: SparkSession) -> DataFrame | None:
-        """The rows that were staged, before anybody else sees them; None if they are not there any more."""
+    def reopen(
+        self, output: WrittenOutput, staged: StagedRows, spark: SparkSession, *, part: int | None = None
+    ) -> DataFrame | None:
+        """The rows that were staged, or one part of them, before anybody else sees them; None if there is no file with any."""
         name = output.write.destination.name
         use = DatasetUse(
             role="input",
@@ -221,8 +232,9 @@ class Outputs:
             columns=Columns(output.columns),
             nullable=frozenset(output.columns),
         )
-        links = self._folder / "links" / str(output.seq)
-        files = [Path(path) for path in self.files_of(staged)]
+        links = self._folder / "links" / (str(output.seq) if part is None else f"{output.seq}-{part}")
+        paths = map(Path, self.files_of(staged))
+        files = [path for path in paths if part is None or _part_of(path) == part]
         return read_parquet(spark, files, use, links=links, positions=False) if files else None
 
     def convert(self, output: WrittenOutput, staged: StagedRows, *, rows: int) -> StagedRows:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
@@ -23,11 +23,13 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import WrongCell
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import is_passing, loading_failed
-from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
+from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage, named_as
+from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import MISSING, Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
-from dobonomodo.storage.footers import Footer, keep_footer, read_footer
+from dobonomodo.storage.footers import Footer, keep_footer, read_footer, take_footer
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
 from dobonomodo.storage.schema import SYSTEM, find_differences
 from dobonomodo.storage.storage import Row, Scratch
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet
     from pyspark.sql import DataFrame, SparkSession
 
+_FOOTERS_OF_TASK = 500
 _PLAIN = re.compile(r"[A-Za-z0-9_./=+-]+")
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 _STRICT = {
@@ -106,22 +109,107 @@ def _lacking(names: Iterable[str], given: Sequence[Given]) -> list[Given]:
     return [each for each in given if each.name.casefold() not in there]
 
 
+@dataclass(frozen=True, slots=True)
+class Suspected:
+    """A file that was looked into, and what its footer leaves open."""
+
+    path: Path
+    findings: Findings
+    """What is known to be wrong."""
+    suspects: Mapping[str, DecimalType | None]
+    """The columns that may lack values or hold more digits than they say, decimals with their types."""
+    bytes: int
+    """What has to be read to know."""
+
+
 def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> Findings:
     """The values that a file lacks, and the decimals that have more digits than their type; raises as ``inspect_parquet``.
 
     What a file says of itself is enough in most cases; columns of which it says too little, or something wrong, are read.
     """
+    return _read_suspects(use, _look_into(path, use, given))
+
+
+def check_files(
+    files: Sequence[tuple[Path, Sequence[Given]]], use: DatasetUse, executors: Executors | None
+) -> list[Findings]:
+    """The same for many files; if there is much to read, executors read it."""
+    if executors is None:
+        return [check_parquet(path, use, given) for path, given in files]
+    looked = _look_into_all(files, use, executors)
+    suspected = [each for each in looked if each.suspects]
+    read: dict[Path, Findings | None] = {}
+    if sum(each.bytes for each in suspected) > executors.limits.checked_bytes:
+        done = executors.do(partial(_read_in_task, use), [(each, _stamp(each.path)) for each in suspected])
+        read = dict(zip((each.path for each in suspected), done or (), strict=False))
+    found = ((each, read.get(each.path)) for each in looked)
+    return [_read_suspects(use, each) if done is None else done for each, done in found]
+
+
+def _look_into_all(
+    files: Sequence[tuple[Path, Sequence[Given]]], use: DatasetUse, executors: Executors
+) -> list[Suspected]:
+    """What the footers of files say; those of many files are read by executors, and kept here as if they had been read here."""
+    seen: list[tuple[Suspected, Footer, tuple[int, int]] | None] = [None] * len(files)
+    if len(files) > executors.limits.footers:
+        chunks = [files[at : at + _FOOTERS_OF_TASK] for at in range(0, len(files), _FOOTERS_OF_TASK)]
+        done = executors.do(partial(_look_in_task, use), chunks)
+        seen = [each for chunk in done for each in chunk] if done is not None else seen
+    return [
+        found[0]
+        if found is not None and take_footer(path, found[1], size=found[2][0], modified=found[2][1])
+        else _look_into(path, use, given)
+        for (path, given), found in zip(files, seen, strict=True)
+    ]
+
+
+def _look_in_task(
+    use: DatasetUse, files: Sequence[tuple[Path, Sequence[Given]]]
+) -> list[tuple[Suspected, Footer, tuple[int, int]] | None]:
+    """For each file what its footer says, with the size and time of the file; None where it is not seen."""
+    return [
+        (_look_into(path, use, given), read_footer(path), _stamp(path)) if path.exists() else None
+        for path, given in files
+    ]
+
+
+def _read_in_task(use: DatasetUse, item: tuple[Suspected, tuple[int, int]]) -> Findings | None:
+    """What is wrong in a file; None where it is not seen as the driver saw it."""
+    suspected, stamp = item
+    if not suspected.path.exists() or _stamp(suspected.path) != stamp:
+        return None
+    return _read_suspects(use, suspected)
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _look_into(path: Path, use: DatasetUse, given: Sequence[Given]) -> Suspected:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path) as file:
             inspected = _require_declared(path, keep_footer(path, file), use, given)
-            use = use.as_stored()
-            suspects = _find_suspects(file, use)
-            findings, first = _find_not_given(inspected, use), 1
-            if not suspects:
-                return findings
+            stored = use.as_stored()
+            suspects = _find_suspects(file, stored)
+            return Suspected(path, _find_not_given(inspected, stored), suspects, _size_of(file, suspects))
+    except (pa.ArrowException, OSError) as fault:
+        raise _unreadable(path, use, fault) from fault
+
+
+def _read_suspects(use: DatasetUse, suspected: Suspected) -> Findings:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path, suspects, findings = suspected.path, suspected.suspects, suspected.findings
+    if not suspects:
+        return findings
+    use, first = use.as_stored(), 1
+    try:
+        with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(columns=list(suspects)):
                 checked = check_batch([batch.column(name) for name in suspects], suspects, use=use, place=str(path))
                 cells = tuple(replace(cell, row=f"row {first + at}") for at, cell in checked.first)
@@ -130,6 +218,16 @@ def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> F
             return findings
     except (pa.ArrowException, OSError) as fault:
         raise _unreadable(path, use, fault) from fault
+
+
+def _size_of(file: pyarrow.parquet.ParquetFile, columns: Collection[str]) -> int:
+    """The bytes of some columns."""
+    metadata, total = file.metadata, 0
+    for at in range(metadata.num_columns) if columns else ():
+        if file.schema.column(at).path in columns:
+            groups = (metadata.row_group(group) for group in range(metadata.num_row_groups))
+            total += sum(group.column(at).total_compressed_size for group in groups)
+    return total
 
 
 def _find_not_given(file: ParquetFile, use: DatasetUse) -> Findings:
@@ -240,22 +338,28 @@ def _read_group(
     schema = ", ".join(f"{quote_name(name)} {kind}" for name, kind in read)
     reader = spark.read.schema(schema).options(**_STRICT)
     frame = reader.parquet(*(_escape(path) for path in paths))
+    selected = select_stored([name for name, _ in columns], given, use)
+    if position is None:
+        return frame.selectExpr(*selected)
+    return frame.selectExpr(*selected, f"{position} AS {quote_name(ROW_NUMBER)}")
+
+
+def select_stored(columns: Sequence[str], given: Sequence[Given], use: DatasetUse) -> list[str]:
+    """SQL for the declared columns in their declared types, and for the system columns that are stored."""
+    known = {name.casefold() for name in use.as_stored().columns}
     present = {each.name.casefold(): each.sql for each in given}
-    present |= {name.casefold(): quote_name(name) for name, _ in columns}
+    present |= {name.casefold(): quote_name(name) for name in columns}
     stored_as = {name: use.sources.get(name, name).casefold() for name in use.columns}
     found = {name: present[stored] for name, stored in stored_as.items() if stored in present}
     declared = [
         f"CAST({found.get(name, 'NULL')} AS {kind.sql}) AS {quote_name(name)}" for name, kind in use.columns.items()
     ]
-    names = [*(name for name, _ in columns), *(each.name for each in given)]
     stored = [
         f"{present[name.casefold()]} AS {quote_name(name)}"
-        for name in names
+        for name in (*columns, *(each.name for each in given))
         if name.casefold() in SYSTEM and name.casefold() not in known
     ]
-    if position is None:
-        return frame.selectExpr(*declared, *stored)
-    return frame.selectExpr(*declared, *stored, f"{position} AS {quote_name(ROW_NUMBER)}")
+    return [*declared, *stored]
 
 
 def _position(files: Sequence[Path], starts: Sequence[int]) -> str:
@@ -292,6 +396,11 @@ def _safe_path(path: Path, links: Path, number: int) -> Path:
     link.unlink(missing_ok=True)
     link.symlink_to(path)
     return link
+
+
+def read_folder_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
+    """The rows of files that Spark wrote, as they are."""
+    return spark.read.options(**_STRICT).parquet(*(_escape(Path(each)) for each in files))
 
 
 def _escape(path: Path) -> str:
@@ -363,6 +472,18 @@ class ParquetStorage(FileStorage):
         found = check_parquet(source, use)
         copy_once(source, target)
         return found
+
+    def extract_apart(
+        self, use: DatasetUse, files: Sequence[tuple[PinnedFile, Path, Path]], scratch: Scratch
+    ) -> Sequence[Findings | None] | None:
+        """Where there are executors, all files at once: what they are to check must be where they see it."""
+        if scratch.executors is None:
+            return None
+        for _, source, target in files:
+            copy_once(source, target)
+        with named_as({str(target): file.path for file, _, target in files}):
+            found = check_files([(target, ()) for _, _, target in files], use, scratch.executors)
+        return [each.renamed(str(target), file.path) for each, (file, _, target) in zip(found, files, strict=True)]
 
     def sample_file(self, path: Path, columns: Mapping[str, Type], rows: int) -> Iterable[Row]:
         """The first rows of a file."""

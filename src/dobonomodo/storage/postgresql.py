@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -48,9 +49,16 @@ class Database:
             self._address, connect_timeout=10, application_name="dobo", password=self.password or None
         )
 
+    def for_tasks(self) -> Database:
+        """The same on machines that do not have our environment."""
+        return replace(self, password=self.password or os.environ.get("PGPASSWORD"))
+
     @contextmanager
-    def stream(self) -> Iterator[adbc_driver_manager.dbapi.Cursor]:
-        """A cursor for rows as Arrow, in one transaction that is committed at the end."""
+    def stream(self, snapshot: str | None = None) -> Iterator[adbc_driver_manager.dbapi.Cursor]:
+        """A cursor for rows as Arrow, in one transaction that is committed at the end.
+
+        With ``snapshot``, it sees what the transaction sees that has exported it.
+        """
         import adbc_driver_postgresql.dbapi as adbc
 
         parts = urlsplit(self._address)
@@ -59,6 +67,9 @@ class Database:
             name = user.partition(":")[0]
             parts = parts._replace(netloc=f"{name}:{quote(self.password, safe='')}@{host}")
         with adbc.connect(urlunsplit(parts)) as connection, connection.cursor() as cursor:
+            if snapshot is not None:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+                cursor.execute(f"SET TRANSACTION SNAPSHOT '{snapshot}'")
             yield cursor
             connection.commit()
 

@@ -71,7 +71,7 @@ class Shelf(Protocol):
         ...
 
     def find_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
-        """What became of files since they were pinned; nothing, if they can be read as they were."""
+        """Changes to files since they were pinned; none, if they can be read as they were."""
         ...
 
     def find_new(self, listed: str, files: Sequence[PinnedFile]) -> Iterable[str]:

@@ -16,6 +16,7 @@ from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location, Stored
 from dobonomodo.plan.destination import DestinationKind
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
@@ -26,9 +27,11 @@ if TYPE_CHECKING:
     from dobonomodo.model.datasource import DataSource, StorageOptions
     from dobonomodo.storage.rows import StoredRows
 
-__all__ = ["Answer", "Belongs", "Pin", "Row", "Scratch", "Storage", "Stored"]
+__all__ = ["Answer", "Belongs", "Pin", "Row", "Scratch", "Session", "Storage", "Stored"]
 
 Row = dict[str, object]
+Session = Callable[[], "SparkSession"]
+"""Gives the session of whoever uses a storage, and opens it if there is none yet: most storages never ask."""
 
 
 class Pin(Protocol):
@@ -73,6 +76,8 @@ class Scratch:
     """How the names of its files begin."""
     is_shared: bool = False
     """Whether the workers see nothing but this folder, so that what is elsewhere has to be copied into it."""
+    executors: Executors | None = None
+    """Who does what grows with the data; None where this machine does it."""
 
     def file(self, number: int) -> str:
         """The Parquet file with a number."""
@@ -120,10 +125,17 @@ class Storage(Protocol):
     """What publishing several outputs together means here, for ``dobo plan`` and the record of a run."""
 
     @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+    def open(
+        cls,
+        source: DataSource | None,
+        *,
+        root: str,
+        record: Pin | Stored | None = None,
+        session: Session | None = None,
+    ) -> Self:
         """The storage of a datasource; without one, that of locations that outputs give themselves, or of a record.
 
-        ``root`` is the workspace, at which relative addresses start.
+        ``root`` is the workspace, at which relative addresses start. ``session`` is for what Spark alone can read or write.
         """
         ...
 

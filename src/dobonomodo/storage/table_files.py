@@ -5,42 +5,59 @@ What a version is, and which files it has, is for the storage of each kind to sa
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
 from re import fullmatch
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Self
 
+from dobonomodo.formula import Type
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.system import RUN_PERIOD
-from dobonomodo.storage.faults import removing_on_failure
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.run import DataLoad
+from dobonomodo.storage.faults import loading_failed, removing_on_failure
 from dobonomodo.storage.files import PinnedFile, find_changes
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.local_shelf import LocalShelf
+from dobonomodo.storage.native import (
+    copy_rows,
+    find_missing,
+    read_version,
+    rows_without_positions,
+    why_unreadable,
+)
+from dobonomodo.storage.object_shelf import ObjectShelf
+from dobonomodo.storage.objects import do_at_once
 from dobonomodo.storage.parquet import (
     Given,
     ParquetFormat,
     ParquetStorage,
-    check_parquet,
+    check_files,
     find_lacking,
     read_stored,
 )
 from dobonomodo.storage.schema import stored_arrow_type
-from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Storage, Stored
+from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Session, Storage, Stored
+from dobonomodo.storage.table_home import TableHome
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from dobonomodo.storage.rows import StoredRows
 
 OWN = "dobo-"
 """How the names of the folders begin that runs make below a table."""
+NOWHERE = Path(os.devnull)
+"""Where no file is put."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +94,7 @@ class StoredTableFiles:
     """The SHA-256 of the files, in the same order, for those of one output."""
     columns: tuple[str, ...] | None = None
     is_kept: bool = False
-    """Whether it is the version that counts, whatever becomes of the table."""
+    """Whether it is the version that counts, whatever happens to the table."""
 
     @property
     def shown(self) -> None:
@@ -138,6 +155,8 @@ class TableFilesPin:
     columns: tuple[str, ...] = ()
     """All columns of the table, in lower case; where a file lacks one it is NULL."""
     period: str | None = None
+    native: str | None = None
+    """The address by which the connector of Spark reads the version, where its files do not tell what its rows are."""
 
     @property
     def size(self) -> int:
@@ -154,6 +173,7 @@ class TableFilesPin:
 
     def document(self) -> dict[str, object]:
         """As plain data."""
+        native = {"native": self.native} if self.native is not None else {}
         return {
             "kind": self.kind,
             "name": self.name,
@@ -165,6 +185,7 @@ class TableFilesPin:
             "values": [list(each) for each in self.values],
             "partitions": [list(each) for each in self.partitions],
             "columns": list(self.columns),
+            **native,
         }
 
     @classmethod
@@ -181,6 +202,7 @@ class TableFilesPin:
             tuple((name, kind) for name, kind in document["partitions"]),
             tuple(document["columns"]),
             document.get("period"),
+            document.get("native"),
         )
 
 
@@ -190,17 +212,28 @@ class TableFilesStorage(ABC):
 
     source: DataSource
     root: Path
+    session: Session | None = None
 
+    kind: ClassVar[str]
+    connector: ClassVar[str]
+    """What reads such tables in Spark, as Maven names it."""
     removal: ClassVar[str]
     """What removes the files of earlier versions, as people call it."""
 
     @classmethod
-    def open(cls, source: DataSource | None, *, root: str, record: Pin | Stored | None = None) -> Self:
+    def open(
+        cls,
+        source: DataSource | None,
+        *,
+        root: str,
+        record: Pin | Stored | None = None,
+        session: Session | None = None,
+    ) -> Self:
         """The tables of a datasource."""
         del record
         if source is None:
             raise AssertionError("a table belongs to a datasource")
-        return cls(source, Path(root))
+        return cls(source, Path(root), session)
 
     def with_options(self, options: Sequence[tuple[str, object]]) -> Self:
         """There are none."""
@@ -214,6 +247,15 @@ class TableFilesStorage(ABC):
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
         """The tables as they are now."""
         return tuple(self.pin_table(use, each) for each in locations)
+
+    @property
+    @abstractmethod
+    def objects(self) -> ObjectShelf | None:
+        """The object store; None where files are on this machine."""
+
+    @abstractmethod
+    def home_of(self, stored: StoredTableFiles, *, copies: Path = NOWHERE) -> TableHome:
+        """Where written files are; ``copies`` is for those that are downloaded."""
 
     @abstractmethod
     def pin_table(self, use: DatasetUse, location: Location) -> TableFilesPin:
@@ -239,32 +281,38 @@ class TableFilesStorage(ABC):
             yield f"{change}{why}" if gone else change
 
     def find_file_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:
-        """What became of files since they were pinned."""
-        return find_changes(files)
+        """Changes to files since they were pinned, by size and time, or by size and tag."""
+        if (shelf := self.objects) is None:
+            return find_changes(files)
+        # Kept copies are files of this machine.
+        remote = [file for file in files if file.etag is not None]
+        return (*shelf.find_changes(remote), *find_changes([file for file in files if file.etag is None]))
 
     def fetch(self, pin: TableFilesPin, scratch: Scratch) -> None:
-        """Bring files where they are read; files of this machine are there."""
-        del pin, scratch
+        """Download the objects that are not there yet; files of this machine are there."""
+        if (shelf := self.objects) is not None:
+            shelf.fetch(pin.files, scratch)
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
         """Check every file; Spark reads them where they are."""
         del belongs
         own = table_pin(pin)
+        if own.native is not None:
+            return pin, find_missing(self._read_native(own), use, place=own.name)
         self.fetch(own, scratch)
         stored = replace(use, optional=frozenset(own.columns))
-        checked = (
-            check_parquet(path, stored, given)
-            for path, given in zip(self.local_files(own, scratch), own.given, strict=True)
-        )
-        return pin, sum(checked, Findings())
+        files = zip(self.local_files(own, scratch), own.given, strict=True)
+        return pin, sum(check_files(list(files), stored, scratch.executors), Findings())
 
     def local_files(self, pin: TableFilesPin, scratch: Scratch) -> list[Path]:
-        """The files that Spark reads."""
-        del scratch
-        return [Path(file.path) for file in pin.files]
+        """The files that Spark reads: where they are, or copies of objects."""
+        shelf = self.objects
+        return shelf.paths(pin.files, scratch) if shelf is not None else [Path(file.path) for file in pin.files]
 
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
-        """The files of the version, which nobody changes: a link to one is as good as a copy."""
+        """The files of the version, which nobody changes: a link to one is as good as a copy. Not where they do not tell the rows."""
+        if table_pin(pin).native is not None:
+            return ()
         return tuple(InputFile(str(path), is_ours=True) for path in self.local_files(table_pin(pin), scratch))
 
     def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
@@ -275,6 +323,8 @@ class TableFilesStorage(ABC):
     def extracted(self, pin: Pin, scratch: Scratch) -> Sequence[str]:
         """The files themselves; copies with all columns, where the table of somebody else has some that are not in its files."""
         own = table_pin(pin)
+        if own.native is not None:
+            return copy_rows(self._read_native(own), Path(scratch.file(0)))
         files = self.local_files(own, scratch)
         if all(is_key(name) for name, _ in own.partitions) or not any(map(find_lacking, files, own.given)):
             return [str(path) for path in files]
@@ -285,6 +335,8 @@ class TableFilesStorage(ABC):
 
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows, from the footers of the files."""
+        if (own := table_pin(pin)).native is not None:
+            return self._read_native(own).count()
         return count_rows(self.local_files(table_pin(pin), scratch))
 
     def read(
@@ -292,9 +344,51 @@ class TableFilesStorage(ABC):
     ) -> StoredRows:
         """The rows of all files, with the columns that are not in them."""
         own = table_pin(pin)
+        if own.native is not None:
+            frame = read_version(spark, own.kind, own.native, own.version)
+            return rows_without_positions(frame, use, period=pin.period)
         stored = replace(use, optional=frozenset(own.columns))
         files = self.local_files(own, scratch)
         return read_stored(spark, files, stored, links=scratch.links, period=pin.period, before=before, given=own.given)
+
+    def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
+        """The first rows of the first files."""
+        own = stored_files(stored)
+        with TemporaryDirectory() as copies:
+            home = self.home_of(own, copies=Path(copies))
+            files = ((home.fetch(file.path), file) for file in own.files)
+            return sample_files(files, own.columns or tuple(columns), rows)
+
+    def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
+        """The version stays readable by itself, until somebody removes the files of old versions."""
+        del period, run, seq
+        own = stored_files(stored)
+        home = self.home_of(own)
+        try:
+            do_at_once(lambda file: home.pin(file.path), own.files)
+        except FileNotFoundError:
+            return None
+        return replace(own, is_kept=True)
+
+    def require_connector(self, use: DatasetUse, name: str, feature: str, address: str, version: int) -> None:
+        """Refuse a table whose files do not tell its rows, by the name of the feature, unless Spark itself can read it."""
+        why = why_unreadable(self.session, self.kind, address, version)
+        if why is not None:
+            detail = f"table `{name}` uses {feature}, which cannot be read here: {why}"
+            remedy = (
+                f"set `spark.jars.packages` in dobo.yaml to `{self.connector}` for your version of Spark (docs/lake.md), "
+                "or have the table rewritten without the feature"
+            )
+            raise loading_failed(use, detail, remedy=remedy)
+
+    def _read_native(self, pin: TableFilesPin) -> DataFrame:
+        """The rows of a version whose files do not tell them, in the session of whoever asks."""
+        if pin.native is None:
+            raise AssertionError("its files are read")
+        if self.session is None:
+            detail = f"only a connector of Spark can read version {pin.version} of the table, and Spark is not started for this"
+            raise RunFailed(DataLoad(dataset_id=pin.name, detail=detail))
+        return read_version(self.session(), pin.kind, pin.native, pin.version)
 
 
 def table_pin(pin: Pin) -> TableFilesPin:

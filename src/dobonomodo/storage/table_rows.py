@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +15,11 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import INTEGER, TEXT, DecimalType, is_number
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.system import PERIOD, RUN_PERIOD, VALIDITY
+from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import loading_failed, removing_on_failure
-from dobonomodo.storage.findings import CheckedBatch, Findings, check_batch
+from dobonomodo.storage.findings import Findings, check_batch
+from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.postgresql import (
     Database,
     arrow_schema,
@@ -28,6 +34,7 @@ from dobonomodo.storage.values import show_value
 
 if TYPE_CHECKING:
     import pyarrow
+    from psycopg import IsolationLevel
     from psycopg.sql import Composable, Composed
 
     from dobonomodo.storage.postgresql import Connection
@@ -45,65 +52,205 @@ _STORED = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class TableReading:
+    """What is read of a table, and how its rows are checked."""
+
+    database: Database
+    table: str
+    use: DatasetUse
+    """With the names that columns have in the table."""
+    columns: Mapping[str, Type]
+    keys: tuple[str, ...]
+    """By which people find a row."""
+    statement: str
+    ranges: tuple[str, ...] = ()
+    """Statements that give the same rows in the same order, one after the other."""
+    rows: int = 0
+    """How many rows all of them give together."""
+    snapshot: str | None = None
+    """What was exported by a transaction that is still open: all statements see the same rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRead:
+    """What came of a statement."""
+
+    rows: int
+    first: tuple[tuple[int, WrongCell], ...]
+    """The first wrong values with their positions, in order; those of tables with keys have the key of the row."""
+    counts: Mapping[str, int]
+    sha256: str | None
+    """Of the file; None if something is wrong, and there is none."""
+
+    def findings(self, before: int) -> Findings:
+        """What is wrong, where so many rows are before these ones."""
+        cells = (replace(cell, row=cell.row or f"row {before + at}") for at, cell in self.first)
+        return Findings(tuple(cells), self.counts)
+
+
 def extract_table(
     database: Database,
-    target: Path,
+    targets: Sequence[Path],
     use: DatasetUse,
     *,
     table: str,
     schema: str | None,
     belongs: Belongs,
     run_period: str | None = None,
-) -> Findings:
-    """Read a table into a Parquet file, in one statement and so at one moment, unless a value of it is wrong.
+    executors: Executors | None = None,
+) -> tuple[Findings, tuple[str, ...]]:
+    """Read a table into Parquet files, at one moment, unless a value of it is wrong; gives the hashes of the files.
 
-    With ``run_period``, only what runs for that period wrote.
+    Several files are ranges of the rows, each after the other, in the order that they have in one file. There may be fewer files than
+    targets. With ``run_period``, only what runs for that period wrote.
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     use = use.as_stored()
     try:
         with database.connect() as connection:
-            stored = describe_table(connection, schema or database.schema, table)
-            if stored is None:
-                raise loading_failed(use, f"table `{table}` does not exist")
-            columns = _columns_to_read(stored, use, table, grown=run_period is not None)
-            named = name_table(schema or database.schema, table)
-            keys = _keys(connection, stored, use, named)
-            statement = _select(stored, columns, use, named, keys, belongs, run_period).as_string(connection)
-        shown = tuple(name for name in keys if name in columns)
-        types = arrow_schema(columns)
-        unfinished = target.with_name(target.name + ".part")
-        findings, first = Findings(), 1
-        with removing_on_failure(unfinished):
-            with pq.ParquetWriter(unfinished, types) as writer, database.stream() as cursor:
-                cursor.execute(statement)
-                for batch in cursor.fetch_record_batch():
-                    plain = [each.storage if isinstance(each, pa.ExtensionArray) else each for each in batch.columns]
-                    checked = check_batch(plain, columns, use=use, place=table)
-                    findings += _place(checked, dict(zip(columns, plain, strict=True)), shown, first=first)
-                    if not findings:
-                        writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=types))
-                    first += batch.num_rows
-                    reach("input.extracting")
-            if findings:
-                unfinished.unlink()
+            # Other transactions can see what this one sees, as long as it is open.
+            connection.isolation_level = _same_moment()
+            reading = _plan_reading(
+                database, connection, use, table, schema or database.schema, belongs, run_period, parts=len(targets)
+            )
+            if not reading.ranges:
+                connection.rollback()
+                done = [read_rows(reading, targets[0], reading.statement)]
             else:
-                unfinished.replace(target)
-        return findings
+                done = _read_ranges(reading, targets, executors)
     except database_faults() as fault:
         detail = f"table `{table}`: {database.explain(fault)}"
         raise loading_failed(use, detail, retry_helps=is_passing_fault(fault)) from fault
+    findings, before = Findings(), 0
+    for each in done:
+        findings += each.findings(before)
+        before += each.rows
+    if findings:
+        for target in targets:
+            target.unlink(missing_ok=True)
+    return findings, tuple(each.sha256 for each in done if each.sha256 is not None)
 
 
-def _place(checked: CheckedBatch, batch: Mapping[str, pyarrow.Array], keys: Sequence[str], *, first: int) -> Findings:
-    """What is wrong in a batch, each value with the key of its row, or without one with the number of the row."""
+def estimate_rows(database: Database, *, table: str, schema: str | None) -> int:
+    """How many rows a table has, as far as the database knows without looking; 0 if it does not know."""
+    try:
+        with database.connect() as connection:
+            named = name_table(schema or database.schema, table).as_string(connection)
+            query = "SELECT reltuples::bigint FROM pg_class WHERE oid = to_regclass(%s)"
+            found = connection.execute(query, [named]).fetchone()
+    except database_faults():
+        return 0
+    return max(0, found[0]) if found is not None else 0
 
-    def name_row(at: int) -> str:
-        return ", ".join(f"`{key}` {show_value(batch[key], at)}" for key in keys) or f"row {first + at}"
 
-    return Findings(tuple(replace(cell, row=name_row(at)) for at, cell in checked.first), checked.counts)
+def _same_moment() -> IsolationLevel:
+    from psycopg import IsolationLevel
+
+    return IsolationLevel.REPEATABLE_READ
+
+
+def _plan_reading(
+    database: Database,
+    connection: Connection,
+    use: DatasetUse,
+    table: str,
+    schema: str | None,
+    belongs: Belongs,
+    run_period: str | None,
+    *,
+    parts: int,
+) -> TableReading:
+    """What is read; with more than one part, ranges of its rows, of about the same size."""
+    stored = describe_table(connection, schema, table)
+    if stored is None:
+        raise loading_failed(use, f"table `{table}` does not exist")
+    columns = _columns_to_read(stored, use, table, grown=run_period is not None)
+    named = name_table(schema, table)
+    keys = _keys(connection, stored, use, named)
+    query = _Query(stored, columns, use, named, keys, belongs, run_period)
+    shown = tuple(name for name in keys if name in columns)
+    statement = query.select().as_string(connection)
+    reading = TableReading(database, table, use, columns, shown, statement)
+    if parts == 1 or not query.order:
+        return reading
+    # The texts of bounds mean the same to every session; and nobody waits for this one while others read.
+    connection.execute("SET LOCAL DateStyle = 'ISO'; SET LOCAL TimeZone = 'UTC'")
+    connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
+    found = connection.execute(query.select_bounds(parts)).fetchone()
+    rows, texts = found if found is not None else (0, None)
+    bounds = list(dict.fromkeys(each for each in texts or () if each is not None))
+    ranges = tuple(query.select(each).as_string(connection) for each in query.ranges(bounds))
+    snapshot = connection.execute("SELECT pg_export_snapshot()").fetchone()
+    return replace(reading, ranges=ranges, rows=rows, snapshot=snapshot[0] if snapshot is not None else None)
+
+
+def _read_ranges(reading: TableReading, targets: Sequence[Path], executors: Executors | None) -> list[TableRead]:
+    """All ranges, by executors where there are some; what they cannot read is read here."""
+    items = list(zip(targets, reading.ranges, strict=False))
+    done: Sequence[TableRead | None] | None = None
+    if executors is not None:
+        carried = replace(reading, database=reading.database.for_tasks())
+        done = executors.do(partial(_read_in_task, carried), items)
+    read = [
+        read_rows(reading, *item) if found is None or not (found.counts or item[0].exists()) else found
+        for item, found in zip(items, done or [None] * len(items), strict=True)
+    ]
+    if (total := sum(each.rows for each in read)) != reading.rows:
+        raise loading_failed(reading.use, f"table `{reading.table}`: {total} rows were read instead of {reading.rows}")
+    return read
+
+
+def _read_in_task(reading: TableReading, item: tuple[Path, str]) -> TableRead | None:
+    """What came of a range; None where the database or the folder cannot be reached."""
+    target, statement = item
+    if not target.parent.exists():
+        return None
+    # Another attempt at the same task may be at work.
+    own = target.with_name(f"{target.name}.{secrets.token_hex(8)}")
+    try:
+        done = read_rows(reading, own, statement)
+        if done.sha256 is not None:
+            own.replace(target)
+        return done
+    except database_faults():
+        return None
+    finally:
+        own.unlink(missing_ok=True)
+
+
+def read_rows(reading: TableReading, target: Path, statement: str) -> TableRead:
+    """The rows of a statement in a Parquet file, unless one is wrong."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = reading.columns
+    types = arrow_schema(columns)
+    unfinished = target.with_name(target.name + ".part")
+    rows, first, counts = 0, list[tuple[int, WrongCell]](), Counter[str]()
+    with removing_on_failure(unfinished):
+        with pq.ParquetWriter(unfinished, types) as writer, reading.database.stream(reading.snapshot) as cursor:
+            cursor.execute(statement)
+            for batch in cursor.fetch_record_batch():
+                plain = [each.storage if isinstance(each, pa.ExtensionArray) else each for each in batch.columns]
+                checked = check_batch(plain, columns, use=reading.use, place=reading.table)
+                by_name = dict(zip(columns, plain, strict=True))
+                placed = ((rows + 1 + at, _name_row(cell, by_name, reading.keys, at)) for at, cell in checked.first)
+                first += list(placed)[: CELLS_AT_MOST - len(first)]
+                counts.update(checked.counts)
+                if not counts:
+                    writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=types))
+                rows += batch.num_rows
+                reach("input.extracting")
+        if counts:
+            unfinished.unlink()
+        else:
+            unfinished.replace(target)
+    return TableRead(rows, tuple(first), counts, None if counts else hash_file(target))
+
+
+def _name_row(cell: WrongCell, batch: Mapping[str, pyarrow.Array], keys: Sequence[str], at: int) -> WrongCell:
+    """A wrong value with the key of its row, if there is one."""
+    return replace(cell, row=", ".join(f"`{key}` {show_value(batch[key], at)}" for key in keys) or None)
 
 
 def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str, *, grown: bool) -> dict[str, Type]:
@@ -137,33 +284,66 @@ def _stored_type(kind: str, wanted: Type | None, *, grown: bool) -> str:
     return _STORED.get(kind, kind)
 
 
-def _select(
-    stored: Mapping[str, str],
-    columns: Mapping[str, Type],
-    use: DatasetUse,
-    table: Composable,
-    keys: Sequence[str],
-    belongs: Belongs,
-    run_period: str | None,
-) -> Composed:
-    from psycopg import sql
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """The statements that read a table."""
 
-    shown = sql.SQL(", ").join(
-        sql.SQL("{} AS {}").format(_read_as(name, stored[name], kind), sql.Identifier(name))
-        for name, kind in columns.items()
-    )
-    folded = {name.casefold(): name for name in stored}
-    query = sql.SQL("SELECT {} FROM {}").format(shown, table)
-    tests = list(_tests(folded, stored, use, belongs))
-    if run_period is not None and RUN_PERIOD in folded:
-        tests.insert(0, sql.SQL("{} = {}").format(sql.Identifier(folded[RUN_PERIOD]), sql.Literal(run_period)))
-    if tests:
-        query = query + sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests)
-    # All columns follow the key: rows that share one have a stable order too, and equal ones need none (C-85).
-    order = [_order_by(name, stored) for name in dict.fromkeys((*keys, *columns))]
-    if order:
-        query = query + sql.SQL(" ORDER BY ") + sql.SQL(", ").join(order)
-    return query
+    stored: Mapping[str, str]
+    columns: Mapping[str, Type]
+    use: DatasetUse
+    table: Composable
+    keys: Sequence[str]
+    belongs: Belongs
+    run_period: str | None
+
+    @property
+    def order(self) -> list[Composable]:
+        # All columns follow the key: rows that share one have a stable order too, and equal ones need none (C-85).
+        return [_order_by(name, self.stored) for name in dict.fromkeys((*self.keys, *self.columns))]
+
+    def select(self, within: Composable | None = None) -> Composed:
+        """All rows, or those of a range."""
+        from psycopg import sql
+
+        shown = sql.SQL(", ").join(
+            sql.SQL("{} AS {}").format(_read_as(name, self.stored[name], kind), sql.Identifier(name))
+            for name, kind in self.columns.items()
+        )
+        query = sql.SQL("SELECT {} FROM {}").format(shown, self.table) + self._where(within)
+        return query + sql.SQL(" ORDER BY ") + sql.SQL(", ").join(self.order) if self.order else query
+
+    def _where(self, within: Composable | None = None) -> Composable:
+        from psycopg import sql
+
+        folded = {name.casefold(): name for name in self.stored}
+        tests = list(_tests(folded, self.stored, self.use, self.belongs))
+        if self.run_period is not None and RUN_PERIOD in folded:
+            own = sql.Identifier(folded[RUN_PERIOD])
+            tests.insert(0, sql.SQL("{} = {}").format(own, sql.Literal(self.run_period)))
+        if within is not None:
+            tests.append(within)
+        return sql.SQL(" WHERE ") + sql.SQL(" AND ").join(tests) if tests else sql.SQL("")
+
+    def select_bounds(self, parts: int) -> Composed:
+        """Values of the first column of the order that divide the rows into parts of about the same size, as texts."""
+        from psycopg import sql
+
+        shares = sql.SQL(", ").join(sql.Literal(at / parts) for at in range(1, parts))
+        query = sql.SQL("SELECT count(*), (percentile_disc(ARRAY[{}]) WITHIN GROUP (ORDER BY {}))::text[] FROM {}")
+        return query.format(shares, self.order[0], self.table) + self._where()
+
+    def ranges(self, bounds: Sequence[str]) -> list[Composable]:
+        """Conditions for the rows between bounds, in the order of rows; without a value, rows come last."""
+        from psycopg import sql
+
+        column, limits = self.order[0], [sql.Literal(each) for each in bounds]
+        starts = [sql.SQL("{} >= {}").format(column, each) for each in limits]
+        ends = [sql.SQL("{} < {}").format(column, each) for each in limits]
+        if not limits:
+            return []
+        last = sql.SQL("({} OR {} IS NULL)").format(starts[-1], column)
+        between = [sql.SQL("{} AND {}").format(start, end) for start, end in zip(starts, ends[1:], strict=False)]
+        return [ends[0], *between, last]
 
 
 def _keys(connection: Connection, stored: Mapping[str, str], use: DatasetUse, table: Composable) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from dobonomodo.failpoint import reach
@@ -20,6 +21,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.registration import United, widen
 from dobonomodo.plan.system import RUN_PERIOD
 from dobonomodo.problems import RunFailed
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.leftover import Leftover
@@ -51,6 +53,7 @@ HISTORY = "history"
 """The column of that table that notes the head of the history."""
 FENCES = "dobo_fence"
 """The highest fencing number of each store, project and period that published into a table."""
+_PARTS_AT_MOST = 64
 STAGE = "dobo_stage_"
 """How the names of staging tables begin."""
 
@@ -107,6 +110,52 @@ class Fit:
 
 
 @dataclass(frozen=True, slots=True)
+class StagePart:
+    """Files whose rows are copied into one table."""
+
+    table: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoading:
+    """How rows are copied into staging tables."""
+
+    database: Database
+    schema: str | None
+    columns: Mapping[str, Type]
+
+    def load(self, part: StagePart) -> None:
+        """Have the rows of a part in its table, and no others, in one transaction: an earlier attempt may have copied them."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = arrow_schema(self.columns)
+        with self.database.stream() as cursor:
+            cursor.execute(f"TRUNCATE {name_table(self.schema, part.table).as_string()}")
+            for path in part.files:
+                with pq.ParquetFile(path) as file:
+                    reader = pa.RecordBatchReader.from_batches(schema, self._batches(file, schema))
+                    cursor.adbc_ingest(part.table, reader, mode="append", db_schema_name=self.schema)
+
+    def _batches(self, file: ParquetFile, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in file.iter_batches():
+            yield from pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema).to_batches()
+            reach("output.converting")
+
+
+def _load_in_task(loading: TableLoading, part: StagePart) -> bool:
+    """Whether it was done: not where the database or the files cannot be reached."""
+    try:
+        loading.load(part)
+    except database_faults():
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
 class TableTarget:
     """One output of one run into a table."""
 
@@ -121,6 +170,8 @@ class TableTarget:
     attempt: int
     """The number of the attempt that staged the rows, which may be an earlier one than the one that publishes them."""
     datasource_id: str
+    executors: Executors | None = None
+    """Who copies many rows."""
 
     @property
     def place(self) -> str:
@@ -205,34 +256,44 @@ class TableTarget:
 
     def convert(self, files: Sequence[str]) -> bool:
         """Copy rows into a table of their own, which nobody reads."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-        from psycopg import sql
-
+        parts = self._divide(files)
         with self._explaining():
             with self.database.connect() as connection:
-                schema_name = self.located(connection).schema
-                stage = name_table(schema_name, self._stage)
-                connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(stage))
-                fields = sql.SQL(", ").join(declare_column(name, kind) for name, kind in self.columns.items())
-                connection.execute(sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(stage, fields))
-                # Whose it is, for whoever finds it after the run was killed.
-                owner = json.dumps({"store": self.fence.store, "run": self.run, "fence": self.fence.number})
-                connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(stage, owner))
-            schema = arrow_schema(self.columns)
-            with self.database.stream() as cursor:
-                for path in files:
-                    with pq.ParquetFile(path) as file:
-                        reader = pa.RecordBatchReader.from_batches(schema, self._batches(file, schema))
-                        cursor.adbc_ingest(self._stage, reader, mode="append", db_schema_name=schema_name)
+                schema = self.located(connection).schema
+                self._create_stage(connection, schema, parts)
+            loading = TableLoading(self.database, schema, self.columns)
+            done: Sequence[bool] | None = None
+            if self.executors is not None and len(parts) > 1:
+                carried = replace(loading, database=self.database.for_tasks())
+                done = self.executors.do(partial(_load_in_task, carried), parts)
+            for part, is_done in zip(parts, done or [False] * len(parts), strict=True):
+                if not is_done:
+                    loading.load(part)
         return True
 
-    def _batches(self, file: ParquetFile, schema: pyarrow.Schema) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow as pa
+    def _divide(self, files: Sequence[str]) -> list[StagePart]:
+        """The files that are copied into one table; where executors do it, each has tables of its own."""
+        size = sum(Path(each).stat().st_size for each in files)
+        if self.executors is None or len(files) < 2 or size <= self.executors.limits.table_bytes:
+            return [StagePart(self._stage, tuple(files))]
+        count = min(len(files), _PARTS_AT_MOST)
+        return [StagePart(f"{self._stage}_{number}", tuple(files[number::count])) for number in range(count)]
 
-        for batch in file.iter_batches():
-            yield from pa.Table.from_batches([batch]).select(list(self.columns)).cast(schema).to_batches()
-            reach("output.converting")
+    def _create_stage(self, connection: Connection, schema: str | None, parts: Sequence[StagePart]) -> None:
+        """An empty staging table. Parts of their own are its children: who reads or removes it reads or removes them."""
+        from psycopg import sql
+
+        stage = name_table(schema, self._stage)
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(stage))
+        fields = sql.SQL(", ").join(declare_column(name, kind) for name, kind in self.columns.items())
+        connection.execute(sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(stage, fields))
+        # Whose it is, for whoever finds it after the run was killed.
+        owner = json.dumps({"store": self.fence.store, "run": self.run, "fence": self.fence.number})
+        connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(stage, owner))
+        for part in parts:
+            if part.table != self._stage:
+                made = sql.SQL("CREATE UNLOGGED TABLE {} () INHERITS ({})")
+                connection.execute(made.format(name_table(schema, part.table), stage))
 
     def find_commit(self) -> Commit | None:
         """What this output published, if it did."""
@@ -424,13 +485,13 @@ class TableTarget:
         with self._explaining(), self.database.connect() as connection:
             # A table that somebody uses is not a leftover.
             connection.execute("SET LOCAL lock_timeout = '2s'")
-            connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name_table(schema, name)))
+            connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(name_table(schema, name)))
 
     def drop_stage(self, connection: Connection) -> None:
         """Remove the staging table of a target that is located."""
         from psycopg import sql
 
-        connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(name_table(self.schema, self._stage)))
+        connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(name_table(self.schema, self._stage)))
 
     @property
     def _kept(self) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from dobonomodo.formula import Type
     from dobonomodo.plan.dataset import Stored
     from dobonomodo.plan.registration import United
+    from dobonomodo.storage.executors import Executors
     from dobonomodo.storage.fence import Fence
     from dobonomodo.storage.leftover import Leftover
 
@@ -30,15 +31,19 @@ class OutputPlace:
     period: str
     run: str
     fence: Fence
-    """Of the attempt that is at work."""
+    """Of the attempt that is running."""
     attempt: int
     """The number of the attempt that wrote the rows, which may be an earlier one."""
+    folder: str
+    """For files of the output that are made on this machine and go elsewhere; it is removed with the run's staged files."""
     file: str | None = None
     """The name of the file for this period, where the output writes one of its own name."""
     sheet: str | None = None
     """The part of that file, where it holds several outputs."""
     apart: bool = False
     """Whether Spark cannot write where the output goes, but in the folder of the run alone."""
+    executors: Executors | None = None
+    """Who brings rows where the output goes, where they are many; None where this machine does it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,55 @@
+"""Work that grows with the data, as the executors of Spark do it: several things at once, each by the code that the driver would use.
+
+Storages say what is to be done. How work reaches executors is for the engine to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Sizes above which executors do the work. Below them, a job costs more than it saves."""
+
+    csv_bytes: int = 128 * MEGABYTE
+    """All CSV files of a location."""
+    checked_bytes: int = 256 * MEGABYTE
+    """The columns of Parquet files of a location that have to be read to be checked."""
+    footers: int = 5_000
+    """The Parquet files of a location, whose footers are read."""
+    object_bytes: int = 256 * MEGABYTE
+    """The objects of a location, or the files of an output that become objects."""
+    table_rows: int = 4_000_000
+    """The rows of a table, as far as the database knows their number."""
+    table_bytes: int = 256 * MEGABYTE
+    """The files of an output whose rows go into a table."""
+
+    @classmethod
+    def of(cls, least: int) -> Limits:
+        """The same for everything."""
+        return cls(**dict.fromkeys(cls.__slots__, least))
+
+
+class Executors(Protocol):
+    """The executors of the Spark that a run computes on."""
+
+    @property
+    def limits(self) -> Limits:
+        """When they are asked."""
+        ...
+
+    def do(self, work: Callable[[T], R], things: Sequence[T]) -> list[R] | None:
+        """The results of the same work on several things, in their order; the first fault in that order is raised.
+
+        None if executors cannot do it, which has been said: then the driver does. ``work`` is a function of a module, or a
+        ``partial`` of one. A thing may be worked on twice, also at the same time, as a task of Spark may be repeated.
+        """
+        ...
