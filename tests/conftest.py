@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.native.connectors import connector_settings, why_not_here
 from tests.object_server import object_server
 
 if TYPE_CHECKING:
@@ -32,9 +33,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    lacking = why_not_here()
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker("spark")
+        if lacking is not None and item.get_closest_marker("native") is not None:
+            item.add_marker(pytest.mark.skip(reason=lacking))
 
 
 def pytest_collection_finish() -> None:
@@ -65,8 +69,11 @@ def update_golden(pytestconfig: pytest.Config) -> bool:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
-    """One session for all tests of a process, set up for many small queries; it is also a Spark Connect server."""
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """One session for all tests of a process, set up for many small queries; it is also a Spark Connect server.
+
+    It has the connectors of lake tables, where they are here.
+    """
     from dobonomodo.engine import open_session
 
     session = open_session(
@@ -83,6 +90,7 @@ def spark() -> Iterator[SparkSession]:
             "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": "0",
+            **(connector_settings(tmp_path_factory.mktemp("catalogs")) if why_not_here() is None else {}),
         },
     )
     yield session

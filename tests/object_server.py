@@ -109,6 +109,13 @@ class _OneAtATime:
 
 @pytest.fixture(scope="session")
 def object_server() -> Iterator[ObjectServer]:
+    with running_server() as server:
+        yield server
+
+
+@contextmanager
+def running_server() -> Iterator[ObjectServer]:
+    """A server, with its address and keys in the environment."""
     from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
     from werkzeug.serving import make_server
 

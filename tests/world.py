@@ -321,7 +321,7 @@ class ThreeRows:
     def explained(self) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def finish(self, written: Callable[[], Any] | None = None) -> Any:
+    def finish(self, written: Callable[[int | None], Any] | None = None) -> Any:
         del written
         counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
         seq = self.step.spec.seq

@@ -10,7 +10,7 @@ import pytest
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.faults import find_repeated
-from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.frames import CHAINED, Chain, Frames
 from dobonomodo.engine.loading import REPEATED
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.engine.rowid import seed_of
@@ -198,3 +198,25 @@ def test_a_repeated_key_of_a_joined_dataset_is_named_below_groups_too(spark: Spa
     problem = frames.explain_repeated(number)
     assert problem.dataset_id == "shares"
     assert problem.differences == ("cost = a (2 rows)",)
+
+
+def test_projections_in_a_row_are_given_to_spark_as_few_queries(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Braces of users are text in them."""
+    queries: list[str] = []
+    sql = type(spark).sql
+
+    def note(session: SparkSession, text: str, **frames: Any) -> DataFrame:
+        queries.append(text)
+        return sql(session, text, **frames)
+
+    monkeypatch.setattr(type(spark), "sql", note)
+    chain = Chain(spark.range(2).selectExpr("id AS number", "'' AS labels"), ())
+    steps = range(CHAINED * 2 + 3)
+    for at in steps:
+        tagged = f"CASE WHEN number = {at} THEN concat(labels, '{{tag:{at}}}') ELSE labels END AS labels"
+        chain = chain.then(["number + 1 AS number", tagged])
+    rows = {row["number"]: row["labels"] for row in chain.make().collect()}
+    assert rows == {23: "".join(f"{{tag:{at}}}" for at in steps), 24: ""}
+    assert len(queries) == 3

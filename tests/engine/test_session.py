@@ -63,6 +63,10 @@ def test_settings_that_decide_results_hold(spark: SparkSession) -> None:
     assert {name: spark.conf.get(name) for name in RESULT_SETTINGS} == RESULT_SETTINGS
 
 
+def test_plans_are_not_kept_for_a_web_interface_that_there_is_not(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.ui.retainedExecutions") == "10"
+
+
 def test_placeholders_in_literals_are_left_alone(spark: SparkSession) -> None:
     row = spark.sql(r"SELECT '${spark.app.name} ${env:HOME} \' \\' AS text").first()
     assert row is not None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import random
 import subprocess
+import time
+from collections import Counter
 from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING
@@ -19,18 +20,21 @@ from tests.searching import tries
 
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
+    from tests.object_server import ObjectServer
 
 pytestmark = pytest.mark.spark
 
-SOME = ["publish.after:3", "publish.during:5"]
-"""Three tables of Delta are published first, then Parquet files, then a table of Iceberg."""
-OUTPUTS = 5
+SOME = [("lake", "publish.during:5"), ("remote_lake", "publish.after:3")]
+"""Tables of Delta are published first, then Parquet files, then a table of Iceberg."""
+OUTPUTS = {"lake": 5, "remote_lake": 4}
 REACHED = {"output.converting": 1, "input.extracting": 0, "publish.naming": 0}
 EVERYWHERE = [
-    f"{name}:{number + 1}"
+    (place, f"{name}:{number + 1}")
+    for place, outputs in OUTPUTS.items()
     for name in FAILPOINTS
-    for number in range(REACHED.get(name, OUTPUTS if name.startswith(("output.st", "output.re", "publish.")) else 1))
+    for number in range(REACHED.get(name, outputs if name.startswith(("output.st", "output.re", "publish.")) else 1))
     if name not in ("publish.claimed", "publish.intended", "output.registered", "output.recorded") or number == 0
+    if (place, name) != ("remote_lake", "output.registered")
 ]
 CHOSEN = EVERYWHERE if os.environ.get("DOBO_TEST_ALL") else SOME
 
@@ -45,6 +49,15 @@ def lake(tmp_path_factory: pytest.TempPathFactory, connect_url: str) -> Lake:
     return made
 
 
+@pytest.fixture(scope="module")
+def remote_lake(tmp_path_factory: pytest.TempPathFactory, connect_url: str, object_server: ObjectServer) -> Lake:
+    """Delta, Iceberg and Parquet, all of it in an object store."""
+    made = Lake.make(tmp_path_factory.mktemp("lake"), remote=connect_url, server=object_server)
+    done = made.run(_clock())
+    assert done.returncode == 0, done.stdout
+    return made
+
+
 def _clock() -> str:
     """A later one each time."""
     return f"2026-02-03T08:{next(_seconds) // 60:02}:{next(_seconds) % 60:02}Z"
@@ -54,8 +67,9 @@ def _latest(lake: Lake) -> RunView:
     return lake.open().runs()[0]
 
 
-@pytest.mark.parametrize("failpoint", CHOSEN)
-def test_killed_and_resumed(lake: Lake, failpoint: str) -> None:
+@pytest.mark.parametrize(("place", "failpoint"), CHOSEN)
+def test_killed_and_resumed(place: str, failpoint: str, request: pytest.FixtureRequest) -> None:
+    lake: Lake = request.getfixturevalue(place)
     before, same = lake.see(), _latest(lake).outputs["same"].digest
     at = _clock()
     killed = lake.run(at, failpoint=failpoint)
@@ -80,35 +94,48 @@ def _check(lake: Lake, before: dict[str, tuple[int, set[str]]], at: str) -> None
 def _check_the_end(lake: Lake, at: str, same: str) -> None:
     """Every destination has all rows of the run, once, and what does not depend on the clock has the same digest."""
     found = lake.see()
-    assert {name: rows for name, (rows, _) in found.items()} == dict.fromkeys(
-        ("one", "two", "same", "three", "four"), ROWS
-    )
-    assert all(clocks in (set(), {at[:19].replace("T", " ")}) for _, clocks in found.values())
     run = _latest(lake)
+    assert {name: rows for name, (rows, _) in found.items()} == dict.fromkeys(run.outputs, ROWS)
+    assert {"one", "same", "three", "four"} <= run.outputs.keys()
+    assert all(clocks in (set(), {at[:19].replace("T", " ")}) for _, clocks in found.values())
     assert (run.status, run.outputs["same"].digest) == ("completed", same)
+    # The same rows, in Delta, Parquet and Iceberg.
+    assert len({each.digest for name, each in run.outputs.items() if name != "same"}) == 1
 
 
 @pytest.mark.search
+@pytest.mark.parametrize("place", ["lake", "remote_lake"])
 def test_killed_at_random_moments(
-    lake: Lake, record_property: Callable[[str, object], None], request: pytest.FixtureRequest
+    place: str, record_property: Callable[[str, object], None], request: pytest.FixtureRequest
 ) -> None:
-    """0 mixed periods, 0 doubled, 0 lost."""
+    """0 mixed periods, 0 doubled, 0 lost; what is resumed has the digests of a run that nothing happened to."""
     chance = random.Random(request.config.getoption("--seed", default=None))
-    kills = tries(sample=0, full=100)
+    kills = tries(sample=1, full=100)
+    lake: Lake = request.getfixturevalue(place)
+    same = _latest(lake).outputs["same"].digest
+    counts: Counter[str] = Counter()
+    started = time.monotonic()
+    assert lake.run(_clock()).returncode == 0
+    longest = time.monotonic() - started
     for _ in range(kills):
         before, at = lake.see(), _clock()
         process = lake.start("run", "lake", "-p", "2026-01", "--started-at", at)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=chance.uniform(0.5, 7))
+            process.wait(timeout=chance.uniform(0.3, 1.05) * longest)
         process.kill()
         process.communicate()
         _check(lake, before, at)
         run = _latest(lake)
-        if run.status != "completed":
+        if run.started_at.isoformat()[:19] != at[:19]:
+            counts["killed before there was a record"] += 1
+            continue
+        if run.status == "completed":
+            counts["completed"] += 1
+        else:
+            counts["resumed"] += 1
+            counts["resumed when something was published"] += lake.see() != before
             done = lake.resume(run.id)
-            if done.returncode != 0:
-                codes = {each["code"] for each in json.loads(done.stdout)["problems"]}
-                assert codes <= {"RESUME_REFUSED"}, codes
-                assert lake.run(_clock()).returncode == 0
-        _check(lake, before, _latest(lake).started_at.isoformat()[:19] + "Z")
-    record_property("kills", kills)
+            assert done.returncode == 0, done.stdout
+        _check_the_end(lake, at, same)
+    for name, counted in {"kills": kills, **counts}.items():
+        record_property(name, counted)

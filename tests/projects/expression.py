@@ -58,6 +58,15 @@ class Named:
 
 
 @dataclass(frozen=True)
+class MadeBy:
+    """The rows of an operation by its name; ``tree`` is the same by its number."""
+
+    name: str
+    tree: Node
+    kind: str = BOOLEAN
+
+
+@dataclass(frozen=True)
 class Apply:
     """An operator or a function over its operands."""
 
@@ -87,7 +96,7 @@ class Windowed:
     kind: str
 
 
-Node = Literal | Column | Parameter | Named | Apply | Total | Windowed
+Node = Literal | Column | Parameter | Named | MadeBy | Apply | Total | Windowed
 
 OVER = " over"
 """The qualifier under which the values of windows are read."""
@@ -113,7 +122,7 @@ def walk(node: Node) -> Iterator[Node]:
     below: tuple[Node | None, ...] = ()
     if isinstance(node, Apply):
         below = node.operands
-    elif isinstance(node, Named):
+    elif isinstance(node, Named | MadeBy):
         below = (node.tree,)
     elif isinstance(node, Total):
         below = (node.operand,)
@@ -143,6 +152,8 @@ def write(node: Node) -> str:
             return f"param.{node.name}"
         case Named():
             return "{{" + node.name + "}}"
+        case MadeBy():
+            return f"MADE_BY({write_value(node.name)})"
         case Total():
             return f"{node.name}({'*' if node.operand is None else write(node.operand)})"
         case Windowed():
@@ -199,7 +210,7 @@ def evaluate(node: Node, read: Read) -> Any:
             value = node.value
         case Column():
             value = read(node.qualifier, node.name)
-        case Named():
+        case Named() | MadeBy():
             return evaluate(node.tree, read)
         case Apply():
             value = _apply(node, lambda each: evaluate(each, read))

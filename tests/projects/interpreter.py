@@ -253,8 +253,7 @@ class _Run:
                 ]
                 if row.active:
                     self.require_one(matches, seq, lookup["alias"])
-                    if seq is None:
-                        self.result.joins.setdefault((0, lookup["alias"]), Joined()).note(row, matches)
+                    self.result.joins.setdefault((seq or 0, lookup["alias"]), Joined()).note(row, matches)
                 row.lookups[lookup["alias"]] = matches[0].values if len(matches) == 1 else {}
 
     def require_one(self, matches: Sequence[Row], seq: int | None, alias: str) -> None:
@@ -270,7 +269,7 @@ class _Run:
         seq = operation["seq"]
         selector = self.selector(operation)
         active = [row for row in self.rows if row.active]
-        selected, joined = self.join(active, arguments.get("joins", ()), selector, seq, counted=True)
+        selected, joined = self.join(active, arguments.get("joins", ()), selector, seq)
         assignments = [(self.spelling(each["column"]), each["expression"].tree) for each in arguments["assignments"]]
         windows = [each for _, tree in assignments for each in walk(tree) if isinstance(each, Windowed)]
         over = compute_windows(windows, [_reader(row, joined[id(row)]) for row in selected])
@@ -291,8 +290,6 @@ class _Run:
         joins: Sequence[Mapping[str, Any]],
         selector: Node | None,
         seq: int,
-        *,
-        counted: bool,
     ) -> tuple[list[Row], dict[int, dict[str, dict[str, Any]]]]:
         """The selected rows with what is joined to them, by alias; only they need a match, unless a join selects them."""
         aliases = {join["alias"] for join in joins}
@@ -308,8 +305,7 @@ class _Run:
                     if _chosen(join["on"].tree, _reader(row, {**joined[id(row)], join["alias"]: each.values}))
                 ]
                 self.require_one(matches, seq, join["alias"])
-                if counted:
-                    self.result.joins.setdefault((seq, join["alias"]), Joined()).note(row, matches)
+                self.result.joins.setdefault((seq, join["alias"]), Joined()).note(row, matches)
                 joined[id(row)][join["alias"]] = matches[0].values if len(matches) == 1 else {}
         return [row for row in taking_part if _chosen(selector, _reader(row, joined[id(row)]))], joined
 
@@ -382,7 +378,7 @@ class _Run:
         dataset = given["dataset"]
         used = {name for tree in _trees(arguments) for name in qualifiers(tree)}
         self.join_lookups(rows, [each for each in dataset.get("lookups", ()) if each["alias"] in used], seq=seq)
-        kept, joined = self.join(rows, source.get("joins", ()), selector, seq, counted=False)
+        kept, joined = self.join(rows, source.get("joins", ()), selector, seq)
         for row in kept:
             row.lookups |= joined[id(row)]
         origin = {"_source_dataset_id": dataset["id"], "_source_table": dataset["main_table"]["name"]}
@@ -562,11 +558,12 @@ class _Run:
         self.result.counts[seq] = Counts(before, selected, added, deleted, before + added)
 
 
-def share(units: int, drivers: Sequence[Fraction], order: Sequence[Any]) -> list[int]:
+def share(units: int, drivers: Sequence[Fraction] | Sequence[int], order: Sequence[Any]) -> list[int]:
     """Parts of a number of units in proportion to drivers: each rounded down, then the largest remainders get one more."""
-    exact = [abs(units) * driver / sum(drivers) for driver in drivers]
-    parts = [int(each) for each in exact]
-    by_remainder = sorted(range(len(drivers)), key=lambda at: (parts[at] - exact[at], -drivers[at], order[at]))
+    total = sum(drivers)
+    divided = [divmod(abs(units) * driver, total) for driver in drivers]
+    parts = [int(quotient) for quotient, _ in divided]
+    by_remainder = sorted(range(len(drivers)), key=lambda at: (-divided[at][1], -drivers[at], order[at]))
     for at in by_remainder[: abs(units) - sum(parts)]:
         parts[at] += 1
     return [part if units >= 0 else -part for part in parts]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import TYPE_CHECKING, Any
@@ -18,13 +19,14 @@ from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved, choose_periods, read_periods
 from dobonomodo.problems import Problem, RunFailed
-from dobonomodo.scenarios.values import make_frame, take_rows
+from dobonomodo.scenarios.values import TypedRow, make_frame, take_rows
 from dobonomodo.storage import destination_kinds
+from dobonomodo.storage.schema import arrow_type
 from tests.projects.strategies import Case, show
 from tests.world import OUT, Anywhere, KnownDatasets, define
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 STORED: dict[str, Type] = {
     "_row_id": TEXT,
@@ -98,20 +100,26 @@ def facts_of(case: Case, plan: Plan) -> RunFacts:
 
 
 def run_case(
-    case: Case, spark: SparkSession, *, partitions: int = 1, shuffled: bool = False, figures: bool = False
+    case: Case,
+    spark: SparkSession,
+    *,
+    partitions: int = 1,
+    shuffled: bool = False,
+    figures: bool = False,
+    many: bool = False,
 ) -> Ran:
-    """Plan and run; rows are read in several partitions, perhaps in another order."""
+    """Plan and run; rows are read in several partitions, perhaps in another order. With ``many`` they go by Arrow."""
     planned = plan_case(case)
     assert planned.plan is not None, planned.problems
     period = case.period
     facts = facts_of(case, planned.plan)
     ran = Ran()
-    reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled)
+    reader = _Reader(case, spark, partitions=partitions, shuffled=shuffled, many=many)
     try:
         engine = SparkEngine(spark)
         for output in engine.outputs(planned.plan, facts, reader=reader, as_of=period.as_of, figures=figures):
             with output.explained():
-                rows = take_rows(output.frame, output.columns)
+                rows = output.frame.toArrow().to_pylist() if many else take_rows(output.frame, output.columns)
                 ran.results.append(output.finish())
                 for join in ran.results[-1].measures.joins if ran.results[-1].measures is not None else ():
                     if join.unmatched:
@@ -156,9 +164,9 @@ calendar:
 
 
 class _Reader:
-    def __init__(self, case: Case, spark: SparkSession, *, partitions: int, shuffled: bool) -> None:
+    def __init__(self, case: Case, spark: SparkSession, *, partitions: int, shuffled: bool, many: bool) -> None:
         self._case, self._spark = case, spark
-        self._partitions, self._shuffled = partitions, shuffled
+        self._partitions, self._shuffled, self._many = partitions, shuffled, many
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         """The rows of a dataset, in one frame or, where a location holds a period, in one for that period."""
@@ -182,5 +190,16 @@ class _Reader:
             numbered.reverse()
         stored = {name: kind for name, kind in STORED.items() if name in names}
         columns = {**use.columns, **stored, ROW_NUMBER: INTEGER}
-        frame = make_frame(self._spark, columns, numbered)
+        frame = (_send_rows if self._many else make_frame)(self._spark, columns, numbered)
         return [StoredRows(frame.repartition(self._partitions) if self._partitions > 1 else frame, period)]
+
+
+def _send_rows(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[TypedRow]) -> DataFrame:
+    """A frame of many rows, for which literals take Spark too long."""
+    import pyarrow as pa
+
+    arrays = {
+        name: pa.array([row.get(name) for row in rows], arrow_type(kind), size=len(rows))
+        for name, kind in columns.items()
+    }
+    return spark.createDataFrame(pa.table(arrays))

@@ -28,6 +28,7 @@ from tests.projects.expression import (
     Column,
     Formula,
     Literal,
+    MadeBy,
     Named,
     Node,
     Parameter,
@@ -128,6 +129,8 @@ class Scope:
     table: str
     columns: tuple[Known, ...]
     selectors: tuple[Named, ...] = ()
+    makers: tuple[tuple[str, int], ...] = ()
+    """The operations so far that add rows: names and numbers."""
 
     def of(self, *kinds: str) -> list[Known]:
         return [each for each in self.columns if each.kind in kinds]
@@ -314,6 +317,10 @@ class Drawing:
                 return named
             case "seq" if scope.has("_operation_seq"):
                 seq = Known(None, "_operation_seq", INTEGER, 1000)
+                if scope.makers and self.chance(50):
+                    name, number = self.pick(scope.makers)
+                    made = Apply("=", (self.column(seq, scope.table), Literal(number, INTEGER)), BOOLEAN)
+                    return MadeBy(name, made)
                 return Apply("=", (self.column(seq, scope.table), Literal(0, INTEGER)), BOOLEAN)
             case "text":
                 return self.comparison(scope, TEXT, depth)
@@ -619,7 +626,8 @@ class _Projects:
         ]
         named = tuple(Named(name, formula.tree) for name, formula in self.selectors.items())
         more = self.lookups if lookups else []
-        return Scope(MAIN, (*self.columns.values(), *more, *system), named)
+        makers = tuple((each["name"], each["seq"]) for each in self.operations if "name" in each)
+        return Scope(MAIN, (*self.columns.values(), *more, *system), named, makers)
 
     def selector(self, scope: Scope, *, none: int = 45) -> dict[str, Any]:
         """A selector among the keys of an operation, or none, or a blank one."""
@@ -632,7 +640,8 @@ class _Projects:
 
     def add(self, kind: str, *, arguments: dict[str, Any] | None = None, **keys: Any) -> None:
         self.seq += self.drawing.pick([1, 1, 1, 7])
-        operation = {"seq": self.seq, "type": kind, **keys}
+        named = {"name": f"Rows of {self.seq}"} if kind in ("aggregate", "append", "allocate") else {}
+        operation = {"seq": self.seq, "type": kind, **named, **keys}
         if arguments is not None:
             operation["arguments"] = arguments
         self.operations.append(operation)

@@ -213,12 +213,13 @@ def test_generated_projects_are_valid() -> None:
         seen.update(operation["type"] for operation in case.project["operations"])
         seen["join"] += any("joins" in operation.get("arguments", {}) for operation in case.project["operations"])
         seen["lookup"] += any("lookups" in given["dataset"] for given in case.datasets)
+        seen["made by"] += "MADE_BY(" in str(plain(case.project))
         seen["failure"] += bool(result.failures)
         seen["deleted"] += any(row.values["_deleted"] for output in result.outputs for row in output.rows)
 
     go()
     assert {"update", "delete", "aggregate", "append", "output", "allocate"} <= set(+seen)
-    assert {"join", "lookup", "failure", "deleted"} <= set(+seen)
+    assert {"join", "lookup", "made by", "failure", "deleted"} <= set(+seen)
 
 
 def test_rows_ids_counts_and_failures_are_the_same(spark: SparkSession) -> None:

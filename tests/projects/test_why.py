@@ -20,12 +20,17 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Source
 from dobonomodo.scenarios import run_suite
 from dobonomodo.scenarios.suite import Found
+from dobonomodo.why.explain import Explainer, group_of
+from dobonomodo.why.explanation import Summary
 from dobonomodo.why.interpret import Interpreter
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import StoredRow, Traced, Wanted
 from dobonomodo.why.scenario import find_used, write_scenario
+from dobonomodo.why.totals import sum_outputs
+from tests.projects.interpreter import sum_of
 from tests.projects.running import facts_of, plain, plan_case, run_case
 from tests.projects.strategies import Case, draw_case, show
+from tests.projects.test_agree import expected
 from tests.searching import tries
 
 if TYPE_CHECKING:
@@ -60,8 +65,8 @@ class Given:
         located, periods = given["located"], use.identifiers(self._facts)
         for number, row in enumerate(given["rows"]):
             period = row["_period"] if located else None
-            if period is not None and period not in periods:
-                continue
+            if located and period not in periods:
+                continue  # no file has rows without a period
             folded = {name.casefold(): read(value, types.get(name.casefold())) for name, value in row.items()}
             values = {
                 # Files could not have a column that is not declared.
@@ -95,16 +100,64 @@ def find_written(case: Case, plan: Plan, spark: SparkSession) -> Iterator[Writte
 
 
 @pytest.mark.search
-def test_every_row_is_found_with_its_stored_values(spark: SparkSession) -> None:
-    cells = 0
-    for number in range(tries(sample=4, full=150)):
+def test_every_row_is_found_with_its_stored_values(spark: SparkSession, record_property: Any) -> None:
+    cells = number = contributors = 0
+    while cells < tries(sample=150, full=10_000):
         case = draw_case(number)
         plan = plan_case(case).plan
         assert plan is not None
         for step, row, found in find_written(case, plan, spark):
             assert len(found) == 1 or (found and "_row_id" not in row), (number, step.spec.seq, row)
+            contributors += explain_all(case, plan, step, found[0])
             cells += len(row)
-    assert cells > 100
+        number += 1
+    record_property("projects", number)
+    record_property("cells", cells)
+    record_property("contributors", contributors)
+
+
+@pytest.mark.search
+def test_every_row_is_explained_and_outputs_are_summed(record_property: Any) -> None:
+    """Without Spark: as many rows as the reference has, with its totals, each explained."""
+    cells = number = contributors = 0
+    while cells < tries(sample=300, full=10_000):
+        case = draw_case(number)
+        plan = plan_case(case).plan
+        assert plan is not None
+        facts, want = facts_of(case, plan), expected(case)
+        sums = sum_outputs(plan, facts, Given(case, facts), as_of=case.period.as_of)
+        number += 1
+        if want.failures:
+            continue
+        assert sums is not None
+        steps = {step.spec.seq: step for step in plan.steps}
+        for output in want.outputs:
+            step, (count, totals) = steps[output.seq], sums[output.seq]
+            rows = interpreter_of(case, plan).find(step.write.rows, {})
+            assert count == len(rows) == len(output.rows), (number, output.seq)
+            for name, total in totals.items():
+                assert total == sum_of(row.values[name] for row in output.rows), (number, output.seq, name)
+            for row in rows:
+                contributors += explain_all(case, plan, step, row)
+                cells += len(step.write.columns)
+    record_property("projects", number)
+    record_property("cells", cells)
+    record_property("contributors", contributors)
+
+
+def explain_all(case: Case, plan: Plan, step: Step, row: Traced) -> int:
+    """Explain a row, and those that lead to it if it is a total; gives their number."""
+    explainer = Explainer(plan, facts_of(case, plan))
+    _, origin = explainer.explain(row, step, contributors=None)
+    group = group_of(row)
+    assert (group is None) == (not isinstance(origin, Summary))
+    if group is None or not isinstance(origin, Summary):
+        return 0
+    members = interpreter_of(case, plan).find_members(group, {})
+    assert len(members) == origin.rows
+    for member in members:
+        explainer.explain_contributor(member, group, contributors=None)
+    return len(members)
 
 
 def snapshot_of(case: Case) -> dict[str, Any]:

@@ -54,6 +54,11 @@ CONDITIONS = (
     "k = r.k AND (r.high IS NULL OR x <= r.high)",
     'k = r.k AND x BETWEEN r.low AND r.high AND r.k <> "b" AND NOT ISNULL(k) AND id > 30',
 )
+COMPUTED: Mapping[str, tuple[str, ...]] = {
+    "days": ("k = r.k AND x - 2 >= r.low AND x - 2 < DATEADD(r.high, 3)", "k = r.k AND x BETWEEN r.low AND r.low + 4"),
+    "decimals of different scales": ("k = r.k AND x >= r.low - 0.25 AND x < r.low * 1.5 + 2.125",),
+}
+"""Conditions with arithmetic that cannot fail."""
 
 
 def pick(draw: random.Random, kind: Type, *, often: int) -> Any:
@@ -124,7 +129,8 @@ def test_a_range_holds_the_points_that_the_condition_says(spark: SparkSession, k
         ]
         # In a sample, each kind has some of the conditions, and all kinds together have them all.
         first = list(KINDS).index(kind)
-        nodes = [lookup(condition, own, joined) for condition in (CONDITIONS if SEARCH else CONDITIONS[first::5])]
+        conditions = [*(CONDITIONS if SEARCH else CONDITIONS[first::5]), *COMPUTED.get(kind, ())]
+        nodes = [lookup(condition, own, joined) for condition in conditions]
         own_rows, joined_rows = frame(spark, rows, own).repartition(2), frame(spark, ranges, joined).repartition(3)
         shown = [
             find_ranges(node, own_rows, joined_rows, run).selectExpr(

@@ -23,7 +23,7 @@ ELSEWHERE = {
     "C-68": "a draft's sandbox, which only a run from files has",
     "C-71": "resume, which only a run from files has",
     "C-77": "versions in the store: tests/unit/test_workspace.py",
-    "C-93": "several projects of a workspace: tests/unit/test_chains.py",
+    "C-93": "several projects of a workspace: tests/unit/workspace/test_chains.py",
     "W-09": "needs a calendar, which a scenario has not: tests/unit/plan/test_reading.py",
 }
 

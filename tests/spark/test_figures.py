@@ -105,7 +105,10 @@ project:
       name: Sum up
       type: aggregate
       arguments: {group_by: [account], aggregations: [{column: total, expression: SUM(amount)}]}
-    - {seq: 50, name: Bring in, type: append, arguments: {source: {dataset_id: extra}}}
+    - seq: 50
+      name: Bring in
+      type: append
+      arguments: {source: {dataset_id: extra, joins: [{alias: known, dataset_id: rates, on: account = known.account}]}}
     - seq: 60
       name: Change what came in
       type: update
@@ -274,9 +277,15 @@ def check_totals(figures: Figures, seq: int, rows: Rows, columns: Sequence[str])
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"spark.sql.shuffle.partitions": "5", "spark.sql.files.maxPartitionBytes": "2000"}]
+    ("settings", "small"),
+    [({}, True), ({"spark.sql.shuffle.partitions": "5", "spark.sql.files.maxPartitionBytes": "2000"}, False)],
 )
-def test_figures_are_those_of_plain_python(spark: SparkSession, tmp_path: Path, settings: dict[str, str]) -> None:
+def test_figures_are_those_of_plain_python(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], *, small: bool
+) -> None:
+    """Observed while the rows are written, or in part read again from what was written, as it is done for many rows."""
+    if not small:
+        monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
     lines = make_lines(300)
     write_workspace(tmp_path, lines)
     session = spark.newSession()
@@ -301,7 +310,7 @@ def test_figures_are_those_of_plain_python(spark: SparkSession, tmp_path: Path, 
 
 
 def check_joins(figures: Figures, lines: Rows) -> None:
-    lookup, join = figures.joins
+    lookup, join, brought = figures.joins
     unknown = Counter(row["account"] for row in lines if row["account"] not in ("A", "B", "C"))
     assert (lookup.seq, lookup.alias, lookup.dataset, lookup.key) == (0, "account_of", "accounts", ("account",))
     assert (lookup.unmatched, lookup.rows) == (unknown.total(), len(lines))
@@ -311,6 +320,14 @@ def check_joins(figures: Figures, lines: Rows) -> None:
     assert (join.seq, join.dataset, join.unmatched, join.rows) == (10, "rates", without.total(), len(chosen))
     ranked = sorted(without.items(), key=lambda item: (-item[1], item[0] is not None, item[0]))
     assert [(each.values[0], each.rows) for each in join.most_frequent] == ranked[:5]
+    assert (brought.seq, brought.alias, brought.dataset, brought.matched, brought.unmatched) == (
+        50,
+        "known",
+        "rates",
+        2,
+        1,
+    )
+    assert [(each.values, each.rows) for each in brought.most_frequent] == [((None,), 1)]
 
 
 def check_first_rows(figures: Figures, closed: Rows, summary: Rows) -> None:

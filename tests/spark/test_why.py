@@ -193,6 +193,25 @@ def test_a_summary_row(run: RunView) -> None:
     assert [each.key["id"] for each in found.origin.contributors] == ["A1", "A5", "A3"]
 
 
+def test_a_contributor_is_explained_up_to_the_total(run: RunView) -> None:
+    total = {"customer": "C1", "_operation_seq": 20}
+    found = run.why("net", key=total, column="total", contributor={"id": "A5"})
+    assert found.contribution is not None
+    assert (found.contribution.amounts, found.contribution.rows) == ({"total": Decimal("6.53")}, 3)
+    shown = str(found)
+    assert "total 6.53 of 96.53    id A5, one of 3 rows of customer C1, _operation_seq 20 of net" in shown
+    assert "ROUND(6.525, 2)" in shown
+    assert "texts:customers.csv, row 1" in shown
+    assert "0   loaded from orders v1 (lake:orders/part-1.parquet, row 3)" in shown
+    document: Any = found.to_dict()
+    assert (document["amounts"], document["part_of"]["summary"]["rows"]) == ({"total": "6.53"}, 3)
+    assert "one of 3 rows of" in found.to_html()
+    for contributor, code in (({"id": "A2"}, "NOT_A_CONTRIBUTOR"), ({"i": "A1"}, "INVALID_KEY"), ({}, "SEVERAL_ROWS")):
+        assert refused(lambda wanted=contributor: run.why("net", key=total, contributor=[wanted])).code == code  # type: ignore[misc]
+    wrong = refused(lambda: run.why("net", key={"id": "A1"}, contributor={"id": "A1"}))
+    assert (wrong.code, wrong.rows) == ("NOT_A_CONTRIBUTOR", None)  # type: ignore[attr-defined]
+
+
 def test_a_summary_of_many_rows_by_spark(
     ran: tuple[Path, str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -309,6 +309,38 @@ def test_close(tmp_path: Path) -> None:
             header, *found = workbook.get_sheet_by_name(name).to_python()
             assert header[0] == "Entity"
             assert [[_cell(value) for value in row] for row in found] == rows, (month, name)
+    _check_explained(Workspace.open(tmp_path).find_run(f"close@{months[-1]}"), books)
+
+
+def _check_explained(run: RunView, books: _Books) -> None:
+    """From a figure of the report to lines of the ledger and their rates, which no output has."""
+    figure: Any = {"table": "Profit and loss", "key": {"Entity": "Group", "Line": "EBIT"}}
+    total = run.why(**figure, column="Actual", contributors=None)
+    assert isinstance(total.origin, Summary)
+    line = next(each for each in total.origin.contributors if each.key["document"].endswith("1-1"))  # type: ignore[union-attr]
+    found = run.why(**figure, column="Actual", contributor=line.key)
+    (written,) = [each for each in books.ledger[run.period] if each["Belegnummer"] == line.key["document"]]
+    assert found.contribution is not None
+    assert found.contribution.amounts == {"actual": books.amount(run.period, written)}
+    rate = books.rates[run.period, written["Währung"]]["Durchschnitt"]
+    assert str(_number(rate)) in str(found)
+    assert "of rates v1 (exports:rates.csv, row" in str(found)
+    (unset,) = run.why_not(**figure, column="Variance %").reasons
+    assert (unset.kind, unset.operation is None) == ("set", False)
+    (unknown,) = {each.kind for each in run.why_not("Profit and loss", key={"document": "999-1"}).reasons}
+    assert unknown == "not in the input"
+    # The year to date is a total of totals.
+    months = run.why(**figure, column="Year to date", contributors=1)
+    assert isinstance(months.origin, Summary)
+    (largest,) = months.origin.contributors
+    deeper = run.why(**figure, column="Year to date", contributor=largest.key)
+    assert isinstance(deeper.origin, Summary)
+    assert deeper.origin.rows == int(run.period[-2:])
+    lines = [
+        run.why(**figure, column="Year to date", contributor=[largest.key, each.key])
+        for each in deeper.origin.contributors
+    ]
+    assert sum(each.contribution.amounts["year_to_date"] for each in lines) == largest.amounts["year_to_date"]  # type: ignore[misc, union-attr]
 
 
 def _cell(value: object) -> object:

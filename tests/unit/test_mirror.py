@@ -16,7 +16,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "engine/test_nodes.py spark/test_runs.py spark/test_determinism.py spark/test_many_rows.py projects/test_agree.py"
         " property/test_ranges.py",
         (
-            "engine/archive.py", "engine/checking.py", "engine/computed.py",
+            "engine/archive.py", "engine/computed.py",
             "engine/context.py", "engine/culprit.py", "engine/cutting.py", "engine/engine.py",
             "engine/differences.py", "engine/grouping.py",
             "engine/frames.py", "engine/joins.py", "engine/labels.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
@@ -37,6 +37,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_home.py", "storage/delta_target.py",
             "storage/iceberg.py", "storage/iceberg_target.py", "storage/rewriting.py", "storage/table_files.py",
+            "storage/table_files_target.py", "storage/table_home.py",
             "storage/faults.py", "storage/file_storage.py",
             "storage/inputs.py", "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
             "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
@@ -45,6 +46,11 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
             "storage/target.py", "model/datasource.py",
         ),
     ),
+    "compares what executors do with what the driver does": (
+        "contract/test_executors.py",
+        ("engine/tasks.py", "storage/executors.py", "storage/object_copies.py"),
+    ),
+    "needs a connector of Spark": ("native/test_delta.py native/test_iceberg.py", ("storage/native.py",)),
     "one suite over all stores": (
         "contract/test_store.py unit/store/test_opening.py unit/store/test_history.py",
         (

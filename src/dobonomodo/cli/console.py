@@ -1,4 +1,4 @@
-"""Talking to the user: data goes to stdout, talk to stderr, and problems look the same in every command."""
+"""Output: data goes to stdout, messages to stderr, and problems have one form in every command."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def find_exit(problems: Iterable[Problem]) -> Exit:
 
 
 class Settings:
-    """The common flags, set by the root command, or by the command that they stand behind."""
+    """The common flags, set by the root command, or by the command that they follow."""
 
     command: str = "dobo"
     as_json: bool = False
@@ -75,7 +75,7 @@ class Settings:
 
 
 def _or_before(value: bool) -> bool:
-    """Whether the flag stands behind the command, or before it."""
+    """Whether the flag is behind the command, or before it."""
     Settings.as_json = Settings.as_json or value
     return Settings.as_json
 

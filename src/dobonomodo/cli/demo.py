@@ -1,4 +1,4 @@
-"""`make demo`: from an empty folder to results for two months, then what a mistake looks like. Runs what a user would type."""
+"""`make demo`: from an empty folder to results for two months, then the report of a mistake. Runs what a user would type."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MISTAKES = (
 
 
 def main() -> int:
-    """Show a workspace from its first file to its results, then what a mistake looks like."""
+    """Show a workspace from its first file to its results, then the report of a mistake."""
     began = time.monotonic()
     home = Path.cwd()
     folder = home / FOLDER
@@ -109,7 +109,7 @@ def _show_table(columns: Sequence[str], rows: Iterable[Mapping[str, object]]) ->
     sys.stdout.flush()
 
 
-# --- what a mistake looks like
+# --- the report of a mistake
 
 
 def _show_mistakes(folder: Path) -> int:

@@ -34,7 +34,7 @@ COLORS = {"ok": "32", "warning": "33", "failed": "31"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check came to. A remedy is what to do about it; where all is well there is none."""
+    """The result of a check. A remedy is what to do about it; a check that passed has none."""
 
     check: str
     status: Status
@@ -129,7 +129,7 @@ def _wanted_version(package: str) -> str:
 
 
 def _fits(version: str, wanted: str) -> bool:
-    """Whether a version lies between the bounds; numbers only, which is all that our bounds have."""
+    """Whether a version is between the bounds; numbers only, which is all that our bounds have."""
     found = _numbers(version)
     bounds = re.findall(r"(>=|<)\s*([\d.]+)", wanted)
     return all(found >= _numbers(bound) if sign == ">=" else found < _numbers(bound) for sign, bound in bounds)
@@ -254,12 +254,12 @@ def _check_server(storage: Storage, check: str) -> Finding | None:
     return Finding(check, "failed", answer.detail, remedy)
 
 
-def _guarded(check: str, look: Callable[[], Finding | None]) -> Iterator[Finding]:
+def _guarded(check: str, find: Callable[[], Finding | None]) -> Iterator[Finding]:
     """A check that a fault of the surroundings makes fail, and does not end."""
     from dobonomodo.problems import Rejected, RunFailed
 
     try:
-        if (found := look()) is not None:
+        if (found := find()) is not None:
             yield found
     except RunFailed as failed:
         yield Finding(check, "failed", failed.problem.message(), failed.problem.hint())

@@ -1,4 +1,4 @@
-"""`dobo explain`: what a problem code means, and how to mend it."""
+"""`dobo explain`: what a problem code means, and how to fix it."""
 
 from __future__ import annotations
 

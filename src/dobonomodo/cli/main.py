@@ -1,4 +1,4 @@
-"""The command `dobo`: the list of commands, the common flags, and what becomes of an exception."""
+"""The command `dobo`: the list of commands, the common flags, and how exceptions are reported."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def walk_commands(root: Any) -> Iterator[Any]:
 
 
 def _behind(flag: Any) -> Any:
-    """A flag of the root as one of another command, which does not hear of it."""
+    """A flag of the root as one of another command, whose function does not receive it."""
 
     def take(context: Any, parameter: Any, value: Any) -> None:
         del context, parameter

@@ -1,4 +1,4 @@
-"""How a run looks while it works: live lines on a terminal, one plain line for each change of state elsewhere."""
+"""The progress of a run: live lines on a terminal, one plain line for each change of state elsewhere."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def describe_counts(operation: OperationCounts) -> str:
 
 
 def show_summary(run: RunView, others: Sequence[Other], locale: Locale) -> None:
-    """What a run came to: rows, outputs, figures beside those of other runs."""
+    """The results of a run: rows, outputs, figures beside those of other runs."""
     from rich.markup import escape
 
     from dobonomodo.cli.checks import show_checks
@@ -270,7 +270,7 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
 
 
 def show_periods(periods: Sequence[str], runs: Sequence[RunView], locale: Locale = ENGLISH) -> None:
-    """What became of each of several periods, in one table."""
+    """The result of each of several periods, in one table."""
     from dobonomodo.cli.table import show_counts
 
     run_by_period = {run.period: run for run in runs}

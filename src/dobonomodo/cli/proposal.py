@@ -27,7 +27,7 @@ _LEVELS = """  levels:
 
 @dataclass(frozen=True, slots=True)
 class ProposedWorkspace:
-    """The files of a workspace, and what to look at first."""
+    """The files of a workspace, and what to read first."""
 
     contents: Mapping[str, bytes]
     table: str

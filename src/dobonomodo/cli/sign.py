@@ -1,4 +1,4 @@
-"""`dobo sign` and `dobo unsign`: stand behind something as it is now, or no longer."""
+"""`dobo sign` and `dobo unsign`: confirm something as it is now, or no longer."""
 
 from __future__ import annotations
 

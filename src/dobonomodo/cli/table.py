@@ -65,7 +65,7 @@ def fold_columns(
 
 
 def _pack(widths: Sequence[int], width: int | None) -> Iterator[list[int]]:
-    """Which columns stand side by side."""
+    """Which columns are side by side."""
     block: list[int] = []
     for at in range(len(widths)):
         if block and width is not None and _total(widths, [*block, at]) > width:

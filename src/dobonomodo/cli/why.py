@@ -46,6 +46,14 @@ def why(
     contributors: Annotated[
         str, typer.Option("--contributors", metavar="N|all", help="How many rows of a summary are listed.")
     ] = "20",
+    contributor: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--contributor",
+            metavar="COLUMN=VALUE",
+            help="Explain the row of a total with these values; again for a row of that one.",
+        ),
+    ] = None,
     depth: Annotated[
         int, typer.Option("--depth", min=1, help="Follow rows that other runs wrote through so many runs.")
     ] = 1,
@@ -76,6 +84,8 @@ def why(
         usage_error("name the row: --key COLUMN=VALUE, or --row-id ID")
     if mask and as_scenario is None:
         usage_error("--mask is for --as-scenario")
+    if contributor and as_scenario is not None:
+        usage_error("--as-scenario is for a row of an output, not for a contributor")
     workspace = open_workspace()
     try:
         found = workspace.why(
@@ -85,6 +95,7 @@ def why(
             row_id=row_id,
             column=column,
             contributors=read_count(contributors),
+            contributor=[read_keys([each]) for each in contributor or []],
             depth=depth,
             report=say,
         )

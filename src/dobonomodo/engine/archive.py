@@ -111,7 +111,7 @@ def _path(java: Java, environment: Mapping[str, str] = os.environ) -> Path | Non
 
 
 def _exercise_spark(option: str) -> None:
-    """What most runs do: read and write Parquet, join, group, look, hash."""
+    """What most runs do: read and write Parquet, join, group, observe, hash."""
     from pyspark import SparkContext
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
@@ -129,11 +129,18 @@ def _exercise_spark(option: str) -> None:
         side = stored.selectExpr("name AS key", "count(1) OVER (PARTITION BY name) AS number").distinct()
         joined = stored.join(side, F.expr("name = key AND id > 5"), "left")
         totals = joined.groupBy("name").agg(F.expr("sum(amount)").alias("amount"))
-        full = joined.selectExpr("name", "ROUND(amount * 0.9, 2) AS amount").unionByName(totals)
-        seen = full.observe(
-            Observation(), F.expr("count(1)").alias("rows"), F.expr("sum(xxhash64(name) & 255L)").alias("hash")
+        marked = "CASE WHEN amount > 5BD THEN number | 2L ELSE number END AS number"
+        full = joined.selectExpr("name", "ROUND(amount / nullif(number, 0BD), 2) AS amount", marked).unionByName(
+            totals.selectExpr("*", "CAST(NULL AS BIGINT) AS number")
         )
-        seen.write.parquet(f"{folder}/more")
+        sums = (
+            "sum(xxhash64(name) & 255L)",
+            "count_if((number & 2L) <> 0L)",
+            "try_sum(CASE WHEN number > 1 THEN amount END)",
+        )
+        metrics = [F.expr(sql).alias(f"m{at}") for at, sql in enumerate(sums)]
+        seen = full.observe(Observation(), F.expr("count(1)").alias("rows"), *metrics)
+        seen.coalesce(1).write.parquet(f"{folder}/more")
     gateway = SparkContext._gateway  # noqa: SLF001  (Spark has no public way to wait for its process)
     session.stop()
     if gateway is not None:

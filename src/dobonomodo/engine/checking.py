@@ -6,7 +6,7 @@ group, and checks against other datasets, take one aggregate more.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
@@ -17,9 +17,10 @@ from dobonomodo.engine.tracking import HiddenValue, check_column, is_violated
 from dobonomodo.formula import ColumnRef, Typed, rewrite
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
+from dobonomodo.formula.types import INTEGER
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import ROWS, Check, CheckResult, GroupCondition, RowCondition
-from dobonomodo.plan.expression import if_else, integer, null
+from dobonomodo.plan.expression import FALSE, coalesce, if_else, integer, null
 from dobonomodo.plan.relation import Rel
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import Cells
@@ -44,6 +45,7 @@ class Checking:
         """What is kept of rows, by the identity of the node whose rows they are."""
         self._metrics: dict[int, dict[str, str | Typed]] = {}
         self._names: dict[int, set[str]] = {}
+        self._kept: dict[tuple[int, Typed], str] = {}
         for seq, (step, check) in self._pending.items():
             self._metrics[seq], self._names[seq] = {}, set()
             if isinstance(check.condition, RowCondition):
@@ -51,31 +53,39 @@ class Checking:
             else:
                 self._keep_measures(step, check.condition)
 
-    def _keep(self, seq: int, node: Rel, name: str, value: Typed, metrics: Mapping[str, str | Typed]) -> None:
-        self.values[id(node)] = (*self.values.get(id(node), ()), HiddenValue(name, value))
-        self._names[seq].add(name)
-        self._metrics[seq] |= metrics
+    def _keep(self, seq: int, node: Rel, name: str, value: Typed) -> str:
+        """The hidden column with a value of the rows of a node; what several checks read is kept once."""
+        known = self._kept.setdefault((id(node), value), name)
+        if known == name:
+            self.values[id(node)] = (*self.values.get(id(node), ()), HiddenValue(name, value))
+        self._names[seq].add(known)
+        return known
+
+    def _keep_selected(self, seq: int, node: Rel, selected: Typed) -> None:
+        """Whether a row is selected, and how many are."""
+        name = self._keep(seq, node, f" reached{seq}", if_else(selected, integer(1), null(INTEGER)))
+        self._metrics[seq][f"selected_{seq}"] = f"count({quote_name(name)})"
 
     def _keep_row(self, step: Step, condition: RowCondition) -> None:
-        """Whether a row is selected, and whether it violates the condition, as one number."""
-        seq, name = step.spec.seq, check_column(step.spec.seq)
-        value = if_else(condition.violated, integer(2), if_else(condition.selected, integer(1), integer(0)))
-        flag = quote_name(name)
-        metrics = {f"selected_{seq}": f"count_if({flag} > 0L)", f"violations_{seq}": f"count_if({is_violated(seq)})"}
-        self._keep(seq, condition.rows, name, value, metrics)
+        """Whether a row is selected, and whether it violates the condition."""
+        seq = step.spec.seq
+        self._keep_selected(seq, condition.rows, condition.selected)
+        name = check_column(seq)
+        self.values[id(condition.rows)] += (HiddenValue(name, coalesce(condition.violated, FALSE)),)
+        self._names[seq].add(name)
+        self._metrics[seq][f"violations_{seq}"] = f"count_if({is_violated(seq)})"
 
     def _keep_measures(self, step: Step, condition: GroupCondition) -> None:
         """The operand of every aggregate, for the rows that count; an operation that selects rows counts them."""
-        seq, name = step.spec.seq, check_column(step.spec.seq)
+        seq = step.spec.seq
         if step.lowered.selected is not None:
-            value = if_else(step.lowered.selected, integer(1), integer(0))
-            self._keep(seq, step.before.node, name, value, {f"selected_{seq}": f"count_if({quote_name(name)} > 0L)"})
+            self._keep_selected(seq, step.before.node, step.lowered.selected)
         for measure in condition.measures:
             (operand,) = measure.aggregate.operands
-            hidden = f" measure{seq}{measure.name}"
             value = if_else(measure.selected, operand, null(operand.type))
+            hidden = self._keep(seq, measure.rows, f" measure{seq}{measure.name}", value)
             over = replace(measure.aggregate, operands=(ColumnRef(hidden, None, operand.type),))
-            self._keep(seq, measure.rows, hidden, value, {_metric(seq, measure.name): over})
+            self._metrics[seq][_metric(seq, measure.name)] = over
 
     def metrics(self, frames: Frames, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output, for the checks that it can evaluate."""
@@ -216,7 +226,7 @@ def _result_of(check: Check, row: Row | None, reached: int) -> CheckResult:
 
 
 def _subtract(left: str | None, right: str | None) -> str | None:
-    """The difference of two numbers as text; None where one is none."""
+    """The difference of two numbers as text; None where one of them is NULL."""
     if left is None or right is None:
         return None
     try:

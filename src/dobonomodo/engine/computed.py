@@ -6,23 +6,38 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from dobonomodo.engine.checking import Checking
 from dobonomodo.engine.digest import ROWS, Metrics, render_digest
 from dobonomodo.engine.frames import Frames
-from dobonomodo.engine.observation import PART, Counting, Measuring, Written, chosen_by, measure_again, measure_written
+from dobonomodo.engine.joins import MatchCounts
+from dobonomodo.engine.observation import (
+    PART,
+    Counting,
+    Measuring,
+    Observed,
+    Written,
+    add_parts,
+    chosen_by,
+    measure_again,
+    measure_written,
+)
+from dobonomodo.engine.totals import Ends, Known
 from dobonomodo.engine.tracking import SEQ
 from dobonomodo.formula import Type
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Step
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
+from dobonomodo.plan.relation import Lookup
 from dobonomodo.plan.system import OPERATION_SEQ
 from dobonomodo.storage.faults import is_of_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Observation, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +53,26 @@ class OutputResult:
     """None if nobody asked for them."""
     checks: tuple[CheckResult, ...] = ()
     """The checks that were evaluated with it."""
+
+
+class EndSteps(NamedTuple):
+    """Outputs whose totals are those of all active rows at the end, and of all rows, of which none was deleted when it was loaded."""
+
+    active: Step | None = None
+    everything: Step | None = None
+
+    @property
+    def known(self) -> Known:
+        """Which of them there are."""
+        return Known(self.active is not None, self.everything is not None)
+
+
+Reopen = Callable[[int | None], "DataFrame | None"]
+"""Gives written rows as they can be read again, or those of one part; None where there is no file with any."""
+
+
+def _find_nothing(part: int | None) -> None:
+    del part
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +96,15 @@ class Computed:
         *,
         observing: Observing,
         explained: Callable[[], AbstractContextManager[None]],
-        observation: Observation | None = None,
+        observation: Observed | None = None,
         before: Metrics | None = None,
         shared: SharedFiles | None = None,
         twins: Sequence[Step] = (),
+        ends: EndSteps | None = None,
     ) -> None:
+        """``twins`` are the outputs that share its files; ``ends`` those of all of them from which sums follow that were not observed."""
         self.step, self.explained, self.shared, self.twins = step, explained, shared, twins
+        self._ends = ends or EndSteps()
         self.columns: Mapping[str, Type] = step.write.written_types(step.before.columns)
         self.divided_by = PART if twins else None
         self._frame, self._observation, self._observing, self._before = frame, observation, observing, before
@@ -74,7 +112,7 @@ class Computed:
         self.result: OutputResult | None = None
         self.metrics: Metrics = before or {}
         self.of_twins: dict[int, Metrics] = {}
-        self.written: Callable[[], DataFrame | None] = lambda: None
+        self.written: Reopen = _find_nothing
 
     @property
     def frame(self) -> DataFrame:
@@ -83,22 +121,26 @@ class Computed:
             raise AssertionError("its rows are in files of another output")
         return self._frame
 
-    def finish(self, written: Callable[[], DataFrame | None] | None = None) -> OutputResult:
+    def finish(self, written: Reopen | None = None) -> OutputResult:
         """The output is written. ``written`` gives its rows as they can be read again, to measure them and take other outputs from."""
         self.written = written or self.written
         seen = self._observation.get if self._observation is not None else {}
-        self.metrics = {**(self._before or {}), **seen, **self._measure_again()}
+        again = self._measure_again()
+        self.metrics = {**(self._before or {}), **seen, **again}
         seq, rows = self.step.spec.seq, int(self.metrics[ROWS])
         counting, measuring = self._observing.counting, self._observing.measuring
         counting.written[seq] = rows
         taken = self._before is not None
+        ends = self._read_ends({seq: again, **self.of_twins})
         self.result = OutputResult(
             seq=seq,
             rows=rows,
             digest=render_digest(self.metrics),
             seconds=time.monotonic() - self._started,
             operations=counting.counts(self.metrics),
-            measures=measuring.measures(self.step, self.metrics, taken=taken) if measuring is not None else None,
+            measures=measuring.measures(self.step, self.metrics, taken=taken, ends=ends, count=self._count_matches)
+            if measuring is not None
+            else None,
             checks=self._observing.take_checks(self.metrics),
         )
         return self.result
@@ -107,25 +149,50 @@ class Computed:
         """What is measured of the written rows, where it was not observed; of outputs that share its files too."""
         if not self._observing.rereads or self.shared is not None:
             return {}
-        rows = self.written()
-        if rows is None:
-            raise AssertionError("rows that are measured again are there to be read")
-        measured = [self._observing.written(self.step, alone=True), *map(self._observing.written, self.twins)]
-        own, *others = measure_again(with_working_names(rows, self.step), measured)
-        self.of_twins = {step.spec.seq: each for step, each in zip(self.twins, others, strict=True)}
-        return own
+        measured = self._observing.written(self.step, alone=True)
+        parts = range(1 << len(self.twins)) if self.twins else (None,)
+        rows = {part: frame for part in parts if (frame := self.written(part)) is not None}
+        if not rows:
+            # Without rows there are no parts, only a file that says which columns there are.
+            if (frame := self.written(None)) is None:
+                raise AssertionError("rows that are measured again are there to be read")
+            rows = {None: frame}
+        frames = [with_working_names(frame, self.step) for frame in rows.values()]
+        found = dict(zip(rows, measure_again(frames, measured), strict=True))
+        for at, step in enumerate(self.twins):
+            own = [each for part, each in found.items() if (part or 0) >> at & 1]
+            self.of_twins[step.spec.seq] = add_parts(measured, own)
+        return add_parts(measured, list(found.values()))
+
+    def _read_ends(self, metrics: Mapping[int, Metrics]) -> Ends:
+        """Totals of rows at the end, out of what was measured of outputs."""
+        measuring = self._observing.measuring
+        if measuring is None:
+            return Ends()
+        read = measuring.read_written
+        found = (read(self.step, metrics[each.spec.seq]) if each is not None else None for each in self._ends)
+        return Ends(*found)
 
     def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
         """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
-        measuring = self._observing.measuring
+        measuring, frames = self._observing.measuring, self._observing.frames
         if measuring is None:
             return ()
-        try:
-            return self._observing.frames.find_unmatched(measuring.find_join(join), at_most=at_most)
-        except Exception as error:
-            if not is_of_spark(error):
-                raise
-            return ()
+        node = measuring.find_join(join)
+        return _unless_spark_fails(lambda: frames.find_unmatched(node, at_most=at_most)) or ()
+
+    def _count_matches(self, node: Lookup) -> MatchCounts | None:
+        return _unless_spark_fails(lambda: self._observing.frames.count_matches(node))
+
+
+def _unless_spark_fails(figure: Callable[[], T]) -> T | None:
+    """A figure; None where Spark cannot say, since the run does not depend on it."""
+    try:
+        return figure()
+    except Exception as error:
+        if not is_of_spark(error):
+            raise
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +213,9 @@ class Observing:
         names = [name for name in self.frames.trackers(step.before.node) if name not in unread]
         return [*map(quote_name, names), f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
 
-    def metrics(self, step: Step) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output."""
-        more = self.measuring.metrics(step) if self.measuring is not None else {}
+    def metrics(self, step: Step, known: Known) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
+        more = self.measuring.metrics(step, known) if self.measuring is not None else {}
         return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
 
     def take_checks(self, metrics: Metrics) -> tuple[CheckResult, ...]:

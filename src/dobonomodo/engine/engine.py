@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.engine.arithmetic import require_arithmetic
 from dobonomodo.engine.checking import Checking, evaluate_contracts
-from dobonomodo.engine.computed import Computed, Observing, OutputResult, SharedFiles, with_working_names
+from dobonomodo.engine.computed import Computed, EndSteps, Observing, OutputResult, SharedFiles, with_working_names
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.culprit import explain_failure
 from dobonomodo.engine.cutting import Cut
-from dobonomodo.engine.digest import digest_columns, hash_rows, render_digest
+from dobonomodo.engine.digest import ROWS, digest_columns, hash_rows, render_digest
 from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
@@ -35,12 +35,15 @@ from dobonomodo.engine.observation import (
 from dobonomodo.engine.reach import may_be_elsewhere, require_reach
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
+from dobonomodo.engine.totals import read_totals, written_sums
 from dobonomodo.engine.tracking import Tracked
 from dobonomodo.formula import Typed, columns_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult
+from dobonomodo.plan.counts import Totals
+from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Group, Keep, Window, expressions_of, walk_between
 from dobonomodo.plan.system import ROW_ID
@@ -110,7 +113,7 @@ class SparkEngine:
             for step in sorted(group, key=lambda each: each is not host):
                 explained = partial(self._explaining, plan, frames, until=step)
                 with explained():
-                    rows = shared.written() if shared is not None and step not in twins else None
+                    rows = shared.written(None) if shared is not None and step not in twins else None
                     if shared is not None and step in twins:
                         computed = _share(shared, step, observing, explained)
                     elif shared is not None and rows is not None:
@@ -175,6 +178,32 @@ class SparkEngine:
         with self._explaining(plan, frames, until=None):
             return read_groups(frames, node, keys, names=names, shares=shares, at_most=at_most)
 
+    def totals(
+        self, plan: Plan, facts: RunFacts, *, reader: Reader, as_of: date | None = None
+    ) -> dict[int, tuple[int, Totals]]:
+        """The number of rows of every output of a plan, and the totals of its columns, without writing any. Raises ``RunFailed``.
+
+        One job for all outputs of the same working dataset; Spark computes what the totals need and nothing else.
+        """
+        from pyspark.sql import functions as F
+
+        frames = self._frames(plan, facts, reader, as_of)
+        found: dict[int, tuple[int, Totals]] = {}
+        for group in _groups(plan, ()):
+            sums = {step.spec.seq: written_sums(step, chosen_by(step, facts)) for step in group}
+            aggregates = {
+                f"{step.spec.seq} {ROWS}": f"count(CASE WHEN {chosen_by(step, facts)} THEN 1 END)" for step in group
+            }
+            aggregates |= {f"{seq} {name}": each.sql for seq, own in sums.items() for name, each in own.items()}
+            with self._explaining(plan, frames, until=group[-1]):
+                working = frames.make_with_ids(group[0].before.node, plan.input)
+                row = working.agg(*(F.expr(sql).alias(name) for name, sql in aggregates.items())).first()
+            values = row.asDict() if row is not None else {}
+            for seq, own in sums.items():
+                metrics = {name: values[f"{seq} {name}"] for name in (ROWS, *own)}
+                found[seq] = (metrics[ROWS], read_totals(own, metrics))
+        return found
+
     def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         needs = _find_id_needs(plan)
@@ -227,14 +256,15 @@ class SparkEngine:
         """An output from the inputs, with an observation of all rows that lead to it."""
         frames = observing.frames
         working = frames.make_with_ids(step.before.node, plan.input)
-        hidden, metrics = observing.hidden(step), observing.metrics(step)
+        ends = _find_ends((step, *twins), frames) if observing.rereads else EndSteps()
+        hidden, metrics = observing.hidden(step), observing.metrics(step, ends.known)
         if observing.rereads:
             part = _part_of(twins, frames.facts)
             frame, seen = observe_working(working, step, frames.facts, hidden=hidden, metrics=metrics, part=part)
         else:
             written = observing.written(step)
             frame, seen = observe(working, step, hidden=hidden, metrics=metrics, written=written)
-        return Computed(step, frame, observing=observing, explained=explained, observation=seen, twins=twins)
+        return Computed(step, frame, observing=observing, explained=explained, observation=seen, twins=twins, ends=ends)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of stored rows, as an output has it when it is written."""
@@ -309,6 +339,14 @@ def _find_twins(group: Sequence[Step], host: Step, *, at_most: int) -> tuple[Ste
         and list(step.write.written_types(step.before.columns).items()) == columns
     ]
     return tuple(twins[:at_most])
+
+
+def _find_ends(outputs: Sequence[Step], frames: Frames) -> EndSteps:
+    """Those of some outputs that write every active row of the working dataset and no other, and all rows."""
+    rows = {step: step.write.rows for step in outputs}
+    active = next((step for step, kept in rows.items() if isinstance(kept, Keep) and kept.condition == ACTIVE), None)
+    whole = next((step for step, kept in rows.items() if not isinstance(kept, Keep)), None)
+    return EndSteps(active, None if frames.loads_deleted else whole)
 
 
 def _part_of(twins: Sequence[Step], facts: RunFacts) -> str | None:

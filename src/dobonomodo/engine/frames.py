@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
-from dobonomodo.engine.joins import JoinSize, find_unmatched, join_lookup, join_match
+from dobonomodo.engine.joins import JoinSize, MatchCounts, count_matches, find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.requirement import require
@@ -50,6 +51,47 @@ LEAVES = 16
 """Scans in a plan beyond which it is cut."""
 
 
+CHAINED = 10
+"""Projections that are given to Spark as one query."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chain:
+    """Projections, one after the other, that no frame is made of yet.
+
+    Each frame that is made has Spark go through its whole plan, so that long projects would take the square of their length. A query
+    with several projections is gone through once, and gives the same plan.
+    """
+
+    rows: DataFrame
+    selects: tuple[Sequence[str], ...]
+
+    def then(self, select: Sequence[str]) -> Chain:
+        """One projection more."""
+        if len(self.selects) < CHAINED:
+            return Chain(self.rows, (*self.selects, select))
+        return Chain(self.make(), (select,))
+
+    def make(self) -> DataFrame:
+        """The frame after the last projection."""
+        first, *others = self.selects
+        if not others:
+            return self.rows.selectExpr(*first)
+        text = f"SELECT {_escape(first)} FROM {{rows}}"
+        for select in others:
+            text = f"SELECT {_escape(select)} FROM ({text})"
+        return self.rows.sparkSession.sql(text, rows=self.rows)
+
+
+def _chain(made: DataFrame | Chain) -> Chain:
+    return made if isinstance(made, Chain) else Chain(made, ())
+
+
+def _escape(select: Sequence[str]) -> str:
+    """A list of columns in a text with places for frames, which are in braces."""
+    return ", ".join(select).replace("{", "{{").replace("}", "}}")
+
+
 class Frames:
     """The DataFrames of a plan's nodes, each made once."""
 
@@ -58,11 +100,16 @@ class Frames:
         self._unique = unique or UniqueKeys()
         self._loader = Loader(reader, run, self._unique)
         self._tracking = Tracking(run)
-        self._made: dict[int, tuple[Rel, DataFrame]] = {}
+        self._made: dict[int, tuple[Rel, DataFrame | Chain]] = {}
         self._leaves: dict[int, int] = {}
         self._idless: dict[bool, Frames] = {}
         """Frames of rows without ids, by whether they have places."""
         self._ids_unread: dict[int, bool] = {}
+
+    @property
+    def loads_deleted(self) -> bool:
+        """Whether rows of the input may be deleted when they are loaded, as far as frames of it are made."""
+        return self._loader.loads_deleted or any(each.loads_deleted for each in self._idless.values())
 
     def make(self, node: Rel) -> DataFrame:
         """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
@@ -110,21 +157,32 @@ class Frames:
         matched = self._tracking.is_matched(node)
         return find_unmatched(node, self.make(node), run=self._run, matched=matched, at_most=at_most)
 
+    def count_matches(self, node: Lookup) -> MatchCounts:
+        """How many rows of a lookup have a match. A job of its own."""
+        return count_matches(node, self.make(node), run=self._run, matched=self._tracking.is_matched(node))
+
     def explain_repeated(self, number: int) -> DataLoad:
         """The natural keys that occur more than once, where that stopped the job."""
         return self._unique.explain(number)
 
     def _frame(self, node: Rel) -> DataFrame:
-        return self._made[id(node)][1]
+        made = self._made[id(node)][1]
+        if not isinstance(made, Chain):
+            return made
+        frame = made.make()
+        self._made[id(node)] = (node, frame)
+        return frame
 
-    def _make(self, node: Rel) -> DataFrame:
+    def _make(self, node: Rel) -> DataFrame | Chain:
+        made: DataFrame | Chain
         if isinstance(node, Scan):
             loaded = self._loader.load(node)
-            self._tracking.note(node, has_place=loaded.has_place)
-            return self._tracking.keep_values(node, loaded.frame)
-        made = self._compute(node)
-        self._tracking.note(node, has_place=self._run.places)
-        return self._tracking.keep_values(node, made)
+            made, has_place = loaded.frame, loaded.has_place
+        else:
+            made, has_place = self._compute(node), self._run.places
+        self._tracking.note(node, has_place=has_place)
+        values = self._tracking.keep_values(node)
+        return _chain(made).then(["*", *values]) if values else made
 
     def _compute(
         self,
@@ -140,7 +198,7 @@ class Frames:
         | Require
         | Expand
         | Ancestors,
-    ) -> DataFrame:
+    ) -> DataFrame | Chain:
         match node:
             case Keep():
                 return self._frame(node.rows).where(self._run.sql(node.condition))
@@ -167,10 +225,10 @@ class Frames:
             case _:
                 assert_never(node)
 
-    def _derive(self, node: Derive | Reshape) -> DataFrame:
+    def _derive(self, node: Derive | Reshape) -> Chain:
         values = {name: f"{self._run.sql(value)} AS {quote_name(name)}" for name, value in node.values.items()}
         selected = [values.get(name) or quote_name(name) for name in node.schema.names]
-        return self._frame(node.rows).selectExpr(*selected, *self._tracking.carried(node))
+        return _chain(self._made[id(node.rows)][1]).then([*selected, *self._tracking.carried(node)])
 
     def _window(self, node: Window) -> DataFrame:
         values = [

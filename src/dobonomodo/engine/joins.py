@@ -131,7 +131,7 @@ def _join_by_range(
 def _join_by_search(
     node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> DataFrame:
-    """Other conditions: the candidates of a key come as one list, in which each row looks for its match."""
+    """Other conditions: the candidates of a key come as one list, in which each row searches for its match."""
     from pyspark.sql import functions as F
 
     keys = condition.keys
@@ -189,6 +189,20 @@ def find_unmatched(
     counted = without.groupBy(*keys).agg(F.expr("count(1)").alias("rows"))
     found = counted.orderBy(F.desc("rows"), *names).limit(at_most).collect()
     return tuple(UnmatchedKey(tuple(row[name] for name in names), row["rows"]) for row in found)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchCounts:
+    """How many rows took part in a join, and how many of them have a match."""
+
+    rows: int
+    matched: int
+
+
+def count_matches(node: Lookup, joined: DataFrame, *, run: RunContext, matched: str) -> MatchCounts:
+    """The counts of a join; ``joined`` is its frame."""
+    found = joined.where(run.sql(node.only)).selectExpr("count(1)", f"count_if({matched})").first()
+    return MatchCounts(*found) if found is not None else MatchCounts(0, 0)
 
 
 def key_columns(node: Lookup) -> list[ColumnRef]:

@@ -87,6 +87,8 @@ class Loader:
     def __init__(self, reader: Reader, run: RunContext, unique: UniqueKeys) -> None:
         self._reader, self._run, self._unique = reader, run, unique
         self._stored: dict[int, list[StoredRows]] = {}
+        self.loads_deleted = False
+        """Whether rows of the input may be deleted when they are loaded: some location stores whether they are."""
 
     def count(self, node: Scan) -> int | None:
         """How many rows are stored where a scan reads, if it is loaded here and that is known; it may load fewer."""
@@ -117,6 +119,7 @@ class Loader:
         if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(node)):
             frame = rows.positioned()
         present = {name.casefold(): name for name in frame.columns}
+        self.loads_deleted |= use.role == "input" and DELETED in present
         _require_time(use, rows, present)
         for condition in self._conditions(use, present):
             frame = frame.where(condition)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dobonomodo.engine.digest import Metrics
-from dobonomodo.engine.joins import key_columns
+from dobonomodo.engine.joins import MatchCounts, key_columns
 from dobonomodo.engine.totals import excluded_by
 from dobonomodo.engine.tracking import Bit
 from dobonomodo.formula import flat_name
@@ -22,6 +23,8 @@ class Joining:
     bit: Bit
     step: Step | None
     """The operation that joins; None for a lookup of the input dataset."""
+    is_apart: bool = False
+    """Whether it is joined to rows that an operation brings in: they are not observed, so that a job of its own counts them."""
 
     @property
     def seq(self) -> int:
@@ -43,16 +46,33 @@ class Matching:
         found += [(node, step) for step in plan.steps for node in _lookups_of(step.after.node, step.before.node)]
         # Operations have the bits before.
         first = len(plan.steps)
-        self.joins = tuple(Joining(node, Bit(first + at), step) for at, (node, step) in enumerate(found))
+        joins = [Joining(node, Bit(first + at), step) for at, (node, step) in enumerate(found)]
+        brought = [(node, step) for step in plan.steps for node in _lookups_of(step.lowered.added, step.before.node)]
+        first += len(joins)
+        joins += [Joining(node, Bit(first + at), step, is_apart=True) for at, (node, step) in enumerate(brought)]
+        self.joins = tuple(joins)
+        self._counted: dict[int, MatchCounts | None] = {}
         self.bits = {id(join.node): join.bit for join in self.joins}
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
-        return {join.metric: f"count_if({join.bit.is_set()})" for join in self._before(until)}
+        return {join.metric: f"count_if({join.bit.is_set()})" for join in self._before(until) if not join.is_apart}
 
-    def counts(self, metrics: Metrics, until: Step) -> tuple[JoinCounts, ...]:
-        """The joins before an output, in order."""
-        return tuple(self._count(join, metrics) for join in self._before(until))
+    def counts(
+        self, metrics: Metrics, until: Step, *, count: Callable[[Lookup], MatchCounts | None]
+    ) -> tuple[JoinCounts, ...]:
+        """The joins before an output, in order; ``count`` counts those that were not observed, each once in a run."""
+        found = []
+        for join in self._before(until):
+            if not join.is_apart:
+                matched = int(metrics[join.metric])
+                found.append(_describe(join, MatchCounts(self._taking_part(join, metrics), matched)))
+                continue
+            if id(join.node) not in self._counted:
+                self._counted[id(join.node)] = count(join.node)
+            if (counts := self._counted[id(join.node)]) is not None:
+                found.append(_describe(join, counts))
+        return tuple(sorted(found, key=lambda each: each.seq))
 
     def find(self, counts: JoinCounts) -> Lookup:
         """The node of a join."""
@@ -60,17 +80,6 @@ class Matching:
 
     def _before(self, until: Step) -> list[Joining]:
         return [join for join in self.joins if join.seq < until.spec.seq]
-
-    def _count(self, join: Joining, metrics: Metrics) -> JoinCounts:
-        matched = metrics[join.metric]
-        return JoinCounts(
-            seq=join.seq,
-            alias=join.node.alias,
-            dataset=_dataset_of(join.node),
-            key=tuple(flat_name(column) for column in key_columns(join.node)),
-            matched=matched,
-            unmatched=self._taking_part(join, metrics) - matched,
-        )
 
     def _taking_part(self, join: Joining, metrics: Metrics) -> int:
         """The rows that an operation selects, or all that are active before it."""
@@ -86,10 +95,21 @@ class Matching:
         return active
 
 
-def _lookups_of(node: Rel, stop: Rel | None) -> list[Lookup]:
+def _describe(join: Joining, counts: MatchCounts) -> JoinCounts:
+    return JoinCounts(
+        seq=join.seq,
+        alias=join.node.alias,
+        dataset=_dataset_of(join.node),
+        key=tuple(flat_name(column) for column in key_columns(join.node)),
+        matched=counts.matched,
+        unmatched=counts.rows - counts.matched,
+    )
+
+
+def _lookups_of(node: Rel | None, stop: Rel | None) -> list[Lookup]:
     """The lookups of users on the way from the rows of a node down to ``stop``, the first to happen first."""
     found = []
-    here: Rel | None = node
+    here = node
     while here is not None and here is not stop:
         if isinstance(here, Lookup) and not here.alias.startswith(" "):
             found.append(here)

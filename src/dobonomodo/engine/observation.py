@@ -6,19 +6,21 @@ the written files: it stands between the parts of the job for which Spark genera
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.differences import find_key
-from dobonomodo.engine.digest import Metrics, digest_columns, digest_values, hash_rows, hash_values, render_values
+from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, digest_values, hash_rows, hash_values, render_values
+from dobonomodo.engine.joins import MatchCounts
 from dobonomodo.engine.matches import Matching
-from dobonomodo.engine.totals import History, excluded_by, excludes, read_totals, written_sums
+from dobonomodo.engine.totals import Ends, History, Known, excluded_by, excludes, read_totals, written_sums
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, is_violated
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
-from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, OperationCounts
+from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, OperationCounts, Totals
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect
 from dobonomodo.plan.pairing import find_pairing
@@ -50,11 +52,30 @@ class Written:
     aggregates: Mapping[str, str]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Observed:
+    """An observation in which aggregates that are the same are computed once: each costs something for every row."""
+
+    observation: Observation
+    names: Mapping[str, str]
+    """Of each aggregate, the name under which it is observed."""
+
+    @property
+    def get(self) -> Metrics:
+        """What was observed, by all names; it waits for the job."""
+        found = self.observation.get
+        return {name: found[observed] for name, observed in self.names.items()}
+
+
 def measure_written(step: Step, measuring: Measuring | None, *, chosen: str) -> Written:
     """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others."""
     hashed = f"CASE WHEN {chosen} THEN {hash_rows(step.write.columns)} END"
     more = measuring.hashes(step) if measuring is not None else {}
-    sums = measuring.measure_written(step) if measuring is not None else {}
+    sums = (
+        measuring.measure_written(step, chosen="TRUE" if chosen == "TRUE" else IS_WRITTEN)
+        if measuring is not None
+        else {}
+    )
     return Written({**more, HASH: hashed}, {**sums, **digest_columns(quote_name(HASH))})
 
 
@@ -66,7 +87,7 @@ def chosen_by(step: Step, facts: RunFacts) -> str:
 
 def observe(
     rows: DataFrame, step: Step, *, hidden: Sequence[str], metrics: Mapping[str, str], written: Written
-) -> tuple[DataFrame, Observation]:
+) -> tuple[DataFrame, Observed]:
     """The rows of an output, and the observation that counts and hashes them while they are written."""
     columns = [*hidden, *(f"{sql} AS {quote_name(name)}" for name, sql in written.columns.items())]
     # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
@@ -76,7 +97,7 @@ def observe(
 
 def observe_working(
     rows: DataFrame, step: Step, facts: RunFacts, *, hidden: Sequence[str], metrics: Mapping[str, str], part: str | None
-) -> tuple[DataFrame, Observation]:
+) -> tuple[DataFrame, Observed]:
     """The rows of an output, which are measured once they are written, and the observation of the working dataset.
 
     ``part`` is SQL for the number by which they are divided into files.
@@ -89,13 +110,17 @@ def observe_working(
 
 def _observe(
     rows: DataFrame, step: Step, hidden: Sequence[str], aggregates: Mapping[str, str]
-) -> tuple[DataFrame, Observation]:
+) -> tuple[DataFrame, Observed]:
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
     seen = Observation()
     prepared = rows.selectExpr(*_names_of(step.write), *hidden)
-    return prepared.observe(seen, *(F.expr(sql).alias(name) for name, sql in aggregates.items())), seen
+    first_names: dict[str, str] = {}
+    for name, sql in aggregates.items():
+        first_names.setdefault(sql, name)
+    counted = prepared.observe(seen, *(F.expr(sql).alias(name) for sql, name in first_names.items()))
+    return counted, Observed(seen, {name: first_names[sql] for name, sql in aggregates.items()})
 
 
 def select_written(rows: DataFrame, step: Step, facts: RunFacts) -> DataFrame:
@@ -103,31 +128,32 @@ def select_written(rows: DataFrame, step: Step, facts: RunFacts) -> DataFrame:
     return _select(rows.where(chosen_by(step, facts)).selectExpr(*_names_of(step.write)), step.write)
 
 
-def measure_again(rows: DataFrame, measured: Sequence[Written]) -> list[Metrics]:
-    """What is measured of several outputs whose rows are among some that are written, in one job that reads them again."""
+def measure_again(parts: Sequence[DataFrame], measured: Written) -> list[Metrics]:
+    """What is measured of written rows that are divided into parts, for each part, in one job that reads them again."""
     from pyspark.sql import functions as F
 
-    hidden = [
-        f"{sql} AS {quote_name(f'{name} {at}')}"
-        for at, each in enumerate(measured)
-        for name, sql in each.columns.items()
+    hidden = [f"{sql} AS {quote_name(name)}" for name, sql in measured.columns.items()]
+    aggregates = [F.expr(sql).alias(name) for name, sql in measured.aggregates.items()]
+    found = [
+        rows.selectExpr("*", *hidden).agg(*aggregates).withColumn(PART, F.lit(at)) for at, rows in enumerate(parts)
     ]
-    prepared = rows.selectExpr("*", *hidden)
-    renamed = [
-        (f"{at} {name}", _rename(sql, each.columns, at))
-        for at, each in enumerate(measured)
-        for name, sql in each.aggregates.items()
-    ]
-    found = prepared.agg(*(F.expr(sql).alias(name) for name, sql in renamed)).first()
-    values = found.asDict() if found is not None else {}
-    return [{name: values[f"{at} {name}"] for name in each.aggregates} for at, each in enumerate(measured)]
+    by_part = {row[PART]: row.asDict() for row in reduce(lambda one, other: one.unionAll(other), found).collect()}
+    return [by_part[at] for at in range(len(parts))]
 
 
-def _rename(sql: str, columns: Iterable[str], at: int) -> str:
-    """The hidden columns of one output beside those of others."""
-    for name in columns:
-        sql = sql.replace(quote_name(name), quote_name(f"{name} {at}"))
-    return sql
+def add_parts(measured: Written, parts: Sequence[Metrics]) -> Metrics:
+    """What is measured of rows that are in some parts. A sum is NULL where there are no rows, or where it has too many digits."""
+    filled = [part for part in parts if part[ROWS]]
+    return {
+        name: _add([part[name] for part in filled]) if name != ROWS else sum(part[ROWS] for part in filled)
+        for name in measured.aggregates
+    }
+
+
+def _add(values: Sequence[Any]) -> Any:
+    if not values or any(value is None for value in values):
+        return None
+    return reduce(lambda one, other: one + other, values)
 
 
 def _names_of(write: Write) -> list[str]:
@@ -232,9 +258,9 @@ class Measuring:
         self._digests = digests
         self.tracked = Tracked(counting.marks, self._matching.bits, self._history.kept)
 
-    def metrics(self, until: Step) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output."""
-        sums = {name: each.sql for name, each in self._history.sums(until).items()}
+    def metrics(self, until: Step, known: Known) -> dict[str, str]:
+        """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
+        sums = {name: each.sql for name, each in self._history.sums(until, known).items()}
         excluded = {
             excluded_by(step.spec.seq): f"count_if({is_violated(step.spec.seq)})"
             for step in self._plan.steps
@@ -247,10 +273,10 @@ class Measuring:
         kept = {each.name for values in self._history.kept.values() for each in values}
         return frozenset(kept.difference(self._history.hidden(until)))
 
-    def measure_written(self, step: Step) -> dict[str, str]:
-        """SQL aggregates over the rows that an output writes."""
-        sums = {name: each.sql for name, each in written_sums(step, IS_WRITTEN).items()}
-        return {**sums, **digest_values(self.hashes(step), chosen=IS_WRITTEN)}
+    def measure_written(self, step: Step, *, chosen: str) -> dict[str, str]:
+        """SQL aggregates over the rows that an output writes; ``chosen`` is SQL for these rows among others."""
+        sums = {name: each.sql for name, each in written_sums(step, chosen).items()}
+        return {**sums, **digest_values(self.hashes(step), chosen=chosen)}
 
     def hashes(self, step: Step) -> dict[str, str]:
         """SQL for the hashes of values that digests of columns are made of, and of keys, by the names of hidden columns.
@@ -279,16 +305,25 @@ class Measuring:
         found = {name(each): render_values(f" values {at}", metrics) for at, each in enumerate(columns)}
         return ColumnDigests(of_origin, render_values(KEYS, metrics), found)
 
-    def measures(self, step: Step, metrics: Metrics, *, taken: bool) -> Measures:
-        """What was observed; ``taken``: of an output that was taken from another one, which knows the rest."""
-        totals = read_totals(written_sums(step, IS_WRITTEN), metrics).get(None, {})
-        digests = self._read_digests(step, metrics)
+    def measures(
+        self, step: Step, metrics: Metrics, *, taken: bool, ends: Ends, count: Callable[[Lookup], MatchCounts | None]
+    ) -> Measures:
+        """What was observed; ``taken``: of an output that was taken from another one, which knows the rest.
+
+        ``ends`` is what was measured of the rows at the end in another way; ``count`` counts the matches of joins to rows that
+        are not observed.
+        """
+        totals, digests = self.read_written(step, metrics), self._read_digests(step, metrics)
         if taken:
             return Measures(totals, digests=digests)
-        changes = read_totals(self._history.sums(step), metrics)
-        loaded = changes.pop(None, {})
-        by_seq = {seq: each for seq, each in sorted(changes.items()) if seq is not None}
-        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step), digests)
+        changes = self._history.read(step, metrics, ends)
+        loaded = changes.get(None, {})
+        by_seq = {seq: changes[seq] for seq in sorted(seq for seq in changes if seq is not None)}
+        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step, count=count), digests)
+
+    def read_written(self, step: Step, metrics: Metrics) -> Totals:
+        """The totals of the rows that an output writes."""
+        return read_totals(written_sums(step, IS_WRITTEN), metrics)
 
     def find_join(self, join: JoinCounts) -> Lookup:
         """The node of a join that was counted."""

@@ -66,6 +66,14 @@ _LAUNCH_SETTINGS: Mapping[str, str] = {
     "spark.sql.catalogImplementation": "in-memory",
 }
 
+# Without its web interface Spark keeps what that would show all the same: the plans of the last thousand queries, as texts.
+_UNSEEN_SETTINGS: Mapping[str, str] = {
+    "spark.sql.ui.retainedExecutions": "10",
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+}
+
 # Locale and zone of the machine would show in texts, formatted numbers and dates, its encoding in file contents. These
 # options come last, since the last of two options holds.
 _SAME_EVERYWHERE = "-Duser.language=en -Duser.country=US -Duser.timezone=UTC -Dfile.encoding=UTF-8"
@@ -238,6 +246,8 @@ def _settings_of_launch(
     master: str, java: Java, *, app_name: str, conf: Mapping[str, str], size: InputSize | None
 ) -> dict[str, str]:
     settings = {**_LAUNCH_SETTINGS, "spark.app.name": app_name}
+    if conf.get("spark.ui.enabled", "").lower() != "true":
+        settings |= _UNSEEN_SETTINGS
     if is_local(master):
         settings |= {
             # No port is open to the network, and no name server is asked for the machine's own name.

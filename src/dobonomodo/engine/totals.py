@@ -7,9 +7,10 @@ the value at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from decimal import Context, Decimal
+from typing import NamedTuple
 
 from dobonomodo.engine.digest import ROWS, Metrics
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Kept, Mark, is_violated
@@ -41,6 +42,8 @@ class Sum:
     seq: int | None = None
     """The operation whose change it is part of; None for a total."""
     sign: int = 1
+    deletes: bool = False
+    """Whether the operation deletes these rows, so that they keep what they have."""
 
     def read(self, found: Decimal | int | None, rows: int) -> Decimal | None:
         """Its value. Spark gives NULL for no rows, and where the sum has too many digits."""
@@ -48,6 +51,26 @@ class Sum:
             scale = self.type.scale if isinstance(self.type, DecimalType) else 0
             return Decimal((0, (0,), -scale)) if rows == 0 else None
         return _EXACT.multiply(Decimal(found), Decimal(self.sign))
+
+
+class Known(NamedTuple):
+    """Of which rows at the end totals are known in another way than by observing them."""
+
+    active: bool = False
+    everything: bool = False
+    """All rows, of which none was deleted when it was loaded."""
+
+
+class Ends(NamedTuple):
+    """These totals, by column; None where they are not known."""
+
+    active: Totals | None = None
+    everything: Totals | None = None
+
+    @property
+    def known(self) -> Known:
+        """Which of them are known."""
+        return Known(self.active is not None, self.everything is not None)
 
 
 def _sum_where(condition: str, column: str, kind: Type) -> str:
@@ -69,15 +92,9 @@ def written_sums(step: Step, chosen: str) -> dict[str, Sum]:
     }
 
 
-def read_totals(sums: Mapping[str, Sum], metrics: Metrics) -> dict[int | None, Totals]:
-    """What an observation found: totals under None, changes by operation."""
-    found: dict[int | None, dict[str, Decimal | None]] = {}
-    for name, each in sums.items():
-        totals = found.setdefault(each.seq, {})
-        value = each.read(metrics[name], metrics[each.rows])
-        before = totals.get(each.column, Decimal(0))
-        totals[each.column] = _EXACT.add(before, value) if before is not None and value is not None else None
-    return dict(found)
+def read_totals(sums: Mapping[str, Sum], metrics: Metrics) -> Totals:
+    """The totals that an observation found."""
+    return {each.column: each.read(metrics[name], metrics[each.rows]) for name, each in sums.items()}
 
 
 class History:
@@ -133,14 +150,53 @@ class History:
             return True
         return after is not None and is_number(before) and is_number(after) and _scale(before) <= _scale(after)
 
-    def sums(self, until: Step) -> dict[str, Sum]:
-        """Aggregates over the working dataset before an output: the loaded totals and all changes, by the names of their metrics."""
-        found: list[Sum] = []
+    def sums(self, until: Step, known: Known) -> dict[str, Sum]:
+        """Aggregates over the working dataset before an output: the loaded totals and all changes, by the names of their metrics.
+
+        Sums that follow from the others and from what is known are left out.
+        """
+        found: dict[str, Sum] = {}
+        for name, sums in self._all_sums(until).items():
+            left_out = _find_left_out(sums, known)
+            found |= {f"sum {name} {at}": each for at, each in enumerate(sums) if at not in left_out}
+        return found
+
+    def _all_sums(self, until: Step) -> dict[str, list[Sum]]:
+        """By column. The first is usually over most of the rows: what was loaded, or what the first assignment made."""
+        found: dict[str, list[Sum]] = {}
+        room = SUMS_AT_MOST
         for name in numeric_columns(until):
-            if name in self._kept_by_column:
-                more = list(self._sums_of(name, until))
-                found += more if len(found) + len(more) <= SUMS_AT_MOST else []
-        return {f"sum_{at}": each for at, each in enumerate(found)}
+            more = list(self._sums_of(name, until)) if name in self._kept_by_column else []
+            if more and len(more) <= room:
+                found[name] = more
+                room -= len(more)
+        return found
+
+    def read(self, until: Step, metrics: Metrics, ends: Ends) -> dict[int | None, Totals]:
+        """Loaded totals under None, changes by operation, from what was observed and what is known of the rows at the end.
+
+        Rows that are active at the end were loaded or added, and not deleted: their total is the sum of all changes. Deleted rows keep
+        what they had: they are the difference between all rows and the active ones.
+        """
+        found: dict[int | None, dict[str, Decimal | None]] = {}
+        for name, sums in self._all_sums(until).items():
+            left_out = _find_left_out(sums, ends.known)
+            values = {
+                at: each.read(metrics[f"sum {name} {at}"], metrics[each.rows])
+                for at, each in enumerate(sums)
+                if at not in left_out
+            }
+            active, everything = (ends.active or {}).get(name), (ends.everything or {}).get(name)
+            if len(left_out) > 1:
+                deleted = [values[at] for at, each in enumerate(sums) if each.deletes and at not in left_out]
+                values[left_out[1]] = _subtract(active, [everything, *deleted])
+            if left_out:
+                values[0] = _subtract(active, list(values.values()))
+            for at, each in enumerate(sums):
+                totals = found.setdefault(each.seq, {})
+                before, value = totals.get(name, Decimal(0)), _with_digits(values[at], each.type)
+                totals[name] = _EXACT.add(before, value) if before is not None and value is not None else None
+        return dict(found)
 
     def hidden(self, until: Step) -> list[str]:
         """The hidden columns that these aggregates read."""
@@ -163,6 +219,9 @@ class History:
         def make(condition: str, source: tuple[str, Type], *, rows: str, seq: int | None = None, sign: int = 1) -> Sum:
             return Sum(name, source[1], _sum_where(condition, *source), rows, seq, sign)
 
+        def deleted(condition: str, *, number: int, rows: str, seq: int) -> Sum:
+            return replace(make(condition, value(after=number), rows=rows, seq=seq, sign=-1), deletes=True)
+
         if name in self._plan.start.columns:
             yield make(WAS_ACTIVE, value(after=-1), rows="active")
         for number, step in enumerate(self._plan.steps):
@@ -173,19 +232,42 @@ class History:
                 if _gives(step, name):
                     yield make(f"{quote_name(SEQ)} = {seq}L", value(after=number), rows=f"added_{seq}", seq=seq)
                 if step.deletes and mark is not None and name in step.before.columns:
-                    yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq, sign=-1)
+                    yield deleted(mark.bit.is_set(), number=number, rows=f"selected_{seq}", seq=seq)
             elif excludes(step):
                 if name in step.before.columns:
-                    yield make(is_violated(seq), value(after=number), rows=excluded_by(seq), seq=seq, sign=-1)
+                    yield deleted(is_violated(seq), number=number, rows=excluded_by(seq), seq=seq)
             elif mark is None or name not in step.after.columns:
                 continue
             elif step.deletes and name in step.before.columns:
-                yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq, sign=-1)
+                yield deleted(mark.bit.is_set(), number=number, rows=f"selected_{seq}", seq=seq)
             elif name in self._assigned(step):
                 yield make(mark.bit.is_set(), value(after=number), rows=f"selected_{seq}", seq=seq)
                 if number in kept:
                     before = kept[number].name, kept[number].type
                     yield make(mark.bit.is_set(), before, rows=f"selected_{seq}", seq=seq, sign=-1)
+
+
+def _find_left_out(sums: list[Sum], known: Known) -> tuple[int, ...]:
+    """The numbers of the sums of a column that need not be made: the first one, then one over rows that were deleted."""
+    if not known.active:
+        return ()
+    deleted = [at for at, each in enumerate(sums) if each.deletes]
+    return (0, deleted[-1]) if known.everything and deleted else (0,)
+
+
+def _subtract(whole: Decimal | None, parts: Iterable[Decimal | None]) -> Decimal | None:
+    """What is left of a total; None where one of them is not known."""
+    rest = whole
+    for part in parts:
+        if rest is None or part is None:
+            return None
+        rest = _EXACT.subtract(rest, part)
+    return rest
+
+
+def _with_digits(value: Decimal | None, kind: Type) -> Decimal | None:
+    """A total with the digits behind the point that its column has."""
+    return value.quantize(Decimal((0, (1,), -_scale(kind))), context=_EXACT) if value is not None else None
 
 
 def excludes(step: Step) -> bool:

@@ -61,13 +61,13 @@ WAS_ACTIVE = f"({quote_name(tracker(0))} & 1L) <> 0L"
 
 
 def check_column(seq: int) -> str:
-    """The hidden column with what a check says of a row: 0 where it is not selected, 1 where it is, 2 where it is violated."""
+    """The hidden column that is true for the rows that violate a check."""
     return f" check{seq}"
 
 
 def is_violated(seq: int) -> str:
     """SQL for the rows that violate a check."""
-    return f"{quote_name(check_column(seq))} = 2L"
+    return quote_name(check_column(seq))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,13 +156,11 @@ class Tracking:
         started = frame.selectExpr("*", *sql)
         return started.drop(*flags) if flags else started
 
-    def keep_values(self, node: Rel, frame: DataFrame) -> DataFrame:
-        """The frame of a node with the values that are kept of its rows."""
+    def keep_values(self, node: Rel) -> list[str]:
+        """SQL for the values that are kept of the rows of a node, beside its columns; they are hidden columns from here on."""
         values = self._tracked.values.get(id(node), ())
-        if not values:
-            return frame
         self._hidden[id(node)] += tuple(each.name for each in values)
-        return frame.selectExpr("*", *(f"{self._run.sql(each.value)} AS {quote_name(each.name)}" for each in values))
+        return [f"{self._run.sql(each.value)} AS {quote_name(each.name)}" for each in values]
 
     def hidden(self, node: Rel) -> tuple[str, ...]:
         """The hidden columns of a node's frame."""

@@ -92,7 +92,7 @@ _ARITHMETIC = {"+": type_sum, "-": type_sum, "*": type_product, "/": type_quotie
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of checking an expression. With errors among the problems, ``tree`` must not be used."""
+    """The result of checking an expression. With errors among the problems, ``tree`` must not be used."""
 
     tree: Typed | None
     problems: tuple[Problem, ...] = ()
@@ -466,7 +466,7 @@ class _Checker:
         return self._apply(node, function)
 
     def _made_by(self, node: tree.Call) -> Typed:
-        """Whether an operation made the row: its name stands for its number, which may change."""
+        """Whether an operation made the row: its name is replaced by its number, which may change."""
         usage = (f'{MADE_BY}("name of an operation")',)
         if node.star or len(node.arguments) != 1:
             self._report(WrongArity, node, function=node.name, given=len(node.arguments) + node.star, usage=usage)
@@ -497,7 +497,7 @@ class _Checker:
 
     def _call_star(self, node: tree.Call, function: Function | None) -> Typed:
         if node.name == "COUNT":
-            return self._aggregate(replace(node, star=False), FUNCTION_BY_NAME["COUNT_ALL"])
+            return self._aggregate(node, FUNCTION_BY_NAME["COUNT_ALL"])
         if function is None:
             return self._unknown_function(node)
         self._report(
@@ -584,7 +584,7 @@ class _Checker:
         self.window, self.aggregate = outer
 
     def _refuse_window(self, node: tree.Over, function: Function) -> bool:
-        """Report a window that is none, or not allowed here."""
+        """Report a window that is invalid, or not allowed here."""
         name = node.call.name
         if not self._has_windows:
             self._report(AggregateNotAllowed, node, function=name, window=True)
@@ -622,7 +622,7 @@ class _Checker:
         return HOLE
 
     def _key(self, node: tree.Expression) -> Typed:
-        """A key of a window; a written value, such as a column in quotes, is none."""
+        """A key of a window; a literal, such as a column in quotes, is not a key."""
         key = self.check(node)
         if isinstance(key, Literal | ParameterRef) and key.type != UNKNOWN:
             quoted = key.value if isinstance(key, Literal) else None

@@ -170,7 +170,7 @@ def choose(branches: Sequence[Typed], *, subject: Typed | None = None) -> Steps:
 
 
 def _agree(possible: Sequence[Typed | None], fault: RunFailed) -> Steps:
-    """The value of all that a fault leaves open, where they are the same: then Spark need not look at the test."""
+    """The value of all that a fault leaves open, where they are the same: then Spark need not evaluate the test."""
     values, other = yield from attempt([each for each in possible if each is not None])
     if None in possible:
         values.append(None)

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedToken
 
@@ -22,6 +22,8 @@ MAX_LENGTH = 32_768
 MAX_DEPTH = 100
 """Spark's own parser gives up between 150 and 200 levels of CASE, whatever the stack."""
 MAX_TOKENS = 10_000
+_KEPT_LENGTH, _KEPT_TEXTS = 1_000, 1_000
+"""Texts up to this length are kept with their trees, so many of them."""
 
 KEYWORDS = frozenset(
     ["AND", "OR", "NOT", "IS", "IN", "BETWEEN", "LIKE", "TRUE", "FALSE", "NULL", "CASE", "WHEN", "THEN", "ELSE", "END"]
@@ -37,7 +39,7 @@ _OPERATORS = frozenset({"COMPARE", "JOIN_TEXT", "ADD", "SUBTRACT", "STAR", "DIVI
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What came of a text: a tree, or the problems that kept it from being one.
+    """The result of a text: a tree, or the problems that prevent one.
 
     A text with a mistake whose meaning is clear has both, so that the rest of it can still be checked.
     """
@@ -48,8 +50,40 @@ class Parsed:
 
 def parse(passage: Passage) -> Parsed:
     """Read an expression."""
-    report = _Report(passage)
     text = passage.value
+    found, faults = _parse_kept(text) if len(text) <= _KEPT_LENGTH else _parse(text)
+    return Parsed(found, tuple(fault.at(passage) for fault in faults))
+
+
+class _Fault(NamedTuple):
+    """What is wrong with some characters of a text."""
+
+    reason: SyntaxReason
+    start: int
+    end: int
+    found: str = ""
+    expected: tuple[str, ...] = ()
+    limit: int = 0
+    advice: str | None = None
+
+    def at(self, passage: Passage) -> Problem:
+        """The problem, where the text is written."""
+        return ExpressionSyntax(
+            span=passage.span(self.start, self.end),
+            expression=passage.value,
+            reason=self.reason,
+            found=self.found,
+            expected=self.expected,
+            limit=self.limit,
+            advice=self.advice,
+        )
+
+
+_Outcome = tuple[tree.Expression | None, tuple[_Fault, ...]]
+
+
+def _parse(text: str) -> _Outcome:
+    report = _Report()
     if not text.strip():
         return report.stop(SyntaxReason.EMPTY, 0, len(text))
     if lone := re.search(r"[\ud800-\udfff]", text):
@@ -58,7 +92,7 @@ def parse(passage: Passage) -> Parsed:
         return report.stop(SyntaxReason.TOO_LONG, MAX_LENGTH, MAX_LENGTH + 1, limit=MAX_LENGTH)
     tokens = _lex(text, report)
     if tokens is None:
-        return Parsed(None, tuple(report.problems))
+        return None, tuple(report.faults)
     if not tokens:
         return report.stop(SyntaxReason.EMPTY, 0, len(text))
     if len(tokens) > MAX_TOKENS:
@@ -68,22 +102,25 @@ def parse(passage: Passage) -> Parsed:
     try:
         for token in tokens:
             parser.feed_token(token)
-        found = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
+        found: tree.Expression = parser.feed_eof(tokens[-1])  # type: ignore[no-untyped-call]
     except UnexpectedToken as error:
         accepted = parser.accepts()  # type: ignore[no-untyped-call]
         _report_word(error.token, accepted, tokens, report)
-        return Parsed(None, tuple(report.problems))
+        return None, tuple(report.faults)
     except _Limit as error:
         return report.stop(error.reason, error.start, error.end, limit=error.limit)
-    return Parsed(found, tuple(report.problems))
+    return found, tuple(report.faults)
+
+
+# A plan is made more than once of the same formulas. Trees are frozen, and know nothing of the place of their text.
+_parse_kept = lru_cache(maxsize=_KEPT_TEXTS)(_parse)
 
 
 class _Report:
-    """Collects the problems of one passage."""
+    """Collects the faults of one text."""
 
-    def __init__(self, passage: Passage) -> None:
-        self.passage = passage
-        self.problems: list[Problem] = []
+    def __init__(self) -> None:
+        self.faults: list[_Fault] = []
 
     def add(
         self,
@@ -93,24 +130,13 @@ class _Report:
         *,
         found: str = "",
         expected: tuple[str, ...] = (),
-        limit: int = 0,
         advice: str | None = None,
     ) -> None:
-        self.problems.append(
-            ExpressionSyntax(
-                span=self.passage.span(start, end),
-                expression=self.passage.value,
-                reason=reason,
-                found=found,
-                expected=expected,
-                limit=limit,
-                advice=advice,
-            )
-        )
+        self.faults.append(_Fault(reason, start, end, found, expected, advice=advice))
 
-    def stop(self, reason: SyntaxReason, start: int, end: int, *, found: str = "", limit: int = 0) -> Parsed:
-        self.add(reason, start, end, found=found, limit=limit)
-        return Parsed(None, tuple(self.problems))
+    def stop(self, reason: SyntaxReason, start: int, end: int, *, found: str = "", limit: int = 0) -> _Outcome:
+        self.faults.append(_Fault(reason, start, end, found, limit=limit))
+        return None, tuple(self.faults)
 
 
 # --- characters to words
@@ -131,7 +157,7 @@ def _lex(text: str, report: _Report) -> list[Token] | None:
             end, repaired = _report_character(text, at, report)
             readable = readable and repaired is not None
             text = text[:at] + (repaired or " " * (end - at)) + text[end:]
-            if char in "\"'`" or len(report.problems) >= 10:
+            if char in "\"'`" or len(report.faults) >= 10:
                 return None
         else:
             return tokens if readable else None
@@ -190,7 +216,7 @@ def _classify(tokens: list[Token]) -> Iterator[Token]:
     """Tell keywords, functions and columns apart; all three are words to the lexer.
 
     After a dot every word is a column. NOT, AND and OR directly before a parenthesis are functions where an
-    operator could not stand, as in ``flag = NOT(x)`` and ``AND(a, b)``. The words of a window are such only in its place.
+    operator is not possible, as in ``flag = NOT(x)`` and ``AND(a, b)``. The words of a window are such only in its place.
     """
     previous = ""
     depth = 0
@@ -223,7 +249,7 @@ def _classify(tokens: list[Token]) -> Iterator[Token]:
 
 
 def _is_of_window(word: str, previous: str, following: Token | None, *, within: bool) -> bool:
-    """Whether a word is one of ``OVER (PARTITION BY a ORDER BY b DESC)`` where it stands; all of them may name columns."""
+    """Whether a word is one of ``OVER (PARTITION BY a ORDER BY b DESC)`` at its place; all of them may name columns."""
     match word:
         case "OVER":
             return previous == "RPAR" and following is not None and following.type == "LPAR"
@@ -441,7 +467,7 @@ _EXPECTED = {
 
 
 def _report_word(token: Token, accepted: set[str], tokens: list[Token], report: _Report) -> None:
-    """Say which word does not belong where it stands, and what was meant if it is one of the usual mistakes."""
+    """Say which word is misplaced, and what was meant if it is one of the usual mistakes."""
     expected = tuple(words for kind, words in _EXPECTED.items() if kind in accepted)
     if _EXPECTED["NUMBER"] in expected:
         expected = (_EXPECTED["NUMBER"],)
@@ -467,7 +493,7 @@ def _report_word(token: Token, accepted: set[str], tokens: list[Token], report: 
 
 
 def _compares_before(tokens: list[Token]) -> bool:
-    """Whether a comparison stands at the same level before here, with an operand after it."""
+    """Whether there is a comparison at the same level before here, with an operand after it."""
     level = 0
     for token in reversed(tokens):
         level += (token.type == "RPAR") - (token.type == "LPAR")
@@ -479,7 +505,7 @@ def _compares_before(tokens: list[Token]) -> bool:
 
 
 def _inside_number(tokens: list[Token], comma: Token) -> bool:
-    """Whether digits stand directly on both sides of a comma."""
+    """Whether there are digits directly on both sides of a comma."""
     touching = {_end(each) for each in tokens if each.type == "NUMBER"} | {
         _start(each) for each in tokens if each.type == "NUMBER"
     }

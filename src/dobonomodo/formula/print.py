@@ -84,7 +84,7 @@ def _print_window(node: tree.Over) -> str:
 
 
 def _wrap(node: tree.Expression, around: str, *, above: bool = False) -> str:
-    """In parentheses if it binds less tightly than where it stands; ``above``: also if equally."""
+    """In parentheses if it binds less tightly than its surroundings; ``above``: also if equally."""
     text, level = _print(node)
     return f"({text})" if level < _LEVEL[around] + above else text
 

@@ -50,7 +50,7 @@ def rendered_depth(node: Typed) -> int:
 
 
 _FIRST_MARK = 0xF0000
-"""Where the characters begin that stand for operands while SQL is measured; nothing else is written with them."""
+"""The first of the characters that replace operands while SQL is measured; nothing else is written with them."""
 _PIECE = re.compile(rf"""'(?:[^'\\]|\\.)*'|[()]|\b(?:CASE|END)\b|[{chr(_FIRST_MARK)}-{chr(_FIRST_MARK + 0xFFFD)}]""")
 
 

@@ -65,7 +65,7 @@ class Call(Node):
     arguments: tuple[Expression, ...]
     star: bool = False
     name_start: int = field(default=0, compare=False, repr=False)
-    """Where the name stands; ``start`` is where its parentheses begin, if it stands in any."""
+    """The place of the name; ``start`` is where its parentheses begin, if it has any."""
 
 
 @dataclass(frozen=True, slots=True)

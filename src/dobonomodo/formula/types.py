@@ -99,7 +99,7 @@ def is_number(kind: Type) -> bool:
 
 
 def fits(kind: Type, wanted: Type) -> bool:
-    """Whether a value of one type may stand where another is wanted, without losing anything."""
+    """Whether a value of one type may be used where another is wanted, without loss."""
     if kind in (NULL, UNKNOWN) or wanted == UNKNOWN or kind == wanted:
         return True
     if isinstance(wanted, DecimalType):

@@ -58,7 +58,7 @@ class Length:
 
     @classmethod
     def parse(cls, text: object) -> "Length":
-        """A length from text such as ``4 weeks``; raises ValueError if it is none."""
+        """A length from text such as ``4 weeks``; raises ValueError for any other text."""
         if isinstance(text, Length):
             return text
         found = _LENGTH.fullmatch(text.strip().lower()) if isinstance(text, str) else None
@@ -252,7 +252,7 @@ class Calendar(Entity):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """Levels that form a tree, names and identifiers that stand once."""
+        """Levels that form a tree, names and identifiers that are unique."""
         levels = places.at("levels")
         elements = tuple(levels.elements()) if levels is not None else ()
         if levels is not None and levels.is_list and not elements:
@@ -565,7 +565,7 @@ def _earlier(day: date, by: timedelta) -> date:
 def _check_parents(
     periods: Mapping[str, Period], parent_by_level: Mapping[str, str | None], place_by_identifier: Mapping[str, Places]
 ) -> Iterator[Problem]:
-    """Every part lies inside its parent. Only what is listed can be wrong, on either side."""
+    """Every part is inside its parent. Only what is listed can be wrong, on either side."""
     for period in periods.values():
         places = place_by_identifier.get(period.identifier) or place_by_identifier.get(period.parent or "")
         if period.parent is None or places is None:

@@ -3,6 +3,7 @@ the options of their kind are."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Union
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, create_model, field_validator
@@ -64,6 +65,12 @@ class StorageOptions(Entity):
 
 def datasource_model(options_by_type: Mapping[str, type[StorageOptions]]) -> type[Entity]:
     """The model of a datasource whose options are those of its type, to check one and to describe it to editors."""
+    return _make_model(tuple(options_by_type.items()))
+
+
+@cache
+def _make_model(known: tuple[tuple[str, type[StorageOptions]], ...]) -> type[Entity]:
+    options_by_type = dict(known)
 
     def choose(cls: type[Entity], value: object, check: Callable[[object], object], info: ValidationInfo) -> object:
         del cls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -33,9 +34,13 @@ SCENARIO = "scenario"
 KINDS: tuple[str, ...] = (*(entity.kind for entity in ENTITIES), SCENARIO)
 
 _SCHEMA_KEY = "$schema"
-"""Editors look for the schema of a JSON file under this key."""
+"""Editors read the address of the schema of a JSON file from this key."""
+
+_KEPT_CHARACTERS, _KEPT_TEXTS = 50_000, 200
+"""Texts up to this length are kept with what they define, so many of them: a workspace is often opened again unchanged."""
 
 T = TypeVar("T")
+E = TypeVar("E", bound="Entity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +81,12 @@ class Definitions:
         return marked
 
 
+class _Loads(Protocol[T]):
+    """Loads an entity."""
+
+    def __call__(self, places: Places, *, seed: str) -> Loaded[T]: ...
+
+
 class LoadsDataSource(Protocol):
     """Loads a datasource by what is known of its type."""
 
@@ -87,7 +98,7 @@ class LoadsDataSource(Protocol):
 def load_definitions(
     sources: Iterable[Source], *, load_datasource: LoadsDataSource = DataSource.load
 ) -> tuple[Definitions, tuple[Problem, ...]]:
-    """The definitions in a number of texts, and every problem of all of them; what is sound is there all the same.
+    """The definitions in a number of texts, and every problem of all of them; sound definitions are there in any case.
 
     Storages know the types of datasources and their options: without ``load_datasource``, those are not checked.
     """
@@ -95,17 +106,15 @@ def load_definitions(
     drafts: list[_Draft] = []
     scenarios: list[Document] = []
     for source in sources:
-        documents, faults = load_documents(source)
+        read, faults = _read_kept(source) if len(source.text) <= _KEPT_CHARACTERS else _read(source)
         problems += faults
-        for document in documents:
-            kind, wrong = _find_kind(document)
-            problems += wrong
-            if kind == SCENARIO:
-                scenarios.append(document)
-            elif kind is not None and not wrong:
-                draft, found = _load_draft(document, kind, load_datasource)
-                drafts.append(draft)
-                problems += found
+        for each in read:
+            if each.kind == SCENARIO:
+                scenarios.append(each.document)
+                continue
+            draft, found = each.loaded or _load_draft(each.document, DataSource, load_datasource)
+            drafts.append(draft)
+            problems += found
     problems += _find_duplicates(drafts)
     problems += _find_defaults(drafts)
     problems += _check_references(drafts)
@@ -145,6 +154,33 @@ class _Draft:
         return self.places.span("id") if self.places.at("id") is not None else self.places.key_span()
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A document of a known kind, and what it loads as unless storages have to say."""
+
+    document: Document
+    kind: str
+    loaded: tuple[_Draft, tuple[Problem, ...]] | None = None
+
+
+def _read(source: Source) -> tuple[tuple[_Read, ...], tuple[Problem, ...]]:
+    """The documents of a text, and every problem of finding them and their kinds."""
+    documents, faults = load_documents(source)
+    read: list[_Read] = []
+    problems = list(faults)
+    for document in documents:
+        kind, wrong = _find_kind(document)
+        problems += wrong
+        if kind is None or (wrong and kind != SCENARIO):
+            continue
+        model = next((entity for entity in ENTITIES if entity.kind == kind and entity is not DataSource), None)
+        read.append(_Read(document, kind, None if model is None else _load_draft(document, model, model.load)))
+    return tuple(read), tuple(problems)
+
+
+_read_kept = lru_cache(maxsize=_KEPT_TEXTS)(_read)
+
+
 def _find_kind(document: Document) -> tuple[str | None, tuple[Problem, ...]]:
     places = document.places
     keys = [key for key in places.keys if key != _SCHEMA_KEY]
@@ -159,10 +195,8 @@ def _find_kind(document: Document) -> tuple[str | None, tuple[Problem, ...]]:
     return known[0], ()
 
 
-def _load_draft(document: Document, kind: str, load_datasource: LoadsDataSource) -> tuple[_Draft, tuple[Problem, ...]]:
-    model = next(entity for entity in ENTITIES if entity.kind == kind)
-    places = document.places.at(kind) or document.places
-    load = load_datasource if model is DataSource else model.load
+def _load_draft(document: Document, model: type[Entity], load: _Loads[E]) -> tuple[_Draft, tuple[Problem, ...]]:
+    places = document.places.at(model.kind) or document.places
     loaded = load(places, seed=f"{document.source.name}#{document.position}")
     return _Draft(model, places, loaded.value if document.sound else None, document.text), loaded.problems
 

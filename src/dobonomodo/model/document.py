@@ -1,6 +1,6 @@
 """YAML and JSON text as plain data that remembers the place of every value.
 
-YAML is read as 1.2 core: `on`, `off`, `yes`, `no` and dates are text, numbers are exact, a key stands once. What a
+YAML is read as 1.2 core: `on`, `off`, `yes`, `no` and dates are text, numbers are exact, a key occurs once. What a
 definition has no use for (tags, recursion) and what is far too large is refused before it is built up.
 """
 
@@ -58,7 +58,7 @@ _ADVICE_BY_FAULT = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A value as it stands in a text; ``start`` is below zero where it stands in none."""
+    """A value as it is written; ``start`` is below zero if it is in no text."""
 
     value: Scalar | tuple[Node, ...] | dict[str, Entry]
     start: int = -1
@@ -76,7 +76,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Places:
-    """A value, and where it and each of its parts stand: ask with the path that leads to a part.
+    """A value, and the place of it and of each of its parts: ask with the path that leads to a part.
 
     Parts are looked up by the names that entities use; a synonym in the file does not show.
     """
@@ -88,7 +88,7 @@ class Places:
 
     @classmethod
     def of_data(cls, data: object) -> Places:
-        """Data that was made in a program and stands in no text."""
+        """Data that was made in a program and is in no text."""
         return cls(_node_of(data))
 
     @property
@@ -231,7 +231,7 @@ class Document:
 
     @property
     def source(self) -> Source:
-        """The text that the document stands in, with secrets masked."""
+        """The text that holds the document, with secrets masked."""
         return self.places.source or Source("", "")
 
     @property
@@ -309,7 +309,7 @@ def _find_unprintable(text: str, shown: Source) -> Iterator[Problem]:
 
 
 def _split_documents(text: str) -> Iterator[tuple[int, int]]:
-    """Where each document starts and ends; stretches with nothing but comments and directives are none."""
+    """Where each document starts and ends; stretches of only comments and directives are not documents."""
     start = 1 if text.startswith("\ufeff") else 0
     for marker in (*_MARKER.finditer(text), None):
         end = marker.start() if marker else len(text)
@@ -575,7 +575,7 @@ def _is_absent(node: Node) -> bool:
 
 
 def _head(node: Node) -> Node:
-    """What stands first in a value: the first key of a mapping, else the value."""
+    """What comes first in a value: the first key of a mapping, else the value."""
     if isinstance(node.value, dict) and node.value:
         return next(iter(node.value.values())).key
     return node

@@ -56,7 +56,7 @@ class Entity(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _fill_in(cls, data: object) -> object:
-        """A key without a value is a key left out, and an unnamed thing goes by its id."""
+        """A key without a value is a key left out, and the id is the name of what has no name."""
         if not isinstance(data, dict):
             return data
         known = keys_of(cls)

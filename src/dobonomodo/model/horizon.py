@@ -34,7 +34,7 @@ class Horizon:
 
     @classmethod
     def parse(cls, value: object) -> "Horizon":
-        """What a definition says; raises ValueError if it is none of the forms."""
+        """What a definition says; raises ValueError if it has another form."""
         if isinstance(value, Horizon):
             return value
         if isinstance(value, str) and value in WORDS:

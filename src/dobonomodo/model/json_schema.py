@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.model.datasource import DataSource, datasource_model
@@ -10,6 +11,8 @@ from dobonomodo.model.operation import SYNONYM_BY_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pydantic import BaseModel
 
     from dobonomodo.model.datasource import StorageOptions
     from dobonomodo.model.entity import Entity
@@ -74,13 +77,19 @@ def make_any_schema(
 
 
 def _schema_of(entity: type[Entity]) -> tuple[Schema, dict[str, Schema]]:
-    schema = entity.model_json_schema(ref_template="#/definitions/{model}")
+    schema = dict(generate_schema(entity))
     definitions = schema.pop("$defs", {})
     return _to_draft_07(schema), {name: _to_draft_07(part) for name, part in definitions.items()}
 
 
+@cache
+def generate_schema(model: type[BaseModel]) -> Schema:
+    """The schema of a model as pydantic makes it, which takes long; not to be changed."""
+    return model.model_json_schema(ref_template="#/definitions/{model}")
+
+
 def _to_draft_07(part: Any) -> Any:
-    """Draft-07 ignores what stands beside a reference, so that goes around it."""
+    """Draft-07 ignores what is beside a reference, so that goes around it."""
     if isinstance(part, list):
         return [_to_draft_07(element) for element in part]
     if not isinstance(part, dict):

@@ -76,7 +76,7 @@ class OperationSpec(Entity):
 
 
 def load_operations(places: Places) -> Loaded[tuple[OperationSpec, ...]]:
-    """A list of operations, or a single one, that stands alone."""
+    """A list of operations, or a single one."""
     if places.is_mapping:
         places = replace(places, node=Node((places.node,), places.node.start, places.node.end))
     prepared, problems = prepare_operations(places, owner="")
@@ -128,13 +128,13 @@ def _prepare_operation(places: Places, *, owner: str, position: int | None) -> P
 
 
 def operation_ref(places: Places) -> OperationRef | None:
-    """How problems name the operation that stands at a place, if it has a number."""
+    """How problems name the operation at a place, if it has a number."""
     seq = places.get("seq")
     return OperationRef(seq, places.text("name") or "") if _is_seq(seq) else None
 
 
 def _take_synonym(entries: dict[str, Entry], places: Places, *, key: str, synonym: str) -> Iterator[Problem]:
-    """Move what stands under a synonym to the canonical key."""
+    """Move the value of a synonym to the canonical key."""
     other = entries.pop(synonym, None)
     if other is None:
         return

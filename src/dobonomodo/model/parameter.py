@@ -32,7 +32,7 @@ _EXAMPLES: Mapping[TypeName, str] = {
     "date": "a date such as `2026-01-31`",
     "timestamp": "a time such as `2026-01-31T08:00:00Z`",
 }
-"""What a value of a type looks like."""
+"""The form of the values of a type."""
 
 
 class Parameter(Entity):

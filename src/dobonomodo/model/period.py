@@ -34,7 +34,7 @@ class Period(Entity):
         return self.document()
 
     def contains(self, start: date, end: date) -> bool:
-        """Whether a stretch of days lies inside the period."""
+        """Whether a stretch of days is inside the period."""
         return self.start_date <= start and end <= self.end_date
 
 

@@ -1,4 +1,4 @@
-"""YAML scalars: what a plain one means by the rules of YAML 1.2 core, and where each character of a text stands.
+"""YAML scalars: what a plain one means by the rules of YAML 1.2 core, and the offset of each character of a text.
 
 The parser gives the value of a scalar and its two ends. A formula inside it needs more: the place of every
 character, behind quotes, escapes, indentation and folded lines. So the text is read once more, here.

@@ -46,7 +46,7 @@ class DataType:
 
     @classmethod
     def parse(cls, text: object) -> "DataType":
-        """The type a definition names, such as ``decimal(15,2)``; raises ValueError if there is none."""
+        """The type a definition names, such as ``decimal(15,2)``; raises ValueError for an unknown type."""
         if isinstance(text, DataType):
             return text
         if not isinstance(text, str):
@@ -187,7 +187,7 @@ def check_column_name(places: Places, key: str) -> Iterable[Problem]:
 
 
 def column_names(places: Places, *path: str) -> tuple[str, ...]:
-    """The names of the columns that stand at a path, those that are texts."""
+    """The names of the columns at a path, those that are texts."""
     columns = places.at(*path)
     found = (element.text("name") for element in columns.elements()) if columns is not None else ()
     return tuple(name for name in found if name is not None)

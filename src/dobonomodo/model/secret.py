@@ -44,7 +44,7 @@ _SHOWN_VALUE = re.compile(
     + rf"(?=[ \t]{{0,9}}(?:[}}\]]{{0,9}}[ \t]{{0,9}}$|,[ \t]{{0,9}}{_KEY}))",
     re.MULTILINE,
 )
-"""What stands behind a key, up to the next key or the end of the line: in a broken text nobody knows where it ends."""
+"""What follows a key, up to the next key or the end of the line: in a broken text nobody knows where it ends."""
 _REFERENCES = ("env://", "file://")
 
 _HOST = r"(?:[\w.~%-]*|\[[0-9A-Fa-f:.]*\])(?::[0-9]+)?"
@@ -80,7 +80,7 @@ def holds_secret(text: str) -> bool:
 
 
 def setting_holds_secret(text: str) -> bool:
-    """The same for a text that is a setting and no prose or formula: `name=value` counts wherever it stands."""
+    """The same for a text that is a setting and no prose or formula: `name=value` counts wherever it occurs."""
     return holds_secret(text) or any(_is_hidden(found) for found in _PAIR.finditer(text))
 
 
@@ -118,12 +118,12 @@ def mask_ranges(text: str, ranges: list[tuple[int, int]]) -> str:
 
 
 def is_masked_key(key: str) -> bool:
-    """Whether what stands behind a key is not shown, be it a secret or something in place of a reference to one."""
+    """Whether what follows a key is not shown, be it a secret or something in place of a reference to one."""
     return is_secret_key(key) or key == "credential_ref"
 
 
 def find_secrets(places: Places, key: str, *, references: bool = False, advice: str | None = None) -> Iterator[Problem]:
-    """A problem for every secret in a part of a definition; with ``references``, `env://NAME` may stand for one."""
+    """A problem for every secret in a part of a definition; with ``references``, `env://NAME` may replace one."""
     for name in places.keys:
         part = places.at(name)
         if part is None:
@@ -141,7 +141,7 @@ def find_secrets(places: Places, key: str, *, references: bool = False, advice: 
 
 
 def _find_ranges(text: str) -> Iterator[tuple[int, int]]:
-    """Where passwords stand in a text that may be anything, such as a whole file."""
+    """Where passwords occur in any text, such as a whole file."""
     if "://" in text:
         for found in _USER_INFO.finditer(text):
             if set(found[1]) != {"*"}:

@@ -1,6 +1,6 @@
 """The shape of a document, which pydantic decides: its errors as problems at their places, in the words of the models.
 
-It also finds the parts of a document that stand for a model, so that each can check the rules beyond its shape.
+It also finds the parts of a document that belong to a model, so that each can check the rules beyond its shape.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def keys_of(model: type[BaseModel]) -> frozenset[str]:
 
 
 def walk_parts(places: Places, model: type[BaseModel], *, owner: str, path: Path = ()) -> Iterator[Part]:
-    """Every mapping of a document that stands for a model, outer ones first, whatever else is wrong with it."""
+    """Every mapping of a document that belongs to a model, outer ones first, whatever else is wrong with it."""
     if not places.is_mapping:
         return
     yield Part(places, model, path, owner)

@@ -50,9 +50,11 @@ def check_table_name(passage: Passage, key: str) -> Iterator[Problem]:
         yield InvalidValue(key=key, expected="a name without control characters", found=_UNPRINTABLE, span=span)
 
 
-def check_folder(passage: Passage, key: str) -> Iterator[Problem]:
+def check_folder(
+    passage: Passage, key: str, *, advice: str = "mount the storage as a folder, or copy the files"
+) -> Iterator[Problem]:
     """A folder of the file system, wherever it is; an address such as `s3a://bucket` would be taken for a relative path."""
-    span, advice = passage.span(0, len(passage.value)), "mount the storage as a folder, or copy the files"
+    span = passage.span(0, len(passage.value))
     if _ADDRESS.match(passage.value):
         yield InvalidValue(
             key=key, expected="a folder of the file system", found="an address", advice=advice, span=span

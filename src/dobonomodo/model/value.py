@@ -36,7 +36,7 @@ def is_name(text: str) -> bool:
 
 
 def is_identifier(text: str) -> bool:
-    """Whether a text can stand in a formula as it is: letters, digits and `_`."""
+    """Whether a text can be written in a formula as it is: letters, digits and `_`."""
     return _IDENTIFIER.fullmatch(text) is not None and len(text) <= MAX_NAME_LENGTH
 
 

@@ -18,7 +18,7 @@ DEFAULT_STORE = "sqlite:///.dobo/store.db"
 DEFAULT_SANDBOX = ".dobo/sandbox"
 _STORE_PASSWORD = "pass it in PGPASSWORD or in the file ~/.pgpass"
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
-"""Where the client of a Spark Connect server looks for its token."""
+"""The variable with the token of a Spark Connect client."""
 _SERVER_TOKEN = f"pass it in {TOKEN_VARIABLE}"
 _REFERENCE = "write `env://NAME` or `file://path` instead"
 
@@ -47,12 +47,20 @@ class SparkSettings(Entity):
             yield from find_secrets(conf, "conf", references=True, advice=_REFERENCE)
 
 
+_SHARED = (
+    "mount a file system that this machine and all workers share under the same path, such as NFS, EFS or Azure Files"
+)
+
+
 def _check_places(places: Places, key: str) -> Iterable[Problem]:
     secrets = tuple(find_secrets(places, key, advice=_STORE_PASSWORD))
     yield from secrets
-    for name in ("sandbox", "scratch"):
-        if not secrets and places.text(name) is not None:
-            yield from check_folder(places.passage(name), name)
+    if secrets:
+        return
+    if places.text("sandbox") is not None:
+        yield from check_folder(places.passage("sandbox"), "sandbox")
+    if places.text("scratch") is not None:
+        yield from check_folder(places.passage("scratch"), "scratch", advice=_SHARED)
 
 
 class ApprovalSettings(Entity):
@@ -97,7 +105,7 @@ class Workspace(Entity):
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
     scratch: Filled | None = Field(
         default=None,
-        description="A folder that the driver and all workers of Spark share, for what a run keeps while it is at work; "
+        description="A folder that the driver and all workers of Spark share, for what a run keeps while it is running; "
         "the default is `.dobo/runs`, which is right where Spark computes on this machine.",
     )
     default_resolver: Id | None = Field(default=None, description="The resolver of datasets without a `resolver_id`.")

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal
 
-from dobonomodo.formula import Typed
-from dobonomodo.formula.typed import Apply
+from dobonomodo.formula import Typed, columns_of
+from dobonomodo.formula.typed import Apply, walk
+from dobonomodo.formula.types import is_number
 from dobonomodo.model.locale import ENGLISH, Locale
 from dobonomodo.model.plain import Document
 from dobonomodo.plan.relation import Group, Rel
@@ -24,7 +25,9 @@ AGAINST = "against"
 Severity = Literal["stop", "warn"]
 Status = Literal["passed", "failed", "empty"]
 
-_AMOUNT = re.compile(r"-?(0|[1-9][0-9]*)\.[0-9]+")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(?P<fraction>\.[0-9]+)?")
+_PICKED = frozenset({"MIN_AGG", "MAX_AGG", "FIRST_BY", "LAST_BY"})
+"""Aggregates whose value is one of the values that rows have: a whole number may then be a number of something."""
 
 
 def state_after(seq: int) -> str:
@@ -75,6 +78,15 @@ class GroupCondition:
         """The names of the group keys."""
         return tuple(name.removeprefix("#") for name in self.groups.keys)
 
+    @property
+    def has_amounts(self) -> bool:
+        """Whether the two sides are numbers that were added up or counted."""
+        sides = [side for side in (self.left, self.right) if side is not None]
+        used = {column.name for side in sides for column in columns_of(side)}
+        aggregates = [value for name, value in self.groups.values.items() if name in used]
+        found = [each for value in aggregates for each in walk(value) if isinstance(each, Apply)]
+        return all(is_number(side.type) for side in sides) and any(each.function.name not in _PICKED for each in found)
+
 
 ROWS = "=rows"
 
@@ -105,7 +117,7 @@ class Check:
         difference: str | None = None,
         sample: tuple[Cells, ...] = (),
     ) -> CheckResult:
-        """What came of it. A check that no row reached has not passed, unless that was said to be fine."""
+        """The result. A check that no row reached has not passed, unless that was said to be fine."""
         if reached == 0:
             status: Status = "passed" if self.may_be_empty else "empty"
         else:
@@ -116,6 +128,7 @@ class Check:
         if self.tolerance is not None:
             what = "total"
         limit = str(self.tolerance) if self.tolerance is not None else None
+        amounts = limit is not None or (isinstance(self.condition, GroupCondition) and self.condition.has_amounts)
         return CheckResult(
             self.seq,
             self.name,
@@ -130,12 +143,13 @@ class Check:
             difference,
             sample,
             limit,
+            amounts,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """What came of a check in a run."""
+    """The result of a check in a run."""
 
     seq: int
     name: str
@@ -152,6 +166,8 @@ class CheckResult:
     sample: tuple[Cells, ...] = field(default=())
     tolerance: str | None = None
     """How far, in percent, the number of rows may be from that of the previous period."""
+    amounts: bool | None = None
+    """Whether the sides were added up or counted; not known of results that older versions recorded."""
 
     def against(self, previous: CheckResult | None) -> CheckResult:
         """The same, judged by how many rows the previous period had; without one there is nothing to compare with."""
@@ -179,19 +195,24 @@ class CheckResult:
         return "passed" if self.holds else "failed" if self.severity == "stop" else "warned"
 
     def describe(self, locale: Locale = ENGLISH) -> str:
-        """What came of it, in a few words."""
+        """The result, in a few words."""
         if self.status == "empty":
             return "no row reached it"
         sides = ""
         if self.left is not None and self.right is not None:
-            sides = f"{_show_side(self.left, locale)} and {_show_side(self.right, locale)}"
+            sides = f"{self._show_side(self.left, locale)} and {self._show_side(self.right, locale)}"
             if self.difference is not None and not self.holds:
-                sides += f", difference {_show_side(self.difference, locale)}"
+                sides += f", difference {self._show_side(self.difference, locale)}"
         if self.what == "total":
             return sides or ("holds" if self.holds else "does not hold")
         if self.holds:
             return f"{locale.show(self.reached)} {self.what}"
         return f"{locale.show(self.violations)} of {locale.show(self.reached)} {self.what} violate it"
+
+    def _show_side(self, text: str, locale: Locale) -> str:
+        """A side of a comparison. Amounts are grouped; other whole numbers are not, since they may be numbers of something."""
+        number = _NUMBER.fullmatch(text)
+        return locale.show(Decimal(text)) if number and (self.amounts or number["fraction"]) else text
 
     @property
     def stops(self) -> bool:
@@ -236,8 +257,3 @@ def find_stop(results: Iterable[CheckResult], *, until: int | None = None) -> Ru
     stopping = [each for each in results if each.stops and (until is None or each.seq < until)]
     problems = [problem for each in stopping if (problem := each.problem()) is not None]
     return RunFailed(problems[0], others=problems[1:]) if problems else None
-
-
-def _show_side(text: str, locale: Locale) -> str:
-    """A side of a comparison. Amounts are grouped; whole numbers are not, since they are often numbers of something."""
-    return locale.show(Decimal(text)) if _AMOUNT.fullmatch(text) else text

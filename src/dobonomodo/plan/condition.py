@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from dobonomodo.formula import ColumnRef, Type, Typed, columns_of, evaluate
+from dobonomodo.formula.functions.dates import MOST_DAYS
 from dobonomodo.formula.functions.signature import NO_RUN, Argument
 from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, ParameterRef, walk
 from dobonomodo.formula.types import (
@@ -253,11 +254,36 @@ def _is_safe(node: Typed) -> bool:
         case Cast():
             return _widens(node.operand.type, node.type)
         case Operation():
-            return node.operator in _SAFE_OPERATORS
+            return node.operator in _SAFE_OPERATORS or _has_room(node) or _shifts_by_constant(node)
         case Apply():
-            return node.function.never_fails
+            return node.function.never_fails or _shifts_by_constant(node)
         case _:
             return False
+
+
+def _has_room(node: Operation) -> bool:
+    """Whether the result of arithmetic has a digit for whatever comes out. Integers have no more digits than their operands."""
+    if not isinstance(node.type, DecimalType):
+        return False
+    digits = [as_decimal(each.type).whole for each in node.operands]
+    match node.operator:
+        case "+" | "-":
+            return node.type.whole > max(digits)
+        case "*":
+            return node.type.whole >= sum(digits)
+        case _:
+            return False
+
+
+def _shifts_by_constant(node: Operation | Apply) -> bool:
+    """Whether a fixed number of days is added to a date, which Spark does without looking; too many are refused by themselves."""
+    name = node.operator if isinstance(node, Operation) else node.function.name
+    if name not in ("ADD DAYS", "SUBTRACT DAYS", "DATEADD") or len(node.operands) != 2:
+        return False
+    count = node.operands[1]
+    if not isinstance(count, Literal):
+        return False
+    return count.value is None or (isinstance(count.value, int) and abs(count.value) < MOST_DAYS)
 
 
 def _widens(kind: Type, wanted: Type) -> bool:

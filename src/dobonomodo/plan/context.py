@@ -84,14 +84,14 @@ class Context:
         """The working dataset as it was loaded, and as each operation so far left it, by the names that checks know them by."""
         self.operation: OperationSpec | None = None
         self.blocked = False
-        """Whether a definition that could not be read stands in the way; it is reported where it is."""
+        """Whether the cause is a definition that could not be read; it is reported where it is."""
         self._certain = True
         self._arguments: Places | None = None
 
     # --- problems
 
     def report(self, problem: Problem) -> None:
-        """A problem of the operation at hand."""
+        """A problem of the current operation."""
         if not self._certain and _is_about_columns(problem):
             return
         ref = self.operation.ref if self.operation else None
@@ -104,21 +104,21 @@ class Context:
 
     @property
     def spec(self) -> OperationSpec:
-        """The operation at hand."""
+        """The current operation."""
         if self.operation is None:
             raise AssertionError("no operation has begun")
         return self.operation
 
     @contextmanager
     def using(self, arguments: Places) -> Iterator[None]:
-        """Take these for the arguments of the operation at hand."""
+        """Take these for the arguments of the current operation."""
         self._arguments = arguments
         yield
         self._arguments = None
 
     @property
     def arguments(self) -> Places:
-        """Where the arguments of the operation at hand are written."""
+        """Where the arguments of the current operation are written."""
         if self._arguments is not None:
             return self._arguments
         places = self.spec.places
@@ -176,13 +176,13 @@ class Context:
             self.report(JoinAliasConflict(alias=name, taken_by=taken_by, span=span))
 
     def selector(self, scope: Scope) -> Typed | None:
-        """The selector of the operation at hand, None when it has none."""
+        """The selector of the current operation, None if it has no selector."""
         if self.spec.selector is None:
             return None
         return self.check(self.spec.places.passage("selector"), scope, wanted=BOOLEAN, what="a selector")
 
     def selected(self, rows: Rows) -> Typed:
-        """The rows that the operation at hand takes: those not deleted for which its selector is true."""
+        """The rows that the current operation takes: those not deleted for which its selector is true."""
         return all_of(ACTIVE, self.selector(self.scope(rows)))
 
     # --- datasets

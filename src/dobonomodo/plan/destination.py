@@ -89,7 +89,7 @@ class Destination:
     datasource_id: str | None = None
     schema: str | None = None
     file: str | None = None
-    """The name of one file, in which `{{identifier}}` stands for the period."""
+    """The name of one file, in which `{{identifier}}` is replaced by the period."""
     sheet: str | None = None
     """The part of the file, where a file can hold several outputs."""
     options: tuple[tuple[str, object], ...] = ()

@@ -24,7 +24,7 @@ def order_of(plan: Plan, step: Step) -> tuple[str, ...]:
 
 
 def shown_columns(step: Step) -> tuple[str, ...]:
-    """The columns of an output that people look at: those of the system only where there are no others."""
+    """The columns of an output that people read: those of the system only where there are no others."""
     columns = step.write.columns
     return tuple(name for name in columns if not is_system(name)) or columns
 

@@ -50,7 +50,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Planned:
-    """A plan, or the problems that stand in its way; warnings may come with a plan."""
+    """A plan, or the problems that prevent one; warnings may come with a plan."""
 
     plan: Plan | None
     problems: tuple[Problem, ...] = ()
@@ -249,7 +249,7 @@ def _find_dead_work(project: Project, steps: list[Step], ctx: Context) -> Iterat
 
 
 def _mentioned_selectors(project: Project, unchecked: Sequence[OperationSpec]) -> set[str]:
-    """Selectors that stand somewhere in operations that could not be checked, and those they use."""
+    """Selectors that occur in operations that could not be checked, and those they use."""
     pending = [json.dumps([spec.selector, spec.arguments], default=str) for spec in unchecked]
     found: set[str] = set()
     while pending:

@@ -22,14 +22,14 @@ from dobonomodo.problems.operation import NoRuleMatches, OtherPeriodMissing, Res
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """What came of looking for a table."""
+    """The result of the search for a table."""
 
     resolver_id: str | None
     locations: tuple[Location, ...] = ()
     problems: tuple[Problem, ...] = ()
     rule: str | None = None
     blocked: bool = False
-    """Whether something stands in the way that is reported where it is defined."""
+    """Whether the cause is reported where it is defined."""
     overridden: bool = False
     """Whether the resolver is one that the project names."""
     periods: tuple[ReadPeriod, ...] | None = None
@@ -71,6 +71,14 @@ class Resolution:
             return Resolved(None, problems=(chosen,))
         found = self._resolve(use, project, dataset, chosen)
         return replace(found, periods=read_periods(chosen))
+
+    def locate_all(self, use: DatasetUse) -> Iterator[Location]:
+        """Where a reading finds its rows, period by period of the calendar."""
+        resolver = self.resolvers.get(use.resolver_id or "")
+        if resolver is None or self.schedule is None:
+            return
+        for period in self.schedule.periods:
+            yield from self._apply(resolver, use, period).locations
 
     def _resolve(self, use: DatasetUse, project: Project, dataset: Dataset, periods: tuple[Period, ...]) -> Resolved:
         """The project's override, else the dataset's resolver, else where it was registered, else the default (R-081)."""
@@ -124,7 +132,7 @@ class Resolution:
         return None
 
     def _parts(self, period: Period, level: str) -> tuple[Period, ...]:
-        """The periods of a level that hold a period's data: its parts, itself, or the one it lies in."""
+        """The periods of a level that hold a period's data: its parts, itself, or the one that contains it."""
         if self.schedule is None:
             return (period,) if level == period.level else ()
         found = self.schedule.children(period, level)

@@ -87,7 +87,7 @@ class Rows:
         )
 
     def conditions_of(self, *expressions: Typed) -> frozenset[str]:
-        """The stored columns that conditions look at."""
+        """The stored columns that conditions use."""
         origin = self.origin_of(*expressions)
         return origin.inputs | origin.conditions
 

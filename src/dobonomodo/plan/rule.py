@@ -18,7 +18,7 @@ SCOPE = Scope(
         "period": Columns({"identifier": TEXT, "level": TEXT, "start_date": DATE, "end_date": DATE}),
     }
 )
-"""What a rule can look at."""
+"""What a rule can test."""
 
 
 def check_rule(passage: Passage) -> Checked:

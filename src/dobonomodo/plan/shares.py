@@ -73,7 +73,7 @@ def in_units(value: Typed, places: int, digits: int) -> Typed:
 def part_amounts(
     pairs: Rel,
     *,
-    pool: ColumnRef,
+    pool: Sequence[ColumnRef],
     amount: Typed,
     weight: ColumnRef,
     total: ColumnRef,
@@ -85,52 +85,52 @@ def part_amounts(
     ``weight`` is the driver in units, ``total`` the sum over the pairs of a ``pool``; it is above zero. Units that are left go to
     the largest remainders, then the largest drivers, then by ``ties``.
     """
-    units, sum_ = _hidden("units", amount_digits(places)), _hidden("total", TOTAL_DIGITS)
+    # Numbers of at most 18 digits are long integers for Spark, so no type is wider than it must be.
+    digits = min(amount_digits(places), as_decimal(amount.type).whole + places)
+    units, sum_ = _hidden("units", digits), _hidden("total", TOTAL_DIGITS)
     prepared = Derive(
         pairs,
         {
-            units.name: in_units(apply("ABS", _decimal(amount)), places, amount_digits(places)),
-            # NULL for rows that are refused: Spark may compute them all the same, and division by zero is an error.
+            units.name: in_units(apply("ABS", _decimal(amount)), places, digits),
+            # NULL for rows that are refused: Spark may compute them in any case, and division by zero is an error.
             sum_.name: if_else(compare(">", total, ZERO), _whole(total, TOTAL_DIGITS), null(sum_.type)),
         },
     )
     divided, floor, remainder = _divide(prepared, units, weight, sum_)
     order = (Order(remainder, descending=True), Order(weight, descending=True), *ties)
-    ranked = Window(
-        divided,
-        RANKED,
-        {
-            "floors": over("SUM", floor, partition=(pool,)),
-            "place": over("ROW_NUMBER", partition=(pool,), order=order),
-        },
-    )
-    floors = ColumnRef("floors", RANKED, ranked.schema.joined[RANKED]["floors"])
+    # The order of the places serves the sums above them: Spark sorts once.
+    ranked = Window(divided, RANKED, {"place": over("ROW_NUMBER", partition=pool, order=order)})
+    summed = Window(ranked, FLOORS, {"sum": over("SUM", floor, partition=pool)})
+    floors = ColumnRef("sum", FLOORS, summed.schema.joined[FLOORS]["sum"])
     place = ColumnRef("place", RANKED, INTEGER)
     gets_more = compare("<=", place, _minus(units, floors))
     part = _plus(floor, if_else(gets_more, power(0), ZERO))
     narrow = _whole(part, MAX_DIGITS - 1 - places)
     exact = _times(narrow, power(-places)) if places else narrow
     negative = compare("<", amount, ZERO)
-    return ranked, if_else(negative, Operation("NEGATE", (exact,), exact.type), exact)
+    return summed, if_else(negative, Operation("NEGATE", (exact,), exact.type), exact)
 
 
-RANKED = " ranked"
+RANKED, FLOORS = " ranked", " floors"
 
 
 def _divide(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -> tuple[Rel, ColumnRef, ColumnRef]:
     """``units * weight / total`` as a whole number and a remainder, by long division."""
-    whole, rest = _hidden("whole", AMOUNT_DIGITS), _hidden("rest", TOTAL_DIGITS)
+    digits = as_decimal(units.type).precision
+    least = min(digits, TOTAL_DIGITS)
+    whole, rest = _hidden("whole", digits), _hidden("rest", least)
     node: Rel = Derive(
         pairs,
         {
-            whole.name: _whole(_quotient(units, total), AMOUNT_DIGITS),
-            rest.name: _whole(_remainder(units, total), TOTAL_DIGITS),
+            whole.name: _whole(_quotient(units, total), digits),
+            rest.name: _whole(_remainder(units, total), least),
         },
     )
-    quotient, remainder = _hidden("quotient", TOTAL_DIGITS), _hidden("remainder", TOTAL_DIGITS)
+    # A driver is at most the total, so what a rest is divided into is at most the rest.
+    quotient, remainder = _hidden("quotient", least), _hidden("remainder", TOTAL_DIGITS)
     step = _hidden("step", MAX_DIGITS)
-    for number, digits in enumerate(_groups(weight)):
-        product = _times(rest, digits)
+    for number, group in enumerate(_groups(weight)):
+        product = _times(rest, group)
         before = _times(remainder, power(GROUP_DIGITS)) if number else None
         node = Derive(node, {step.name: _whole(_plus(before, product) if before else product, MAX_DIGITS)})
         found = _quotient(step, total)
@@ -138,12 +138,12 @@ def _divide(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -
         node = Derive(
             node,
             {
-                quotient.name: _whole(_plus(shifted, found) if shifted else found, TOTAL_DIGITS),
+                quotient.name: _whole(_plus(shifted, found) if shifted else found, least),
                 remainder.name: _whole(_remainder(step, total), TOTAL_DIGITS),
             },
         )
-    floor = _hidden("floor", MAX_DIGITS)
-    return Derive(node, {floor.name: _whole(_plus(_times(whole, weight), quotient), MAX_DIGITS)}), floor, remainder
+    floor = _hidden("floor", digits)
+    return Derive(node, {floor.name: _whole(_plus(_times(whole, weight), quotient), digits)}), floor, remainder
 
 
 def _groups(weight: ColumnRef) -> list[Typed]:

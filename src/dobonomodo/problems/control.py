@@ -1,4 +1,4 @@
-"""What stands between a person and an act that others must be able to rely on: reasons, sign-offs, approvals."""
+"""What an act that others rely on requires of a person: reasons, sign-offs, approvals."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class PeriodInUse(Problem):
     code: ClassVar[str] = "PERIOD_IN_USE"
     blamed: ClassVar[Blame] = Blame.CONFLICT
     example: ClassVar[Example] = Example(
-        "dobo period close 2026-01   # while a run for it is at work",
+        "dobo period close 2026-01   # while a run for it is running",
         "dobo cancel latest, or wait; then dobo period close 2026-01",
     )
 

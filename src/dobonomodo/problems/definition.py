@@ -385,7 +385,7 @@ class InvalidOperation(Problem):
             case OperationReason.UNUSED_AGAINST:
                 return "`expect` reads no column of `against`, so the comparison says nothing about it"
             case OperationReason.NO_LEVEL_COLUMN:
-                return f"`{self.found}` needs `level_column`: else a subtotal looks like a group whose key is NULL"
+                return f"`{self.found}` needs `level_column`: else a subtotal cannot be told from a group whose key is NULL"
             case OperationReason.SET_AMOUNT:
                 return f"`set` cannot give `{self.found}` a value: on new rows it is the part of the distributed amount"
             case _:
@@ -531,11 +531,16 @@ class UnsafePath(Problem):
     )
 
     path: str
+    is_link: bool = False
+    """Whether a symbolic link leads there."""
 
     def message(self) -> str:
-        return f"`{self.path}` points outside the folder of its datasource"
+        how = "is a symbolic link that points" if self.is_link else "points"
+        return f"`{self.path}` {how} outside the folder of its datasource"
 
     def hint(self) -> str | None:
+        if self.is_link:
+            return "replace the link by what it leads to, or define a datasource whose `path_prefix` is the target"
         return "write a path relative to the datasource's `path_prefix`, without `..`"
 
 

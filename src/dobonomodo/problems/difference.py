@@ -1,4 +1,4 @@
-"""What stands in the way of comparing two runs, or of saying why they differ."""
+"""Why two runs cannot be compared, or why it cannot be said why they differ."""
 
 from __future__ import annotations
 

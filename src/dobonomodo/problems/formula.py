@@ -256,7 +256,7 @@ class InvalidAggregate(Problem):
     def message(self) -> str:
         match self.reason:
             case AggregateReason.NONE:
-                return "an aggregation needs an aggregate function"
+                return "a value over several rows needs an aggregate function"
             case AggregateReason.NESTED:
                 return f"`{self.name}` is nested inside another aggregate function"
             case AggregateReason.UNGROUPED:

@@ -16,7 +16,7 @@ class Source:
     name: str
     text: str = field(repr=False)
     is_known: bool = field(default=True, kw_only=True, repr=False)
-    """False where blanks stand for a text of which only a place was kept."""
+    """False where blanks replace a text of which only a place was kept."""
 
     def line_start(self, offset: int) -> int:
         """The offset at which the line around ``offset`` begins."""
@@ -60,9 +60,9 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text value that was read from a source, and where each of its characters stands there.
+    """A text value that was read from a source, and the offset of each of its characters there.
 
-    A YAML scalar is not its file text: quotes, escapes and folded lines lie between.
+    A YAML scalar is not its file text: quotes, escapes and folded lines are between.
     ``offsets`` has one entry per character of ``value`` and one for its end.
     """
 

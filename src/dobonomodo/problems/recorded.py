@@ -1,4 +1,4 @@
-"""Problems that were recorded as JSON, loaded back: with the words of then, whatever became of their class."""
+"""Problems that were recorded as JSON, loaded back: with the words of then, even if their class has changed or is gone."""
 
 from __future__ import annotations
 

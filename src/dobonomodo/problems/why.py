@@ -1,4 +1,4 @@
-"""What stands in the way of an explanation of a stored row."""
+"""Why a stored row cannot be explained."""
 
 from __future__ import annotations
 
@@ -49,11 +49,12 @@ class InvalidKey(Problem):
     value: str | None = None
     kind: str = ""
     known: tuple[str, ...] = ()
+    owner: str = "the output has"
 
     def message(self) -> str:
         if self.value is not None:
             return f"`{self.value}` is not a value of column `{self.column}`, which is {self.kind}"
-        return f"the output has no column `{self.column}`"
+        return f"{self.owner} no column `{self.column}`"
 
     def hint(self) -> str | None:
         return did_you_mean(self.column, self.known) if self.value is None else None
@@ -80,6 +81,33 @@ class RowNotFound(Problem):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotAContributor(Problem):
+    """The row that is asked about is not one of those that a total is made of, or there is no total."""
+
+    code: ClassVar[str] = "NOT_A_CONTRIBUTOR"
+    blamed: ClassVar[Blame] = Blame.CALLER
+    example: ClassVar[Example] = Example(
+        "dobo why latest totals --key region=EMEA --contributor order_id=A9   # an order of another region",
+        "dobo why latest totals --key region=EMEA --contributor order_id=A1",
+    )
+
+    key: str
+    contributor: str
+    rows: int | None
+    """How many rows the total is made of; None where the row is no total."""
+
+    def message(self) -> str:
+        if self.rows is None:
+            return f"the row with {self.key} is not a total, so it has no contributors"
+        return f"none of the {self.rows:,} rows of {self.key} has {self.contributor}"
+
+    def hint(self) -> str | None:
+        if self.rows is None:
+            return "leave --contributor out"
+        return "leave --contributor out to list the largest; `--contributors all --csv FILE` writes all of them"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralRows(Problem):
     """A key fits several rows of an output. None of them is explained, since another one could be meant."""
 
@@ -101,7 +129,7 @@ class SeveralRows(Problem):
         return self.rows[:LISTED_AT_MOST]
 
     def hint(self) -> str | None:
-        return "add a column to the key, or name the row by --row-id"
+        return "add a column, or name the row by its `_row_id`"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,7 +200,7 @@ class NotMaskable(Problem):
     table: str
 
     def message(self) -> str:
-        return f"with masked texts the row of `{self.table}` is not written: a condition looks into texts"
+        return f"with masked texts the row of `{self.table}` is not written: a condition compares texts"
 
     def hint(self) -> str | None:
         return "leave --mask out and replace texts by hand"
@@ -182,6 +210,7 @@ WHY_PROBLEMS: tuple[type[Problem], ...] = (
     OutputNotFound,
     InvalidKey,
     RowNotFound,
+    NotAContributor,
     SeveralRows,
     NotProved,
     TooManyRowsToExplain,

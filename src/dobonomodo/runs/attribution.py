@@ -397,7 +397,7 @@ def scale_of(values: Iterable[Decimal]) -> int:
 
 
 def find_bars(line: Line) -> list[tuple[float, float]]:
-    """Where the parts of a waterfall lie between its lowest and its highest point, from 0 to 1, the smaller end first."""
+    """Where the parts of a waterfall are between its lowest and its highest point, from 0 to 1, the smaller end first."""
     points = [line.before]
     for part in line.parts:
         points.append(EXACT.add(points[-1], part))

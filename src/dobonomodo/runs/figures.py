@@ -23,7 +23,7 @@ UNMATCHED_KEYS = 5
 
 @dataclass(frozen=True, slots=True)
 class FirstRows:
-    """The first rows of an output, as text; None stands for NULL."""
+    """The first rows of an output, as text; None means NULL."""
 
     columns: tuple[str, ...]
     order: tuple[str, ...]

@@ -47,7 +47,7 @@ def _machine() -> str:
 def _start_of(number: int) -> str | None:
     """When a process started, in the kernel's own count; None if it has ended."""
     try:
-        # The name of the program stands in brackets, and may hold brackets and blanks.
+        # The name of the program is in brackets, and may contain brackets and blanks.
         state, *fields = Path(f"/proc/{number}/stat").read_text(encoding="latin-1").rpartition(")")[2].split()
     except (OSError, ValueError):
         return None

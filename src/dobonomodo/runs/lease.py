@@ -1,4 +1,4 @@
-"""Taking a lease and keeping it: how a run comes to hold its project and period, and notices that it no longer does.
+"""Taking a lease and keeping it: how a run gets hold of its project and period, and notices that it lost them.
 
 No clock of a host is compared with that of another. Who waits for a lease watches whether it is renewed, by its own clock.
 """

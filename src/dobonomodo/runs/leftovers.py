@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_over(run: Run, *, others: Iterable[Run], alive: Sequence[Lease]) -> bool:
-    """Whether nobody needs what a recorded run extracted and staged: it is not at work, and resuming it would be refused.
+    """Whether nobody needs what a recorded run extracted and staged: it is not running, and resuming it would be refused.
 
     ``others`` are the runs of the same project and period.
     """

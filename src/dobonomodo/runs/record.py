@@ -1,4 +1,4 @@
-"""A run as it is recorded, in a form that people and programs can look at."""
+"""A run as it is recorded, in a form that people and programs can read."""
 
 from __future__ import annotations
 
@@ -111,12 +111,24 @@ class RunView:
         row_id: str | None = None,
         column: str | None = None,
         contributors: int | None = 20,
+        contributor: Mapping[str, object] | Sequence[Mapping[str, object]] | None = None,
         depth: int = 1,
     ) -> Explanation:
-        """Why a row of an output has its values, as `dobo why` tells it; needs no Spark."""
+        """Why a row of an output has its values, as `dobo why` tells it; needs no Spark.
+
+        ``contributor`` names a row of a total, which is then explained; several follow totals of totals.
+        """
         if self.ask is None:
             raise ValueError("this record does not know its workspace")
-        return self.ask(table, key=key, row_id=row_id, column=column, contributors=contributors, depth=depth)
+        return self.ask(
+            table,
+            key=key,
+            row_id=row_id,
+            column=column,
+            contributors=contributors,
+            contributor=contributor,
+            depth=depth,
+        )
 
     def why_not(self, table: str | None = None, *, key: Mapping[str, object], column: str | None = None) -> Absence:
         """Why a row is not in an output, or a column of it was not set, as `dobo why-not` tells it."""

@@ -95,7 +95,7 @@ class Computed(Protocol):
         """Turns what the engine raises into ``RunFailed``."""
         ...
 
-    def finish(self, written: Callable[[], Any] | None = None) -> Counted:
+    def finish(self, written: Callable[[int | None], Any] | None = None) -> Counted:
         """All rows are written; ``written`` gives them as they can be read again."""
         ...
 
@@ -170,8 +170,8 @@ class Data(Protocol):
         """Have the engine write the rows of an output where nobody reads them; gives the place."""
         ...
 
-    def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
-        """The rows that were staged, to be read again; None if they are not there any more."""
+    def reopen(self, seq: int, staged: StagedRows, *, part: int | None = None) -> DataFrame | None:
+        """The rows that were staged, or one part of them, to be read again; None if there is no file with any."""
         ...
 
     def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
@@ -311,7 +311,7 @@ class Runner:
             return self._attempt(run, spec, data, heart).run(engine, fault=fault)
 
     def _put(self, run: Run, heart: Heartbeat, override: Override | None) -> BaseException | None:
-        """Record a new run; if it is told to end meanwhile, it is recorded all the same, and that is its fault."""
+        """Record a new run; if it is told to end meanwhile, it is recorded in any case, and that is its fault."""
 
         def put() -> None:
             if self._store.get_run(run.id) is None:
@@ -485,7 +485,7 @@ class _Attempt:
         try:
             with output.explained():
                 place = self._data.stage(output)
-                counted = output.finish(lambda: self._data.reopen(step.spec.seq, place))
+                counted = output.finish(lambda part: self._data.reopen(step.spec.seq, place, part=part))
                 figures = self._find_figures(output, counted, place)
                 milliseconds = int(counted.seconds * 1000)
                 staged = StagedOutput(step.spec.seq, counted.rows, counted.digest, milliseconds, place)
@@ -664,10 +664,10 @@ class _Attempt:
         except (Rejected, RunFailed):
             found = self._quietly_find()
             if found is not None and found.fence == self._heart.lease.fence and found.status != RunStatus.RUNNING:
-                # Somebody cancelled the run; their record stands.
+                # Somebody cancelled the run; their record is kept.
                 self._run = found
             else:
-                # A later attempt owns the record, or the store is out of reach. This one failed all the same.
+                # A later attempt owns the record, or the store is out of reach. This one failed in any case.
                 self._run = replace(self._run, status=RunStatus.FAILED, progress=progress.document())
         return self._finish()
 
@@ -733,7 +733,7 @@ def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], No
 
 
 def cancel_run(store: Store, run: Run, *, at: datetime, by: str) -> RunView:
-    """Have a run stop as soon as it notices; one that is not at work any more is cancelled at once.
+    """Have a run stop as soon as it notices; one that is no longer running is cancelled at once.
 
     Once it publishes, it is too late: the record is changed only if it is still the one that was looked at.
     """

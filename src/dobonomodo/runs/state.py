@@ -11,7 +11,7 @@ from dobonomodo.problems.store import InvalidTransition
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     RUNNING = "running"
     COMPLETED = "completed"

@@ -33,7 +33,7 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreAudit:
-    """What became of looking at everything."""
+    """The result of a check of everything."""
 
     history: tuple[Entry, ...] = ()
     versions: int = 0
@@ -67,7 +67,7 @@ def audit_store(store: Store, *, kinds: Iterable[str], calendars: Iterable[str])
         try:
             periods |= {(name, each): record for each, record in store.list_periods(name).items()}
         except ValueError:
-            unreadable.append(Doubt(f"calendar {name}", "the status of a period is none that there is"))
+            unreadable.append(Doubt(f"calendar {name}", "the status of a period is unknown"))
     runs = store.list_runs(limit=ALL)
     checks = (_check_versions(versions, history), _check_runs(runs, history), _check_periods(periods, history))
     found = [*unreadable, *(each for check in checks for each in check)]
@@ -188,7 +188,7 @@ def _run_differs(run: Run, entries: Sequence[Entry]) -> Iterator[str]:
     if "fence" in detail and run.fence != detail["fence"]:
         yield "fencing number"
     if last.event in (Event.STARTED, Event.RESUMED):
-        # It is at work, or was killed: how far it got is in its record alone.
+        # It is running, or was killed: how far it got is in its record alone.
         return
     if "progress" in detail and hash_document(run.progress) != detail["progress"]:
         yield "record"

@@ -30,7 +30,7 @@ MIGRATIONS = Path(__file__).parent / "migrations"
 UNFINISHED = ".part"
 """The end of the name of a file that is to become a store."""
 
-# Alembic keeps the migration at work in a module, which all threads share.
+# Alembic keeps the running migration in a module, which all threads share.
 _MIGRATING = threading.Lock()
 
 

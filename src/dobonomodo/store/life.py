@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ProjectStatus(StrEnum):
-    """Where one version of a project stands."""
+    """The state of one version of a project."""
 
     DRAFT = "draft"
     ACTIVE = "active"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def open_store(url: str, *, root: Path, password: str | None = None) -> Store:
     """The store at ``sqlite:///path`` (relative to ``root``) or ``postgresql://...``, created or upgraded if need be.
 
-    ``password`` goes to PostgreSQL beside the address; without one, libpq looks where it always does.
+    ``password`` goes to PostgreSQL beside the address; without one, libpq finds it by its own rules.
     """
     from dobonomodo.store.database import Database
     from dobonomodo.store.format import create, migrate

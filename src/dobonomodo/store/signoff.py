@@ -1,4 +1,4 @@
-"""Sign-offs: who stands behind what, by its fingerprint. Pure; they are entries of the history, and nowhere else."""
+"""Sign-offs: who confirmed what, by its fingerprint. Pure; they are entries of the history, and nowhere else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FINGERPRINT = "fingerprint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOff:
-    """A person stands behind something as it was: its fingerprint says how that is."""
+    """A person confirmed something as it was: its fingerprint says how that is."""
 
     subject: Subject
     fingerprint: str

@@ -398,7 +398,7 @@ class SqlStore(Store):
                     status=changed.status, updated_at=changed.updated_at, progress=changed.progress, fence=changed.fence
                 )
             )
-            # Whoever completes the publication of another run changes a record that is not at work.
+            # Whoever completes the publication of another run changes the record of a run that is not running.
             _record_run(connection, run, changed, by=by, by_other=lease is None and progress is not None)
             return changed
 

@@ -322,7 +322,7 @@ class Store(Protocol):
         ...
 
     def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:
-        """Record that a person stands behind something as it is; the same again is fine and leaves no trace."""
+        """Record that a person confirms something as it is; the same again is fine and leaves no trace."""
         ...
 
     def unsign(self, subject: Subject, *, at: datetime, by: str, reason: str | None = None) -> tuple[SignOff, ...]:

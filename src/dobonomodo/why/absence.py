@@ -123,7 +123,7 @@ class AbsenceFinder:
 
     def _explain_summaries(self, step: Step, asked: Mapping[str, Value], interpreter: Interpreter) -> Iterator[Reason]:
         """Of an output that no loaded row can get to: the rows that differ from the key in one column."""
-        if 0 in find_pairing(step):
+        if 0 in find_pairing(step) or not set(asked) <= set(step.write.columns):
             return
         for name, value in asked.items():
             rest = {each: frozenset([other]) for each, other in asked.items() if each != name}
@@ -220,7 +220,7 @@ class AbsenceFinder:
                 yield Reason("no match", text, nearest=tuple(self._near_keys(step, join)))
         value = touch.values.get(column)
         shown = show(value.value) if value is not None else "a value"
-        (only,) = with_relevant((touch,), column)
+        (only,) = with_relevant((touch,), frozenset([column]))
         yield Reason("set", f"operation {touch.seq} set it to {shown}", None, only)
 
     def _near_keys(self, step: Step, join: JoinedRow) -> Iterator[str]:

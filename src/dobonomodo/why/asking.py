@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.loading import seed_part
@@ -13,11 +14,12 @@ from dobonomodo.engine.rowid import find_place, seed_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan import Step
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import Scan, walk_relation
+from dobonomodo.plan.relation import Group, Scan, walk_relation
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.why import (
+    NotAContributor,
     NotMaskable,
     NotProved,
     OutputNotFound,
@@ -30,8 +32,8 @@ from dobonomodo.storage import Inputs, Storages
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
-from dobonomodo.why.explain import Explainer, names_of, trace_path
-from dobonomodo.why.explanation import Explanation, StoredPlace, Touch, show
+from dobonomodo.why.explain import Explainer, group_of, names_of, trace_path
+from dobonomodo.why.explanation import Contribution, Explanation, StoredPlace, Summary, Touch, columns_behind, show
 from dobonomodo.why.interpret import Interpreter, SeveralMatches
 from dobonomodo.why.key import read_key, show_key
 from dobonomodo.why.loading import Loader
@@ -95,8 +97,12 @@ class AskedRun:
         *,
         column: str | None = None,
         contributors: int | None = 20,
+        path: Sequence[Mapping[str, object]] = (),
     ) -> Explanation:
-        """Why the row with a key has its values; ``Rejected`` where there is no such row, or no proof."""
+        """Why the row with a key has its values; ``Rejected`` where there is no such row, or no proof.
+
+        ``path`` names a contributor of the row, then a contributor of that one, and so on; the last of them is explained.
+        """
         output = self.find_output(table)
         types = output.types()
         asked = read_key(key, types)
@@ -109,19 +115,58 @@ class AskedRun:
             row = self._find_computed(output, step, stored, large)
             own = next(iter(step.write.working_names({named: None}))) if named is not None else None
             touches, origin = self._explainer.explain(row, step, contributors=contributors, column=own)
+            found = Explanation(
+                run=self.view.id,
+                project=self.view.project,
+                period=self.view.period,
+                table=output.table,
+                row=stored.values,
+                key=asked,
+                column=own,
+                operations=self._with_lookups(touches, row),
+                origin=origin,
+            )
+            for each in path:
+                found, row = self._explain_contributor(found, row, each, contributors=contributors)
+            return found
         except TooManyRows as fault:
             raise Rejected([TooManyRowsToExplain(dataset=fault.use.dataset_id, limit=AT_MOST)]) from fault
-        return Explanation(
-            run=self.view.id,
-            project=self.view.project,
-            period=self.view.period,
-            table=output.table,
-            row=stored.values,
+
+    def _explain_contributor(
+        self, whole: Explanation, row: Traced, key: Mapping[str, object], *, contributors: int | None
+    ) -> tuple[Explanation, Traced]:
+        """One of the rows that a total is made of; only what leads to it is read."""
+        group, summary = group_of(row), whole.origin
+        if group is None or not isinstance(group.node, Group) or not isinstance(summary, Summary):
+            shown = ", ".join(f"{name} = {value}" for name, value in key.items())
+            raise Rejected([NotAContributor(key=show_key(whole.key), contributor=shown, rows=None)])
+        types = group.node.rows.schema.columns
+        asked = read_key(key, types, owner="the rows of this total have")
+        found = self.interpreter().find_members(group, {name: frozenset([value]) for name, value in asked.items()})
+        if not found:
+            fault = NotAContributor(key=show_key(whole.key), contributor=show_key(asked), rows=summary.rows)
+            raise Rejected([fault])
+        if len(found) > 1:
+            rows = tuple(self._explainer.name_member(each) for each in found[:LISTED_AT_MOST])
+            more = len(found) > LISTED_AT_MOST
+            raise Rejected([SeveralRows(table=whole.table, key=show_key(asked), rows=rows, more=more)])
+        behind = columns_behind(whole.operations, whole.asked)
+        totals = {name: each for name, each in summary.totals.items() if behind is None or name in behind}
+        reads = frozenset(name for each in totals.values() for name in each.reads)
+        by = next(iter(reads)) if len(reads) == 1 else None
+        touches, origin = self._explainer.explain_contributor(found[0], group, contributors=contributors, column=by)
+        first = replace(touches[0], values={name: each for name, each in touches[0].values.items() if name in totals})
+        amounts = {name: each.value for name, each in first.values.items()}
+        needed = None if behind is None else reads | frozenset(totals)
+        explanation = replace(
+            whole,
+            row={name: found[0].values[name] for name in types if not is_system(name)},
             key=asked,
-            column=own,
-            operations=self._with_lookups(touches, row),
+            operations=self._with_lookups((first, *touches[1:]), found[0]),
             origin=origin,
+            contribution=Contribution(whole, summary.rows, amounts, needed),
         )
+        return explanation, found[0]
 
     def name_as_written(self, table: str, row: Mapping[str, Value]) -> dict[str, Value]:
         """A row of an output under the names that its columns have where they are written."""
@@ -217,9 +262,9 @@ class AskedRun:
         self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value], column: str | None
     ) -> Iterable[Reason]:
         if column is None:
-            return (Reason("there", f"it is there: `dobo why {self.view.id} {output.table}` explains it"),)
-        explanation = self.why(output.table, asked)
-        return finder.explain_unset(self._step_of(output), column, explanation)
+            return (Reason("there", f"it is there: `dobo why {self.view.id} {quote(output.table)}` explains it"),)
+        explanation, step = self.why(output.table, asked), self._step_of(output)
+        return finder.explain_unset(step, next(iter(step.write.working_names({column: None}))), explanation)
 
     def _explain_missing(self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value]) -> Iterable[Reason]:
         step, interpreter = self._step_of(output), self.interpreter()
@@ -286,7 +331,7 @@ class AskedRun:
     # --- the computed row
 
     def _find_computed(self, output: Output, step: Step, stored: StoredRow, large: LargeGroups | None = None) -> Traced:
-        """The row of the plan that is stored; refused if there is none."""
+        """The row of the plan that is stored; refused if no such row exists."""
         wanted = {name: frozenset([value]) for name, value in stored.values.items()}
         interpreter = self._interpreter_of(self._loader, large)
         try:

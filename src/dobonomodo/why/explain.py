@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,20 @@ from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect as Acts
 from dobonomodo.plan.operations.lowered import Formula
-from dobonomodo.plan.relation import Derive, Group, Lookup, Match, Rel, Scan, Window, walk_between
+from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Match, Rel, Scan, Window, walk_between
 from dobonomodo.plan.shares import Shares
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
-from dobonomodo.why.explanation import Contributor, Effect, Evaluated, JoinedRow, Part, StoredPlace, Summary, Touch
+from dobonomodo.why.explanation import (
+    Contributor,
+    Effect,
+    Evaluated,
+    JoinedRow,
+    Part,
+    StoredPlace,
+    Summary,
+    Touch,
+    show,
+)
 from dobonomodo.why.interpret import find_keys, share_of, without_casts
 from dobonomodo.why.row import Traced
 
@@ -44,10 +55,41 @@ class Explainer:
 
         ``until`` is the output that wrote it; ``column`` is the one by which contributors are ordered.
         """
+        steps = [each for each in self._plan.steps if each.spec.seq <= until.spec.seq]
+        return self._explain_path(trace_path(row), steps, until, contributors=contributors, column=column)
+
+    def explain_contributor(
+        self, row: Traced, group: Traced, *, contributors: int | None, column: str | None = None
+    ) -> tuple[tuple[Touch, ...], StoredPlace | Summary | None]:
+        """The same for a row of a group, up to what it adds to the totals of the group."""
+        step = self.step_of(group)
         path = trace_path(row)
+        shares = {name: share_of(formula.tree) for name, formula in step.lowered.formulas.items()}
+        values = {
+            name: self.evaluate(print_checked(share), share, row.values)
+            for name, share in shares.items()
+            if share is not None
+        }
+        condition, joins = self._explain_taken(step, row, path)
+        touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "selected", condition, joins, values)
+        earlier = [each for each in self._plan.steps if each.spec.seq < step.spec.seq]
+        touches, origin = self._explain_path(path, earlier, step, contributors=contributors, column=column)
+        return (touch, *touches), origin
+
+    def step_of(self, group: Traced) -> Step:
+        """The operation that made a group."""
+        for step in self._plan.steps:
+            added = step.lowered.added
+            if added is not None and any(node is group.node for node in walk_between(added, step.before.node)):
+                return step
+        raise AssertionError("an operation makes every group of a plan")
+
+    def _explain_path(
+        self, path: Path, steps: Sequence[Step], until: Step, *, contributors: int | None, column: str | None
+    ) -> tuple[tuple[Touch, ...], StoredPlace | Summary | None]:
         touches: list[Touch] = []
         origin: StoredPlace | Summary | None = None
-        for step in reversed([each for each in self._plan.steps if each.spec.seq <= until.spec.seq]):
+        for step in reversed(steps):
             if id(step.before.node) not in path:
                 if id(step.after.node) in path:
                     touch, origin = self._explain_added(step, path, contributors, column)
@@ -184,17 +226,22 @@ class Explainer:
         touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "added")
         if added is None:
             return touch, None
-        group = next((each for each in path.values() if isinstance(each.node, Group)), None)
+        group = group_of(added)
         if group is not None and isinstance(group.node, Group):
             return touch, self.summarise(group, group.node, step.lowered.formulas, contributors, column)
-        conditions = [
-            self.evaluate(str(formula), formula.tree, each.values)
-            for formula in step.lowered.conditions.values()
-            for each in path.values()
-            if isinstance(each.node, Scan)
-        ]
-        found = Touch(step.spec.seq, step.spec.name, step.spec.type, "added", conditions[0] if conditions else None)
-        return found, place_of(added)
+        taken = next((each for each in trace_path(added).values() if isinstance(each.node, Keep)), added)
+        condition, joins = self._explain_taken(step, taken, path)
+        return replace(touch, condition=condition, joins=joins), place_of(added)
+
+    def _explain_taken(self, step: Step, row: Traced, path: Path) -> tuple[Evaluated | None, tuple[JoinedRow, ...]]:
+        """Why an operation took a row to make others of, and what it joined to it. ``row`` has the joined columns."""
+        conditions = step.lowered.conditions
+        if id(step.before.node) in path:
+            return self._explain_selector(step, path[id(step.before.node)]), ()
+        scan = next((each.node for each in path.values() if isinstance(each.node, Scan)), None)
+        written = conditions.get(scan.use.table) if scan is not None else None
+        condition = self.evaluate(str(written), written.tree, row.values) if written is not None else None
+        return condition, tuple(self._explain_joins(row.node, None, path, conditions))
 
     def _explain_loaded(self, path: Path) -> StoredPlace | None:
         scans = [each for each in path.values() if isinstance(each.node, Scan)]
@@ -226,7 +273,8 @@ class Explainer:
             share = share_of(formula.tree)
             if share is not None:
                 shares[name] = share
-        found = [self._contributor(row, shares) for row in members]
+        mixed = _are_mixed(given)
+        found = [self._contributor(row, shares, mixed=mixed) for row in members]
         found.sort(key=lambda each: _size(each.amounts, column), reverse=True)
         return Summary(key, len(members), totals, tuple(found if contributors is None else found[:contributors]))
 
@@ -238,27 +286,35 @@ class Explainer:
             name: Evaluated(str(formula), results[name.casefold()], (), _reads(formula.tree))
             for name, formula in formulas.items()
         }
-        members = tuple(Contributor(self._key_of(each.values), None, each.amounts, None) for each in large.members)
+        mixed = _are_mixed([each.values for each in large.members])
+        members = tuple(
+            Contributor(self._key_of(each.values, mixed=mixed), None, each.amounts, None) for each in large.members
+        )
         return Summary(key, large.rows, totals, members)
 
-    def _key_of(self, values: Mapping[str, Value]) -> dict[str, Value]:
-        """The natural or group key of a row."""
+    def _key_of(self, values: Mapping[str, Value], *, mixed: bool) -> dict[str, Value]:
+        """The natural or group key of a row; with the operation that made it, if rows of several are mixed."""
         made_by = values.get(OPERATION_SEQ)
         rows = self._plan.steps[-1].after if self._plan.steps else self._plan.start
         seq = made_by if isinstance(made_by, int) else 0
-        names = rows.parts.get(seq) or rows.keys.get(seq, ())
+        names = rows.parts.get(seq) or (*rows.keys.get(seq, ()), *([OPERATION_SEQ] if mixed and seq else []))
         return {name: values[name] for name in names if name in values}
 
-    def _contributor(self, row: Traced, shares: Mapping[str, Typed]) -> Contributor:
+    def _contributor(self, row: Traced, shares: Mapping[str, Typed], *, mixed: bool) -> Contributor:
         amounts = {name: evaluate(share, row.values, self._facts).value for name, share in shares.items()}
         row_id = row.values.get(ROW_ID)
         stored = next((each.stored for each in trace_path(row).values() if each.stored is not None), None)
         return Contributor(
-            self._key_of(row.values),
+            self._key_of(row.values, mixed=mixed),
             row_id if isinstance(row_id, str) else None,
             amounts,
             stored.place if stored is not None else None,
         )
+
+    def name_member(self, row: Traced) -> str:
+        """What tells a row of a group from the others, for people."""
+        key = {**self._key_of(row.values, mixed=True), ROW_ID: row.values.get(ROW_ID)}
+        return ", ".join(f"{name} {show(value)}" for name, value in key.items() if value is not None)
 
     def evaluate(
         self, text: str, tree: Typed, values: Mapping[str, Value], windows: Mapping[Over, Result] | None = None
@@ -266,6 +322,11 @@ class Explainer:
         """A formula for a row; ``windows`` are those of its windows that are computed already."""
         result = evaluate_known(tree, values, self._facts, windows or {})
         return Evaluated(text, result.value, tuple(parts_of(result)), _reads(tree))
+
+
+def group_of(row: Traced) -> Traced | None:
+    """The group that a summary row stands for; None for other rows."""
+    return next((each for each in trace_path(row).values() if isinstance(each.node, Group)), None)
 
 
 def trace_path(row: Traced) -> dict[int, Traced]:
@@ -282,13 +343,13 @@ def selector_of(selected: Typed) -> Typed | None:
     """The condition that an author wrote, of the rows that an operation acts on."""
     if selected == ACTIVE:
         return None
-    if isinstance(selected, Operation) and selected.operator == "AND":
-        first, second = selected.operands
+    here = selected
+    # What an operation asks for beyond its selector comes last.
+    while isinstance(here, Operation) and here.operator == "AND":
+        first, second = here.operands
         if first == ACTIVE:
             return second
-        # What an operation asks for beyond its selector comes last.
-        if isinstance(first, Operation) and first.operator == "AND" and first.operands[0] == ACTIVE:
-            return first.operands[1]
+        here = first
     return selected
 
 
@@ -347,6 +408,11 @@ def walk_traced(row: Traced) -> Iterator[Traced]:
         seen.add(id(here))
         yield here
         pending.extend(here.below)
+
+
+def _are_mixed(rows: Sequence[Mapping[str, Value]]) -> bool:
+    """Whether rows were made by several operations, whose keys may be the same."""
+    return len({row.get(OPERATION_SEQ) for row in rows}) > 1
 
 
 def _reads(tree: Typed) -> frozenset[str]:

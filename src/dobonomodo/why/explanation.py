@@ -151,7 +151,7 @@ class Contributor:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The group that a summary row stands for."""
+    """The group of a summary row."""
 
     key: Mapping[str, Value]
     rows: int
@@ -170,15 +170,32 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a row brings to a total."""
+
+    to: Explanation
+    """The summary row; it is stored, or contributes to another one."""
+    rows: int
+    """How many rows the total is made of."""
+    amounts: Mapping[str, Value]
+    """What the row adds to each total that was asked about."""
+    columns: frozenset[str] | None
+    """The columns of the row that these are computed from; None for all."""
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a stored row has its values. It exists only where the values were computed again and are the same."""
+    """Why a row has its values: a stored one, or one that contributes to it.
+
+    It exists only where the values of the stored row were computed again and are the same.
+    """
 
     run: str
     project: str
     period: str
     table: str
     row: Mapping[str, Value]
-    """The row as it is stored."""
+    """The row as it is stored; of a contributor, as the total saw it."""
     key: Mapping[str, Value]
     """What it was asked by."""
     column: str | None
@@ -187,6 +204,15 @@ class Explanation:
     """The operations that could act on the row, the last first."""
     origin: StoredPlace | Summary | None
     """Where the row comes from."""
+    contribution: Contribution | None = None
+    """For a row that is not stored but contributes to one that is."""
+
+    @property
+    def asked(self) -> frozenset[str] | None:
+        """The columns that are explained; None for all."""
+        if self.contribution is not None:
+            return self.contribution.columns
+        return frozenset([self.column]) if self.column is not None else None
 
     def to_dict(self) -> dict[str, object]:
         """As plain data, which `--json` prints."""
@@ -202,6 +228,8 @@ class Explanation:
             "operations": [each.to_dict() for each in self.operations],
             "loaded": self.origin.to_dict() if self.origin is not None and not is_summary else None,
             "summary": self.origin.to_dict() if self.origin is not None and is_summary else None,
+            "amounts": plain_row(self.contribution.amounts) if self.contribution is not None else None,
+            "part_of": self.contribution.to.to_dict() if self.contribution is not None else None,
             "proved": True,
         }
 
@@ -223,12 +251,12 @@ class Explanation:
         return "\n".join(render_text(self))
 
 
-def with_relevant(touches: tuple[Touch, ...], column: str | None) -> Iterator[Touch]:
-    """The operations, last first, each with those values alone that the column depends on."""
-    if column is None:
+def with_relevant(touches: tuple[Touch, ...], columns: frozenset[str] | None) -> Iterator[Touch]:
+    """The operations, last first, each with those values alone that some columns depend on."""
+    if columns is None:
         yield from touches
         return
-    needed = {column}
+    needed = set(columns)
     for touch in touches:
         found = {name: each for name, each in touch.values.items() if name in needed}
         reads = {name for each in found.values() for name in each.reads}
@@ -242,12 +270,12 @@ def with_relevant(touches: tuple[Touch, ...], column: str | None) -> Iterator[To
         yield replace(touch, values=found, joins=joins, condition=touch.condition if found else None)
 
 
-def columns_behind(touches: tuple[Touch, ...], column: str | None) -> frozenset[str] | None:
-    """The columns of a row, before any operation, that a column depends on; None for all."""
-    if column is None:
+def columns_behind(touches: tuple[Touch, ...], columns: frozenset[str] | None) -> frozenset[str] | None:
+    """The columns of a row, before any operation, that some columns depend on; None for all."""
+    if columns is None:
         return None
-    shown = list(with_relevant(touches, column))
-    return frozenset({column, *(name for touch in shown for each in touch.values.values() for name in each.reads)})
+    shown = list(with_relevant(touches, columns))
+    return columns | {name for touch in shown for each in touch.values.values() for name in each.reads}
 
 
 def plain_row(row: Mapping[str, Value]) -> dict[str, object]:

@@ -96,7 +96,7 @@ class Interpreter:
     # --- down
 
     def _push(self, node: _Single, wanted: Wanted, needed: frozenset[str] | None) -> _Below | None:
-        """What is known of the rows below; None if there are none that could be looked for."""
+        """What is known of the rows below; None if no row can be searched for."""
         match node:
             case Keep():
                 return dict(wanted), _with(needed, [node.condition])
@@ -197,6 +197,22 @@ class Interpreter:
             for name, value in node.values.items():
                 values[name] = evaluate_group(value, given, self._facts).get()
             yield Traced(node, values, tuple(rows), (id(node), *key))
+
+    def find_members(self, group: Traced, wanted: Wanted) -> list[Traced]:
+        """The rows of a group that have wanted values, with all their columns."""
+        node = group.node
+        if not isinstance(node, Group):
+            raise TypeError("not a group")
+        known = dict(wanted)
+        for name, key in node.keys.items():
+            if isinstance(key, ColumnRef):
+                own = frozenset([group.values[name]])
+                known[flat_name(key)] = known[flat_name(key)] & own if flat_name(key) in known else own
+        return [
+            row
+            for row in self.find(node.rows, known)
+            if all(compute(key, row.values, self._facts) == group.values[name] for name, key in node.keys.items())
+        ]
 
     def _find_large(self, large: LargeGroups, node: Group, wanted: Wanted) -> Iterator[Traced]:
         keys = {name: wanted[name] for name in node.keys if name in wanted}

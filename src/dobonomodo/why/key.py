@@ -14,15 +14,17 @@ from dobonomodo.problems.why import InvalidKey
 from dobonomodo.why.explanation import show
 
 
-def read_key(key: Mapping[str, object], columns: Mapping[str, Type]) -> dict[str, Value]:
-    """A key in the spelling and the types of the columns; every wrong part is reported."""
+def read_key(
+    key: Mapping[str, object], columns: Mapping[str, Type], *, owner: str = "the output has"
+) -> dict[str, Value]:
+    """A key in the spelling and the types of the columns, which ``owner`` has; every wrong part is reported."""
     spelled = {name.casefold(): name for name in columns}
     found: dict[str, Value] = {}
     problems = []
     for name, given in key.items():
         column = spelled.get(name.casefold())
         if column is None:
-            problems.append(InvalidKey(column=name, known=tuple(columns)))
+            problems.append(InvalidKey(column=name, known=tuple(columns), owner=owner))
             continue
         try:
             found[column] = read_value(given, columns[column])

@@ -52,6 +52,8 @@ class Loader:
     seed: IdSeed
     outside: list[Outside] = field(default_factory=list)
     """The rows that were passed over since they do not belong to the run."""
+    limit: int | None = None
+    """How many rows of a scan are computed in Python; None for as many as an explanation may need."""
 
     def load(self, node: Scan, wanted: Wanted, needed: frozenset[str] | None) -> list[Traced]:
         """The rows of a scan that are looked for; ``needed`` are the columns that are enough."""
@@ -64,7 +66,7 @@ class Loader:
             traced = self._trace(node, row, needed)
             if satisfies(traced.values, wanted):
                 found.append(traced)
-                if len(found) > AT_MOST:
+                if len(found) > (AT_MOST if self.limit is None else self.limit):
                     raise TooManyRows(node.use)
         return found
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan.system import is_system
 from dobonomodo.why.explanation import (
+    Contribution,
     Evaluated,
     Explanation,
     JoinedRow,
@@ -27,10 +28,10 @@ def render_text(explanation: Explanation) -> Iterator[str]:
     """The row, then what each operation did with it, the last first, then where it comes from."""
     yield _head(explanation)
     yield ""
-    for touch in with_relevant(explanation.operations, explanation.column):
+    for touch in with_relevant(explanation.operations, explanation.asked):
         yield from render_touch(touch)
     if isinstance(explanation.origin, Summary):
-        yield from _summary(explanation.origin, columns_behind(explanation.operations, explanation.column))
+        yield from _summary(explanation.origin, columns_behind(explanation.operations, explanation.asked))
     elif explanation.origin is not None:
         yield from _loaded(explanation.origin)
     yield _proof(explanation)
@@ -38,11 +39,29 @@ def render_text(explanation: Explanation) -> Iterator[str]:
 
 def _head(explanation: Explanation) -> str:
     where = f"{explanation.table}, period {explanation.period}, run {explanation.run}"
-    row = ", ".join(f"{name} {show(value)}" for name, value in explanation.key.items())
+    row = _values(explanation.key)
+    if explanation.contribution is not None:
+        return f"{_part(explanation.contribution)}    {_name(explanation)} of {where}"
     if explanation.column is not None:
         return f"{explanation.column} = {show(explanation.row[explanation.column])}    {row} of {where}"
     values = ", ".join(f"{name} {show(value)}" for name, value in explanation.row.items() if not is_system(name))
     return f"{row} of {where}: {values}"
+
+
+def _part(contribution: Contribution) -> str:
+    """What a row adds, of what."""
+    whole = contribution.to.origin
+    totals = whole.totals if isinstance(whole, Summary) else {}
+    shown = (f"{name} {show(value)} of {show(totals[name].value)}" for name, value in contribution.amounts.items())
+    return ", ".join(shown) or "a contributor"
+
+
+def _name(explanation: Explanation) -> str:
+    """The row by its key, and the totals that it contributes to."""
+    own, to = _values(explanation.key), explanation.contribution
+    if to is None:
+        return own
+    return f"{own}, {'the only row' if to.rows == 1 else f'one of {to.rows:,} rows'} of {_name(to.to)}"
 
 
 def render_touch(touch: Touch) -> Iterator[str]:
@@ -102,16 +121,22 @@ def _further(row: StoredPlace) -> Iterator[str]:
 
 def _summary(summary: Summary, columns: frozenset[str] | None) -> Iterator[str]:
     rows = "1 row" if summary.rows == 1 else f"{summary.rows:,} rows"
-    yield f"    group       {_values(summary.key) or 'all rows'}: {rows}"
-    for name, total in summary.totals.items():
-        if columns is None or name in columns:
-            yield f"    {name:<11} {total.text} = {show(total.value)}"
+    totals = {name: each for name, each in summary.totals.items() if columns is None or name in columns}
+    width = max([_LABEL, *map(len, totals)])
+    yield f"    {'group':<{width}} {_values(summary.key) or 'all rows'}: {rows}"
+    for name, total in totals.items():
+        yield f"    {name:<{width}} {total.text} = {show(total.value)}"
     if summary.contributors:
         shown = len(summary.contributors)
         yield f"    {'contributors' if shown == summary.rows else f'the {shown} largest contributors'}:"
-    for each in summary.contributors:
-        amounts = _values({name: value for name, value in each.amounts.items() if columns is None or name in columns})
-        yield f"      {_values(each.key):<24} {amounts:<32} {each.place or ''}".rstrip()
+    keys = [_values(each.key) for each in summary.contributors]
+    amounts = [
+        _values({name: value for name, value in each.amounts.items() if columns is None or name in columns})
+        for each in summary.contributors
+    ]
+    first, second = (min(_WIDEST, max(map(len, cells), default=0)) for cells in (keys, amounts))
+    for key, amount, each in zip(keys, amounts, summary.contributors, strict=True):
+        yield f"      {key:<{first}}  {amount:<{second}}  {each.place or ''}".rstrip()
 
 
 def _values(row: Mapping[str, Value]) -> str:
@@ -119,6 +144,11 @@ def _values(row: Mapping[str, Value]) -> str:
 
 
 def _proof(explanation: Explanation) -> str:
+    if explanation.contribution is not None:
+        stored = explanation
+        while stored.contribution is not None:
+            stored = stored.contribution.to
+        return f"{_proof(stored)}, and this row leads to it"
     if explanation.column is not None:
         return f"proved: recomputed {explanation.column} equals the stored value"
     return f"proved: all {len(explanation.row)} recomputed values equal the stored ones"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.running import RunData
     from dobonomodo.workspace.session import SessionOptions, SparkChoice
+
+
+Contributor = Mapping[str, object] | Sequence[Mapping[str, object]]
+"""Values that name a row of a total, or one for each total on the way down."""
 
 
 class Answers:
@@ -57,6 +61,7 @@ class Answers:
         row_id: str | None = None,
         column: str | None = None,
         contributors: int | None = 20,
+        contributor: Contributor | None = None,
         depth: int = 1,
         spark: SparkSession | None = None,
         report: Callable[[str], None] | None = None,
@@ -65,6 +70,7 @@ class Answers:
 
         The row is named by the values of some columns, or by its id. Raises ``Rejected`` where there is no such row, or where
         what is computed again differs from what is stored. ``contributors``: how many rows of a summary; None for all.
+        ``contributor``: explain one of them, by values of its columns; several follow totals of totals.
         ``depth``: how many runs are followed, where a row was written by another run. ``report`` is told when Spark is started.
         """
         from dobonomodo.why.row import AT_MOST
@@ -75,7 +81,8 @@ class Answers:
         def start_spark() -> tuple[SparkEngine, RunData]:
             if report is not None:
                 report(f"more than {AT_MOST:,} rows lead to this total: starting Spark")
-            return self._choose_spark(spark, None).engine(), self._execution.reopen_data(record)
+            engine = self._choose_spark(spark, None).engine()
+            return engine, self._execution.reopen_data(record, lambda: engine.spark)
 
         return explain_row(
             self._describe(record),
@@ -87,6 +94,7 @@ class Answers:
             row_id=row_id,
             column=column,
             contributors=contributors,
+            path=[contributor] if isinstance(contributor, Mapping) else contributor or (),
             depth=depth,
             spark=start_spark,
         )

@@ -55,7 +55,7 @@ def require_reason(value: object, *, act: str) -> str:
 
 
 def read_day(name: str, value: object) -> date | None:
-    """A day; a time is none, as it would depend on a zone."""
+    """A day; a time is refused, as it would depend on a zone."""
     if value is None or (isinstance(value, date) and not isinstance(value, datetime)):
         return value
     if not isinstance(value, str):
@@ -82,7 +82,7 @@ def read_moment(name: str, value: object) -> datetime | None:
 
 
 def read_parameters(value: object) -> Mapping[str, object]:
-    """Values of parameters by name. A float is none of them: it is not the number that was written."""
+    """Values of parameters by name. A float is refused: it is not the number that was written."""
     if value is None:
         return {}
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):

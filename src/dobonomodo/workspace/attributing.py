@@ -30,6 +30,7 @@ from dobonomodo.runs.attribution import (
     scale_of,
     share_out,
 )
+from dobonomodo.why.totals import sum_outputs
 from dobonomodo.workspace.execution import program_versions
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ PROGRAM = Factor(Cause.PROGRAM, "", "version of the program")
 
 
 class _Impossible(Exception):
-    """Some causes cannot be exchanged without others: what comes of it does not plan, or cannot be computed."""
+    """Some causes cannot be exchanged without others: the result cannot be planned or computed."""
 
 
 @dataclass(eq=False)
@@ -64,6 +65,8 @@ class Attributing:
     report: Callable[[str], None]
     values: dict[frozenset[Factor], Numbers] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    without_spark: bool = True
+    """Whether few rows are computed in Python. What comes of it must be what the runs stored, or Spark does it again."""
 
     def attribute(self, before: Side, after: Side, difference: RunDifference) -> Attribution:
         """The causes of all differences in rows and totals of ``difference``."""
@@ -76,8 +79,13 @@ class Attributing:
             self._refuse(before, after, f"an input is not there any more: {'; '.join(lost[1][both[0]])}")
         first, free, last = _sort_groups(_group(factors, one, other), lost)
         work = _Work(self, one, other, factors, first, last, prefer=frozenset(lost[1]))
-        free = work.separate(free)
-        return self._describe(before, after, difference, work, free, lost)
+        separated = work.separate(free)
+        if self.without_spark and not _is_stored(difference, work, separated):
+            self.without_spark = False
+            self.values.clear()
+            self.notes.clear()
+            separated = work.separate(free)
+        return self._describe(before, after, difference, work, separated, lost)
 
     def _require_comparable(self, before: Side, after: Side) -> None:
         if before.view.project != after.view.project:
@@ -99,8 +107,6 @@ class Attributing:
 
     def compute(self, mixed: Pinned) -> Numbers:
         """Rows and totals of every output of a run that may never have been."""
-        from dobonomodo.engine.engine import discard
-
         try:
             spec = _restore(mixed.snapshot)
         except (InternalError, Rejected) as fault:
@@ -110,10 +116,12 @@ class Attributing:
             restored = data.restore(mixed.hashes)
             if restored.changes:
                 raise _Impossible("; ".join(restored.changes))
-            data.prepare()
-            reader = data.reader(self.engine.spark)
-            outputs = self.engine.outputs(spec.plan, spec.facts, reader=reader, as_of=spec.as_of, figures=True)
-            results = {result.seq: result for result in discard(outputs)}
+            rows = data.rows(mixed.hashes)
+            results = sum_outputs(spec.plan, spec.facts, rows, as_of=spec.as_of) if self.without_spark else None
+            if results is None:
+                data.prepare()
+                reader = data.reader(self.engine.spark)
+                results = self.engine.totals(spec.plan, spec.facts, reader=reader, as_of=spec.as_of)
         except RunFailed as failed:
             if isinstance(failed.problem, SparkLost):
                 raise
@@ -123,9 +131,8 @@ class Attributing:
         found: dict[Number, Decimal | None] = {}
         steps = {step.spec.seq: step for step in spec.plan.steps}
         for name, seq in _name_outputs(spec.plan).items():
-            result = results[seq]
-            found[name, None] = Decimal(result.rows)
-            totals = result.measures.totals if result.measures is not None else {}
+            count, totals = results[seq]
+            found[name, None] = Decimal(count)
             written = steps[seq].write.written_name
             found |= {(name, written(column)): total for column, total in totals.items()}
         return found
@@ -357,6 +364,15 @@ def _numbers(difference: RunDifference) -> Iterable[tuple[Number, Decimal | None
         for each in table.columns:
             if each.is_number:
                 yield (table.table, each.column), each.before, each.after
+
+
+def _is_stored(difference: RunDifference, work: _Work, free: Sequence[Group]) -> bool:
+    """Whether what was computed with nothing and with everything exchanged is what the runs stored, as far as inputs are there."""
+    start, end = work.value(()), work.value(free)
+    return all(
+        (bool(work.first) or start.get(name) == was) and (bool(work.last) or end.get(name) == now)
+        for name, was, now in _numbers(difference)
+    )
 
 
 def _reads_clock(one: Pinned, other: Pinned) -> bool:

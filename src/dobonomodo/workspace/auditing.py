@@ -14,6 +14,7 @@ from dobonomodo.runs.snapshot import load_datasources
 from dobonomodo.storage import Storages
 from dobonomodo.store import StoreAudit, audit_store
 from dobonomodo.workspace.files import KINDS
+from dobonomodo.workspace.session import SparkChoice
 
 if TYPE_CHECKING:
     from dobonomodo.runs.progress import PublishedOutput
@@ -100,7 +101,7 @@ class _OutputAudit:
             try:
                 outputs = Progress.load(run.progress).outputs
             except (KeyError, ValueError, TypeError, AttributeError, InternalError):
-                # Of a run that is at work, which the history cannot say anything about.
+                # Of a run that is running: the history says nothing of it yet.
                 yield RecordChanged(subject=f"run {run.id}", detail="its record cannot be read")
                 continue
             if outputs:
@@ -113,7 +114,8 @@ class _OutputAudit:
         name = f"output {output.table} of run {run.id}"
         try:
             sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}
-            storage = Storages(self._files.root, sources).of_record(output.location)
+            storages = Storages(self._files.root, sources, session=SparkChoice(self._files).session())
+            storage = storages.of_record(output.location)
             now = storage.inspect(output.location, run=run.id, seq=output.seq)
         except (RunFailed, Rejected, KeyError) as fault:
             self.unproved.append(f"{name}: it cannot be reached ({fault})")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.listing import Problems
-from dobonomodo.problems.operation import DatasetMissing, ResolverNotFound
+from dobonomodo.problems.operation import DatasetMissing, DestinationReason, InvalidDestination, ResolverNotFound
 from dobonomodo.problems.parameter import ParameterMissing
 from dobonomodo.storage import check_locations
 
@@ -34,13 +34,17 @@ def find_problems(files: Files, planning: Planning) -> Problems:
         found.extend(check_locations(places, own.datasources))
     datasets = planning.draft_datasets()
     for project in own.projects.values():
-        found.extend(datasets.chain.planned(project).problems)
+        planned = datasets.chain.planned(project)
+        found.extend(planned.problems)
+        if planned.plan is not None:
+            found.extend(planning.find_links(planned.plan))
     for project, uncertain_from in own.salvaged:
         start = NEVER if uncertain_from is None else uncertain_from
         found.extend(planning.plan(project, datasets, uncertain_from=start).problems)
     found.extend(datasets.chain.problems)
     found.extend(_check_settings(files))
-    return Problems(in_order(_once(found)))
+    broken = own.broken.get("datasource", {})
+    return Problems(in_order(_once(each for each in found if not _is_about(each, broken))))
 
 
 def _check_settings(files: Files) -> Iterator[Problem]:
@@ -85,8 +89,20 @@ def require_readable(project_id: str, files: Files, planning: Planning) -> None:
         raise Rejected(find_problems(files, planning))
 
 
-def _once(problems: Sequence[Problem]) -> Iterator[Problem]:
+def _is_about(problem: Problem, broken: Container[str]) -> bool:
+    """Whether it says that a datasource is not there, which is there and has a problem of its own."""
+    match problem:
+        case InvalidDestination(reason=DestinationReason.UNKNOWN_DATASOURCE, name=name):
+            return name in broken
+        case UnknownReference(kind="datasource", id=name):
+            return name in broken
+        case _:
+            return False
+
+
+def _once(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Each problem once, also when several operations run into it, as into a faulty selector or a missing definition."""
+    problems = list(problems)
     missing = {problem.id for problem in problems if isinstance(problem, UnknownReference)}
     seen: set[object] = set()
     for problem in problems:

@@ -1,6 +1,6 @@
 """Removing what killed runs left: run folders, staged files, staging tables, unfinished stores.
 
-What may go follows from the records and leases of the store (``runs/leftovers.py``). Only what no record can know of goes by age.
+What may go follows from the records and leases of the store (``runs/leftovers.py``). Only what no record can know of is removed by age.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def clean_workspace(files: Files, stores: Stores, *, data: OpenData, keep_inputs
 
 
 def find_needless_copies(root: Path, store: Store, *, keep_inputs: str) -> list[Leftover]:
-    """Copies of inputs that no run needs. What no record names may be of a run that is at work, unless it is a day old."""
+    """Copies of inputs that no run needs. What no record names may be of a run that is running, unless it is a day old."""
     # Before the records are read, so that what a run keeps and records meanwhile is not among them.
     copies = list(KeptInputs.of(root).files())
     alive = find_alive(store.list_leases(), is_dead=is_dead)
@@ -98,9 +98,9 @@ def find_needless_copies(root: Path, store: Store, *, keep_inputs: str) -> list[
 
 
 class Cleaning:
-    """One look at all that runs left in a workspace. The folders are listed first, then the leases, then the records are read.
+    """One observation of all that runs left in a workspace. The folders are listed first, then the leases, then the records are read.
 
-    So whatever belongs to a run that started before the look is known by its lease or by its record, and what starts later is not
+    So whatever belongs to a run that started before it is known by its lease or by its record, and what starts later is not
     looked at.
     """
 

@@ -19,6 +19,7 @@ from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import Storages, load_stored
 from dobonomodo.store import Entry, PeriodEvent
 from dobonomodo.workspace.arguments import read_choice, read_reason, require_reason
+from dobonomodo.workspace.session import SparkChoice
 from dobonomodo.workspace.signing import AT_MOST
 from dobonomodo.workspace.stamp import now, who
 
@@ -144,7 +145,7 @@ class Closing:
         """Have the rows of all results stay readable, whatever runs write from now on; gives where they are."""
         for run in self._signing.list_results(identifier):
             sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}
-            storages = Storages(self._files.root, sources)
+            storages = Storages(self._files.root, sources, session=SparkChoice(self._files).session())
             for output in Progress.load(run.progress).outputs:
                 storage = storages.of_record(output.location)
                 kept = storage.keep(output.location, period=identifier, run=run.id, seq=output.seq)

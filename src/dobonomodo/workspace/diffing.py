@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,9 @@ class Diffing:
         )
         if not attribute:
             return found
-        attributing = Attributing(self.engine, self.execution.open_data, self.report)
+        attributing = Attributing(
+            self.engine, partial(self.execution.open_data, session=lambda: self.engine.spark), self.report
+        )
         return replace(found, attribution=attributing.attribute(before, after, found))
 
     def _compare(
@@ -147,12 +150,12 @@ class _Rows:
 
     def _compute(self, wanted: Output) -> Mapping[int, DataFrame]:
         self.diffing.report(f"computing the rows of run {self.side.view.id} again")
-        spec, data = restore_snapshot(self.side.record.snapshot), self.diffing.execution.reopen_data(self.side.record)
+        engine, record = self.diffing.engine, self.side.record
+        spec, data = restore_snapshot(record.snapshot), self.diffing.execution.reopen_data(record, lambda: engine.spark)
         restored = data.restore(self.side.view.inputs or {})
         if restored.changes:
             raise Rejected([self._gone(wanted, *restored.changes)])
         data.prepare()
-        engine = self.diffing.engine
         digests = {output.seq: output.digest for output in self.side.view.outputs.values()}
         found = {}
         try:
@@ -197,7 +200,7 @@ def _check_key(key: Sequence[str], columns: Mapping[str, object]) -> None:
 def _find_key(
     name: str, sides: Sequence[Side], columns: Mapping[str, tuple[Type, Type]], *, given: Sequence[str]
 ) -> dict[str, str]:
-    """SQL for each column of the key of an output: given, or what both plans know of their rows; nothing if there is none."""
+    """SQL for each column of the key of an output: given, or what both plans know of their rows; empty without a key."""
     from dobonomodo.engine.differences import find_key
     from dobonomodo.formula.sql import quote_name
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from importlib import metadata
@@ -19,23 +19,26 @@ from dobonomodo.runs import Runner, RunSpec, restore_snapshot, take_snapshot
 from dobonomodo.runs.holder import describe_holder
 from dobonomodo.runs.lease import Pace
 from dobonomodo.runs.resume import require_resumable
-from dobonomodo.runs.runner import Who
+from dobonomodo.runs.runner import Quiet, Who
 from dobonomodo.storage import Storages, find_storage
+from dobonomodo.storage.executors import Executors, Limits
 from dobonomodo.workspace.cleaning import Cleaning, has_leftovers
 from dobonomodo.workspace.running import Computing, RunData, new_run_id
+from dobonomodo.workspace.session import SparkChoice
 from dobonomodo.workspace.stamp import now, who
 
 if TYPE_CHECKING:
     from dobonomodo.runs import Listener, RunView
-    from dobonomodo.storage import Pinned
+    from dobonomodo.storage import Pinned, Session
     from dobonomodo.store import Override, Run
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import PlannedRun
-    from dobonomodo.workspace.session import SparkChoice
     from dobonomodo.workspace.stores import Stores
 
 LEASE_VARIABLE = "DOBO_LEASE_SECONDS"
 """For tests: how long a lease lasts that is not renewed."""
+LIMIT_VARIABLE = "DOBO_EXECUTORS_ABOVE"
+"""For tests: the bytes or rows above which executors do what grows with the data, also those of this machine."""
 
 
 class Execution:
@@ -58,9 +61,9 @@ class Execution:
         spec = RunSpec(
             planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
         )
-        run_id = new_run_id(now())
-        data = self.open_data(run_id, spec)
-        view = self._runner(listener).start(
+        run_id, session = new_run_id(now()), spark.session()
+        data = self.open_data(run_id, spec, session, executors=_executors(spark, listener))
+        view = self._runner(listener, session).start(
             run_id,
             spec,
             data,
@@ -78,10 +81,10 @@ class Execution:
 
     def resume(self, record: Run, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
         """Go on with a recorded run."""
-        spec = restore_snapshot(record.snapshot)
-        data = self.open_data(record.id, spec)
+        spec, session = restore_snapshot(record.snapshot), spark.session()
+        data = self.open_data(record.id, spec, session, executors=_executors(spark, listener))
         computing = partial(_computing, data, spark, listener)
-        view = self._runner(listener).resume(record, spec, data, computing, wait=wait)
+        view = self._runner(listener, session).resume(record, spec, data, computing, wait=wait)
         self._clean_after_run()
         return view
 
@@ -93,8 +96,15 @@ class Execution:
         except (Rejected, RunFailed):
             return False
 
-    def open_data(self, run_id: str, spec: RunSpec) -> RunData:
-        """The rows that a run reads and writes."""
+    def open_data(
+        self,
+        run_id: str,
+        spec: RunSpec,
+        session: Session | None = None,
+        *,
+        executors: Callable[[Path], Executors] | None = None,
+    ) -> RunData:
+        """The rows that a run reads and writes; ``session`` is for storages that need one, by default that of the workspace."""
         sandbox = self._stores.sandbox_place
         draft = spec.status == "draft"
         if draft and isinstance(sandbox, Path):
@@ -109,27 +119,29 @@ class Execution:
             sandbox=sandbox,
             keep_inputs=self._files.settings.keep_inputs != "no",
             scratch=self._files.runs if self._files.settings.scratch is not None else None,
+            executors=executors,
+            session=session or SparkChoice(self._files).session(),
         )
 
-    def reopen_data(self, run: Run) -> RunData:
+    def reopen_data(self, run: Run, session: Session | None = None) -> RunData:
         """The rows that a recorded run reads and wrote."""
-        return self.open_data(run.id, restore_snapshot(run.snapshot))
+        return self.open_data(run.id, restore_snapshot(run.snapshot), session)
 
-    def _runner(self, listener: Listener | None) -> Runner:
+    def _runner(self, listener: Listener | None, session: Session) -> Runner:
         person = who()
         seconds = os.environ.get(LEASE_VARIABLE)
         return Runner(
             self._stores.main,
             who=Who(person, describe_holder(person)),
-            open_data=self._reopen,
+            open_data=partial(self._reopen, session=session),
             pace=Pace.of(float(seconds)) if seconds else Pace(),
             listener=listener,
         )
 
-    def _reopen(self, run: Run) -> tuple[RunSpec, RunData]:
+    def _reopen(self, run: Run, *, session: Session) -> tuple[RunSpec, RunData]:
         """A recorded run, to complete what it was publishing."""
         spec = restore_snapshot(run.snapshot)
-        return spec, self.open_data(run.id, spec)
+        return spec, self.open_data(run.id, spec, session)
 
     def _clean_after_run(self) -> None:
         """Remove what earlier runs of this folder left. A run is not affected by what cannot be removed; `dobo clean` tells."""
@@ -137,6 +149,20 @@ class Execution:
         if has_leftovers(runs):
             with suppress(RunFailed, Rejected):
                 Cleaning(runs, self._stores.main, data=self.open_data).clean(everywhere=False, dry_run=False)
+
+
+def _executors(spark: SparkChoice, listener: Listener | None) -> Callable[[Path], Executors] | None:
+    """Those of a Spark that computes elsewhere; the executors of this machine would share its cores with it."""
+    from dobonomodo.engine.tasks import SparkExecutors
+
+    above = os.environ.get(LIMIT_VARIABLE)
+    if above is None and not spark.may_be_elsewhere():
+        return None
+    limits = Limits() if above is None else Limits.of(int(above))
+    say = (listener or Quiet()).working
+    return lambda folder: SparkExecutors(
+        lambda: spark.engine(listener=listener, run=folder.name), folder, limits=limits, say=say
+    )
 
 
 def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> Computing:

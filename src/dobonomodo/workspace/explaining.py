@@ -48,13 +48,14 @@ def explain_row(
     row_id: str | None,
     column: str | None,
     contributors: int | None,
+    path: Sequence[Mapping[str, object]],
     depth: int,
     spark: OpenSpark,
 ) -> Explanation:
-    """Why a row of an output has its values; ``depth`` counts the runs that are followed, this one included."""
+    """Why a row of an output has its values, or one that contributes to it; ``depth`` counts the runs that are followed."""
     with Opener(files, store) as opener:
         run = opener.open(view, record, partial(SparkGroups, view, spark))
-        found = run.why(table, _with_id(key, row_id), column=column, contributors=contributors)
+        found = run.why(table, _with_id(key, row_id), column=column, contributors=contributors, path=path)
         return run.deepen(found, opener.open_writer, depth=depth)
 
 

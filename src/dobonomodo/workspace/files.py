@@ -21,7 +21,7 @@ SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 KINDS = ("workspace", "datasource", "resolver", "calendar", "dataset", "project")
 MAX_FILE = 10_000_000
 RUNS = ".dobo/runs"
-"""Where runs keep what they need while they are at work, unless the settings name another folder."""
+"""Where runs keep what they need while they are running, unless the settings name another folder."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -165,7 +165,7 @@ class Lifecycle:
         pin, signing = Pin(planned.plan.input.dataset_id, planned.plan.input.version), self._signing()
         approvals = signing.find_approvals("activate", signing.of_version(newest))
         if approvals is not None:
-            # Before the scenarios, which take time; the store looks again.
+            # Before the scenarios, which take time; the store checks again.
             approvals.require(store.list_signoffs(approvals.subject), by=who())
         results = test(project_id) if test is not None else ()
         require_passed(results)

@@ -146,7 +146,7 @@ class Periods:
         return True
 
     def require_resumable(self, run: Run) -> None:
-        """Refuse to go on with a run whose period was closed since; what it was publishing is completed all the same."""
+        """Refuse to go on with a run whose period was closed since; what it was publishing is completed in any case."""
         if run.progress.get("intent") is None and self.has(run.period):
             require_runnable(self.find(run.period), override_closed=run.snapshot.get("override") is not None)
 

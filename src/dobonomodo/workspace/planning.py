@@ -20,7 +20,7 @@ from dobonomodo.storage import Storages, destination_kinds
 from dobonomodo.workspace.arguments import read_day, read_moment, read_parameters, read_project
 from dobonomodo.workspace.checking import find_problems, require_readable
 from dobonomodo.workspace.datasets import KnownDatasets
-from dobonomodo.workspace.paths import check_links
+from dobonomodo.workspace.paths import check_links, check_links_of_any_period
 from dobonomodo.workspace.periods import require_runnable
 from dobonomodo.workspace.recorded import (
     find_live_version,
@@ -198,7 +198,7 @@ class Planning:
         definitions: Definitions | None = None,
         uncertain_from: int | None = None,
     ) -> Planned:
-        """A plan, or the problems that there is none for; with the paths of a period if one is given."""
+        """A plan, or the problems that prevent one; with the paths of a period if one is given."""
         own = definitions or self._files.definitions
         planned = plan_project(
             project,
@@ -212,6 +212,12 @@ class Planning:
             return planned
         links = tuple(check_links(planned.plan, own.datasources, root=self._files.root))
         return Planned(None, (*planned.problems, *links)) if links else planned
+
+    def find_links(self, plan: Plan) -> tuple[Problem, ...]:
+        """Links that lead a draft out of its datasources in some period."""
+        own = self._files.definitions
+        resolution = self._resolution(own, None)
+        return tuple(check_links_of_any_period(plan, resolution, own.datasources, root=self._files.root))
 
     def _resolution(self, own: Definitions, period: Period | None) -> Resolution:
         default = self._files.settings.default_resolver

@@ -35,6 +35,7 @@ from dobonomodo.storage import (
     Stored,
     WrittenOutput,
 )
+from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.first_rows import first_rows, leading_rows
 from dobonomodo.storage.leftover import Leftover
@@ -50,7 +51,9 @@ if TYPE_CHECKING:
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.engine.reading import Reader
     from dobonomodo.model import DataSource
+    from dobonomodo.storage import Session
     from dobonomodo.store import Lease, Store
+    from dobonomodo.why.stored import PinnedRows
 
 OWNER = "store"
 """The file in the folder of a run that names the store which has its record."""
@@ -75,12 +78,18 @@ class RunData:
         sandbox: Path | DataSource | None,
         keep_inputs: bool = False,
         scratch: Path | None = None,
+        executors: Callable[[Path], Executors] | None = None,
+        session: Session | None = None,
     ) -> None:
-        """``scratch`` is the folder that workers share, where they are elsewhere."""
+        """``scratch`` is the folder that workers share, where they are elsewhere; ``session`` is for what Spark alone can read.
+
+        ``executors`` gives those of Spark for work in the folder of the run, where they are worth asking.
+        """
         self._kept, self._keep = KeptInputs.of(root), keep_inputs
         self._hashing: InThread[InputHashes] | None = None
         self._planned, self._registry = planned, registry
         self._folder = (scratch or root / RUNS) / run
+        asked = executors(self._folder.absolute()) if executors is not None else None
         self._inputs = Inputs(
             root=root,
             datasources=planned.datasources,
@@ -88,9 +97,11 @@ class RunData:
             facts=planned.facts,
             as_of=planned.as_of,
             shared=scratch is not None,
+            executors=asked,
+            session=session,
         )
         self._outputs = Outputs(
-            Storages(root, planned.datasources, sandbox if planned.status == "draft" else None),
+            Storages(root, planned.datasources, sandbox if planned.status == "draft" else None, session),
             folder=self._folder,
             period=planned.facts.period,
             run=run,
@@ -99,6 +110,7 @@ class RunData:
             # Small inputs come out as one file, as people expect.
             in_one_file=lambda: self.size().is_small,
             apart=scratch is not None,
+            executors=asked,
         )
         self._written = {
             step.spec.seq: WrittenOutput(step.spec.seq, write, write.written_types(step.before.columns))
@@ -165,8 +177,14 @@ class RunData:
         self._pinned = restored.pinned
         return restored
 
+    def rows(self, hashes: InputHashes) -> PinnedRows:
+        """What the run read, as rows that can be looked for without Spark."""
+        from dobonomodo.why.stored import PinnedRows
+
+        return PinnedRows(self._inputs, self._pinned, hashes=hashes, kept=self._kept)
+
     def find_lost(self, hashes: InputHashes) -> dict[str, tuple[str, ...]]:
-        """The datasets whose rows are not there any more, neither as they were nor as copies, with what became of them."""
+        """The datasets whose rows are not there any more, neither as they were nor as copies, with the changes to them."""
         lost: dict[str, tuple[str, ...]] = {}
         for use in self._planned.plan.uses:
             changes = self._inputs.restore([use], self._pinned, hashes, self._kept).changes
@@ -196,9 +214,9 @@ class RunData:
             raise AssertionError("nothing is read before there is a session")
         return self._spark
 
-    def reopen(self, seq: int, staged: StagedRows) -> DataFrame | None:
-        """The rows that were staged, as a frame; None if they are not there any more."""
-        return self._outputs.reopen(self._written[seq], staged, self._session)
+    def reopen(self, seq: int, staged: StagedRows, *, part: int | None = None) -> DataFrame | None:
+        """The rows that were staged, or one part of them, as a frame; None if there is no file with any."""
+        return self._outputs.reopen(self._written[seq], staged, self._session, part=part)
 
     def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:
         """The first of the rows that were staged, in the order of some columns."""
@@ -352,8 +370,8 @@ def output_frame(
     folder = runs / run.id / "verify" / str(output.seq)
     shutil.rmtree(folder, ignore_errors=True)
     facts = RunFacts(run.started_at, run.period, date.min, date.max)
-    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None)
-    storage = Storages(root, datasources).of_record(output.location)
+    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None, session=lambda: spark)
+    storage = Storages(root, datasources, session=lambda: spark).of_record(output.location)
     pin = storage.pin_output(output.location, name=output.destination, period=run.period)
     (rows,) = inputs.read(spark, use, inputs.extract([use], {use.key: (pin,)})[use.key])
     return rows.frame.select(*(f"`{name.replace('`', '``')}`" for name in columns))

@@ -22,6 +22,7 @@ from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stor
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Row
 from dobonomodo.workspace.recorded import load_recorded
+from dobonomodo.workspace.session import SparkChoice
 from dobonomodo.workspace.stamp import now
 
 if TYPE_CHECKING:
@@ -83,7 +84,14 @@ def sample_input(
     for location in use.locations:
         require_modules(find_storage(datasources[location.datasource_id].type).modules)
     with TemporaryDirectory() as folder:
-        inputs = Inputs(root=files.root, datasources=datasources, folder=Path(folder), facts=facts, as_of=None)
+        inputs = Inputs(
+            root=files.root,
+            datasources=datasources,
+            folder=Path(folder),
+            facts=facts,
+            as_of=None,
+            session=SparkChoice(files).session(),
+        )
         pinned = inputs.extract([use], inputs.pin([use]))
         paths = [path for paths in inputs.files(use, pinned[use.key]) for path in paths]
         found = islice((row for path in paths for row in _read_rows(path, use) if _belongs(row, use, facts)), rows)
@@ -121,7 +129,7 @@ def _day(value: object) -> date | None:
 def _sample(found: Mapping[str, Found], rows: int, files: Files) -> Sample:
     for stored, _ in found.values():
         require_modules(find_storage(stored.kind).modules)
-    storages = Storages(files.root, files.definitions.datasources)
+    storages = Storages(files.root, files.definitions.datasources, session=SparkChoice(files).session())
     return Sample(
         {
             table: tuple(storages.of_record(stored).sample(stored, columns, rows))

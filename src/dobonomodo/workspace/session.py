@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING
 
 from dobonomodo.model.secret import is_reference, is_secret_key
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from dobonomodo.engine import InputSize
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Listener
+    from dobonomodo.storage import Session
     from dobonomodo.workspace.files import Files
 
 
@@ -47,6 +49,16 @@ class SparkChoice:
         if self.given is None:
             master, remote = self._place()
             require_possible(master=master, remote=remote, conf=self._conf())
+
+    def may_be_elsewhere(self) -> bool:
+        """Whether Spark computes in other processes than its driver, or on another machine, as far as is known before it is opened."""
+        from dobonomodo.engine.reach import may_be_elsewhere
+        from dobonomodo.engine.session import LOCAL, is_local
+
+        if self.given is not None:
+            return may_be_elsewhere(self.given)
+        master, remote = self._place()
+        return remote is not None or not is_local(master or LOCAL)
 
     def engine(
         self,
@@ -79,6 +91,18 @@ class SparkChoice:
         if self.given is not None or is_remote(session):
             engine.require_arithmetic(of=session if self.given is None else self.given)
         return engine
+
+    def session(self) -> Session:
+        """Gives one session for as long as it is kept: for storages that need Spark before there is anything to compute."""
+        from dobonomodo.engine.faults import noticing_loss
+
+        @cache
+        def opened() -> SparkSession:
+            self.require()
+            with noticing_loss():
+                return self._session(None)
+
+        return opened
 
     def _session(self, size: InputSize | None) -> SparkSession:
         from dobonomodo.engine import adapt_session

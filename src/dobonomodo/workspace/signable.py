@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Signable(Protocol):
-    """Something that people can stand behind."""
+    """Something that people can sign."""
 
     @property
     def subject(self) -> Subject: ...
@@ -138,7 +138,7 @@ class SignablePeriod:
         return fingerprint_results(self.results)
 
     def find_obstacles(self) -> Iterator[Problem]:
-        """None: also that a period has no results is something to stand behind."""
+        """None: that a period has no results can be signed too."""
         yield from ()
 
     def why_void(self, signed: SignOff) -> str | None:

@@ -1,4 +1,4 @@
-"""Signing: people stand behind what is recorded, and the workspace asks for the approval of others where it says so."""
+"""Signing: people confirm what is recorded, and the workspace asks for the approval of others where it says so."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Signing:
         people = approvals.require(self._stores.main.list_signoffs(approvals.subject), by=who())
         return Override(reason=reason, approvals=approvals, approved_by=people)
 
-    # --- what a name stands for
+    # --- what a name means
 
     def find(self, name: str, *, override: bool) -> Signable:
         """A version (``PROJECT@v3``), a period, an override (``PROJECT@PERIOD``), or else a run by one of its names."""

@@ -51,14 +51,14 @@ class Stores:
         """The store, unless it was never made."""
         self.require_settings()
         path = self.path
-        # Where this user may not look, opening the store says so.
+        # Opening the store reports a folder that this user may not read.
         with suppress(OSError):
             if path is not None and not path.exists():
                 return None
         return self.main
 
     def find_main_to_check(self) -> Store | None:
-        """The store that checking may look into; what keeps it from being known is reported as a problem of its own."""
+        """The store that checking may read; settings that cannot be read are a problem of their own."""
         return self.find_main() if self._files.has_settings else None
 
     @property

@@ -233,7 +233,7 @@ class Workspace(Decisions, Answers, Records):
         view = self._describe(record)
         engine = self._choose_spark(spark, session).engine()
         if replay:
-            data = self._execution.reopen_data(record)
+            data = self._execution.reopen_data(record, lambda: engine.spark)
             return view, verify_replay(view, data=data, engine=engine, report=report)
         return view, verify_outputs(view, record, files=self._files, store=self.store, engine=engine)
 

@@ -1,4 +1,4 @@
-"""What all commands have in common: flags, exit codes, and what becomes of an exception."""
+"""What all commands have in common: flags, exit codes, and how exceptions are reported."""
 
 from __future__ import annotations
 

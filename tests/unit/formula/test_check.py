@@ -27,7 +27,7 @@ from dobonomodo.problems.formula import (
     UnknownFunction,
     WrongArity,
 )
-from tests.unit.formula.orders import GROUPS, ROWS, SELECTORS, check, codes_in, problems_in, type_in
+from tests.unit.formula.orders import GROUPS, ROWS, SELECTORS, WINDOWS, check, codes_in, problems_in, type_in
 
 P = TypeVar("P", bound=Problem)
 
@@ -422,6 +422,14 @@ def test_aggregates_in_rows(text: str) -> None:
     problem = only(AggregateNotAllowed, text)
     assert problem.function == text.partition("(")[0]
     assert marked(text) == [problem.function]
+
+
+@pytest.mark.parametrize("text", ["SUM(amount)", "COUNT(*)", "COUNT(status)", "AVG(amount)", "MAX_AGG(amount)"])
+def test_the_window_that_is_suggested_can_be_written(text: str) -> None:
+    suggested = only(AggregateNotAllowed, text, WINDOWS).over
+    assert suggested is not None
+    assert suggested.startswith(f"{text} OVER (")
+    assert codes_in(suggested, WINDOWS) == []
 
 
 @pytest.mark.parametrize("text", ["amount", "region", "1", "amount + 1", "UPPER(region)", "{{active}}", "NOW()"])

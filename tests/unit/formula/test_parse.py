@@ -390,3 +390,10 @@ def test_within_the_limits() -> None:
 def test_no_text_is_too_strange(text: str) -> None:
     result = parse(Passage.alone(text))
     assert (result.tree is None) == bool(result.problems)
+
+
+def test_a_text_that_was_read_before_has_faults_at_its_own_place() -> None:
+    for name in ("one", "other"):
+        (problem,) = parse(Passage.alone("1 +", name=name)).problems
+        assert problem.span is not None
+        assert problem.span.source.name == name

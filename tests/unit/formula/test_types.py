@@ -136,6 +136,9 @@ def _precision(operand: DecimalType, result: DecimalType) -> int:
         # 37 digits of the widest operand, and one for the carry: the last types that are not touched.
         ("decimal(37,10)", "decimal(37,10)", True),
         ("decimal(37,0)", "decimal(10,0)", True),
+        # More places than a sum keeps that does not fit: these do, to the last one.
+        ("decimal(37,25)", "decimal(37,25)", True),
+        ("decimal(37,37)", "decimal(1,1)", True),
         ("decimal(38,10)", "decimal(37,10)", False),
         ("decimal(37,0)", "decimal(11,1)", False),
         ("decimal(38,0)", "decimal(1,0)", False),

@@ -1,11 +1,8 @@
 """Definitions together: kinds, ids, defaults and references."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from dobonomodo.model import Entity, Places, load_definitions
-from dobonomodo.model.definitions import ENTITIES
+from dobonomodo.model import load_definitions
 from dobonomodo.problems import Problem, Source
 from dobonomodo.problems.catalogue import PROBLEMS
 from dobonomodo.problems.definition import (
@@ -149,46 +146,6 @@ def test_the_examples_of_problems_show_them(kind: type[Problem]) -> None:
     assert kind.code not in {code for code, _ in found(kind.example.right)}
 
 
-KEYS = sorted(
-    {field.alias or name for entity in ENTITIES for name, field in entity.model_fields.items()}
-    | {
-        "columns",
-        "strategy",
-        "type",
-        "seq",
-        "order",
-        "arguments",
-        "selector",
-        "target",
-        "from",
-        "to",
-        "starts",
-        "every",
-        "path",
-    }
-)
-SCALARS = st.one_of(
-    st.none(),
-    st.booleans(),
-    st.integers(-2, 40),
-    st.sampled_from(["", "a", "path", "table", "delete", "csv", "2026-01-01", "{{x}}"]),
-)
-DATA = st.recursive(
-    SCALARS,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
-    max_leaves=25,
-)
-
-
-@given(kind=st.sampled_from(ENTITIES), data=DATA)
-def test_any_data_gives_an_entity_or_problems(kind: type[Entity], data: object) -> None:
-    loaded = kind.load(Places.of_data(data))
-    assert (loaded.value is None) == bool(loaded.problems)
-    for problem in loaded.problems:
-        assert problem.message()
-        problem.hint()
-
-
 def test_twenty_operations_load() -> None:
     operations = "".join(
         f"\n    - {{seq: {seq}, type: update, arguments: {{assignments: [{{column: a, expression: 'ROUND(b * {seq}, 2)'}}]}}}}"
@@ -198,3 +155,13 @@ def test_twenty_operations_load() -> None:
     definitions, problems = load_definitions([source])
     assert problems == ()
     assert len(definitions.projects["p"].operations) == 20
+
+
+def test_a_text_that_was_read_before_has_the_places_of_its_own_file() -> None:
+    text = "resolver: {id: a b, rules: []}\n---\nresolver: {id: c, rules: []}\n"
+    for _ in range(2):
+        definitions, problems = load_definitions([Source("one.yaml", text), Source("other.yaml", text)])
+        assert set(definitions.resolvers) == {"c"}
+        places = [(problem.code, problem.span.source.name) for problem in problems if problem.span]
+        invalid = [("INVALID_VALUE", "one.yaml"), ("INVALID_VALUE", "other.yaml")]
+        assert places == [*invalid, ("DUPLICATE_ID", "other.yaml"), ("DUPLICATE_ID", "other.yaml")]

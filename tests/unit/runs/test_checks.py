@@ -185,3 +185,6 @@ def test_sides_of_a_check_are_written_as_people_write_them() -> None:
     assert total.describe(LOCALES["de"]) == "1.550.972,63 and -0,10, difference 1.550.972,73"
     numbers = replace(total, status="passed", left="006100", right="4000")
     assert numbers.describe(LOCALES["de"]) == "006100 and 4000"
+    counted = replace(numbers, left="51269", right="-48731", amounts=True)
+    assert counted.describe(LOCALES["de"]) == "51.269 and -48.731"
+    assert CheckResult.load(counted.document()) == counted

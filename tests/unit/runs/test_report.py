@@ -60,6 +60,16 @@ def test_what_people_decided_is_shown() -> None:
     assert "Nobody has signed" in make_page().words
 
 
+def test_the_top_says_that_nobody_has_signed() -> None:
+    assert "not signed" in make_page().words
+    assert "not signed" in make_page(signed=(Signed("dora", CLOCK, None, "run 7 came later"),)).words
+    signed = make_page(signed=(Signed("cy", CLOCK, "totals agree"),)).words
+    assert "not signed" not in signed
+    assert "signed by cy" in signed
+    assert "not signed" not in make_page(draft=True).words
+    assert "not signed" not in make_page(status="failed").words
+
+
 def test_the_top_says_whether_checks_hold_and_who_signed() -> None:
     kinds = (("passed", "stop"), ("passed", "stop"), ("failed", "warn"), ("failed", "stop"))
     checks = tuple(

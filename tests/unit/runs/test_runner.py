@@ -89,7 +89,7 @@ class Diary:
         self._note(f"stage {output.step.spec.seq}")
         return StagedRows(f"staged/{output.step.spec.seq}", 0)
 
-    def reopen(self, seq: int, staged: StagedRows) -> Any:
+    def reopen(self, seq: int, staged: StagedRows, *, part: int | None = None) -> Any:
         return None if self.gone else staged.folder
 
     def first_rows(self, seq: int, staged: StagedRows, columns: Sequence[str], *, order: Sequence[str]) -> FirstRows:

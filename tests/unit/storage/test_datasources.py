@@ -138,3 +138,34 @@ def test_control_characters_are_in_no_name() -> None:
         datasource("database", '{url: "postgresql://h/d", schema: "a\\u202eb"}'),
     ):
         assert [problem.code for problem in load(text)[1]] == ["INVALID_VALUE"]
+
+
+class TestIceberg:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            "{uri: 'sqlite:///catalog.db', warehouse: warehouse}",
+            "{uri: 'postgresql://ann@host:5432/catalog', warehouse: 's3://bucket/lake', region: eu-central-1}",
+            "{uri: 'https://catalog.acme.example', warehouse: 's3a://bucket', endpoint: 'http://127.0.0.1:9000'}",
+        ],
+    )
+    def test_catalogs_and_warehouses(self, options: str) -> None:
+        sound(datasource("iceberg", options))
+
+    @pytest.mark.parametrize(
+        ("options", "code", "shown"),
+        [
+            ("{uri: 'catalog.db', warehouse: x}", "INVALID_VALUE", "'catalog.db'"),
+            ("{uri: 'mysql://host/db', warehouse: x}", "INVALID_VALUE", "'mysql://host/db'"),
+            ("{uri: 'sqlite:///c.db', warehouse: 'gs://bucket/x'}", "INVALID_VALUE", "gs://bucket/x"),
+            ("{uri: 'sqlite:///c.db', warehouse: 'hdfs://h/x'}", "INVALID_VALUE", "hdfs://h/x"),
+            ("{uri: 'sqlite:///c.db', warehouse: x, region: y}", "INVALID_VALUE", "region"),
+            (
+                "{uri: 'postgresql://ann:hunter2@host/db', warehouse: x}",
+                "SECRET_IN_DEFINITION",
+                "'postgresql://ann:*******@host/db'",
+            ),
+        ],
+    )
+    def test_what_is_refused(self, options: str, code: str, shown: str) -> None:
+        assert found(datasource("iceberg", options)) == [(code, shown)]

@@ -77,6 +77,36 @@ def test_few_candidates_are_enough_where_keys_differ(tmp_path: Path, monkeypatch
     assert list(first_rows(files, COLUMNS, order=["id"], count=10)) == expect(made, ["id"], 10)
 
 
+@pytest.mark.parametrize("order", [["id"], ["name", "id"], ["at", "id"]])
+def test_row_groups_behind_all_candidates_are_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: list[str]
+) -> None:
+    """Rows in the order of a key; the last file, whose first value is smaller, is read."""
+    monkeypatch.setattr(module, "CANDIDATES", 12)
+    read: list[int] = []
+    find_near = module._find_near
+
+    def note(rows: pa.Table, best: pa.Table | None, order: list[str]) -> pa.Array:
+        read.append(rows.num_rows)
+        return find_near(rows, best, order)
+
+    monkeypatch.setattr(module, "_find_near", note)
+    chance = random.Random(3)
+    made = [
+        {**make_row(number, chance), "name": f"n{number:04}", "at": datetime(2026, 1, 1, tzinfo=UTC)}
+        for number in range(900)
+    ]
+    first, second, last = made[100:500], made[500:], made[:100]
+    files = [path for at, rows in enumerate((first, second, last)) for path in write_at(tmp_path / str(at), rows)]
+    assert list(first_rows(files, COLUMNS, order=order, count=10)) == expect(made, order, 10)
+    assert sum(read) < 300 or order[0] == "at"
+
+
+def write_at(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
+    folder.mkdir()
+    return write(folder, rows, parts=1)
+
+
 def test_columns_of_the_order_need_not_be_shown(tmp_path: Path) -> None:
     made = [{**make_row(number, random.Random(2)), "id": -number} for number in range(20)]
     files = write(tmp_path, made, parts=1)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from dobonomodo.formula.meaning import Value
-from dobonomodo.why.explain import Explainer
+from dobonomodo.why.explain import Explainer, group_of
 from dobonomodo.why.explanation import Explanation, StoredPlace, Summary, Touch
+from dobonomodo.why.row import Traced
 from dobonomodo.why.text import render_text
-from tests.unit.why.orders import ALL, ROWS, Asked, Given
+from tests.unit.why.orders import AGGREGATE, ALL, OUTPUT, ROWS, UPDATE, Asked, Given
 from tests.world import JANUARY
 
 
@@ -116,7 +117,7 @@ def test_text_of_a_summary() -> None:
     lines = list(render_text(explain("total", status="active", _operation_seq=20)))
     assert "    group       status active: 3 rows" in lines
     assert "    total       SUM(net) = 120.00" in lines
-    assert "      id A1                    total 90.00                      orders.parquet, row 1" in lines
+    assert "      id A1  total 90.00  orders.parquet, row 1" in lines
 
 
 def test_other_columns_are_only_named() -> None:
@@ -180,3 +181,79 @@ def test_parts_are_named_by_what_was_distributed_and_who_received_it() -> None:
 
 def fit_amount(value: object) -> Decimal:
     return Decimal(str(value)).quantize(Decimal("0.01"))
+
+
+def contributor(asked: Asked, total: Traced, **key: Value) -> tuple[tuple[Touch, ...], StoredPlace | Summary | None]:
+    """How one row of a total became what it adds to it."""
+    group = group_of(total)
+    assert group is not None
+    known = {name: frozenset([value]) for name, value in key.items()}
+    (row,) = asked.interpreter.find_members(group, known)
+    return Explainer(asked.plan, JANUARY).explain_contributor(row, group, contributors=2)
+
+
+def test_a_row_of_a_total_is_explained_up_to_it() -> None:
+    asked = Asked(ALL)
+    (total,) = asked.find(status="active", _operation_seq=20)
+    touches, origin = contributor(asked, total, id="A1")
+    assert [(each.seq, each.effect) for each in touches] == [(20, "selected"), (10, "selected")]
+    assert (values_of(touches[0]), values_of(touches[1])) == ({"total": Decimal(90)}, {"net": Decimal(90)})
+    assert touches[0].condition is not None
+    assert [join.dataset for join in touches[1].joins] == ["customers"]
+    assert isinstance(origin, StoredPlace)
+    assert origin.place == "orders.parquet, row 1"
+
+
+JOINED = """
+    - seq: 30
+      name: Budget
+      type: append
+      arguments:
+        source: {dataset_id: budget, joins: [{alias: c, dataset_id: customers, on: budget.customer = c.id}]}
+        source_selector: c.tier = "gold"
+"""
+TOTALS = (
+    JOINED
+    + """
+        aggregation: {group_by: [customer], aggregations: [{column: amount, expression: "SUM(ROUND(budget.amount / 2, 2))"}]}
+"""
+)
+
+
+def test_a_row_of_a_total_of_another_dataset_has_the_joins_of_that() -> None:
+    asked = Asked(TOTALS + OUTPUT)
+    (total,) = asked.find(_operation_seq=30)
+    ((touch,), origin) = contributor(asked, total, customer="C1")
+    assert (touch.seq, values_of(touch), [join.alias for join in touch.joins]) == (30, {"amount": Decimal(45)}, ["c"])
+    assert [part.text for part in touch.values["amount"].parts] == ["amount / 2", "ROUND(amount / 2, 2)"]
+    assert touch.condition is not None
+    assert (touch.condition.text, touch.condition.value) == ('c.tier = "gold"', True)
+    assert isinstance(origin, StoredPlace)
+    assert origin.place == "budget.parquet, row 1"
+
+
+def test_an_appended_row_has_the_joins_of_its_dataset() -> None:
+    asked = Asked(JOINED + OUTPUT)
+    (row,) = asked.find(_operation_seq=30)
+    touches, _ = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=2)
+    touch = touches[-1]
+    assert (touch.effect, [join.alias for join in touch.joins]) == ("added", ["c"])
+    assert touch.condition is not None
+    assert (touch.condition.text, touch.condition.value) == ('c.tier = "gold"', True)
+
+
+TWICE = """
+    - seq: 60
+      type: aggregate
+      selector: _operation_seq = 20
+      arguments: {group_by: [customer], aggregations: [{column: total, expression: SUM(total)}]}
+"""
+
+
+def test_a_total_of_totals_is_followed_down() -> None:
+    asked = Asked(UPDATE + AGGREGATE + TWICE + OUTPUT)
+    (whole,) = asked.find(_operation_seq=60)
+    touches, origin = contributor(asked, whole, status="active")
+    assert [(each.seq, each.effect) for each in touches] == [(60, "selected"), (20, "added")]
+    assert isinstance(origin, Summary)
+    assert (origin.rows, len(origin.contributors)) == (3, 2)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from dobonomodo.problems import Problem
+from dobonomodo.problems.definition import UnsafePath
 from dobonomodo.problems.operation import DestinationReason, InvalidDestination
 from dobonomodo.storage.table_target import StoredTable
 from dobonomodo.store import Definition
@@ -160,6 +161,15 @@ def test_a_broken_joined_dataset_is_reported_once(folder: Sales) -> None:
 def test_a_broken_resolver_is_reported_once(folder: Sales) -> None:
     folder.change("resolvers/lake.yaml", "  rules:", "  rulez:")
     assert "RESOLVER_NOT_FOUND" not in codes(folder.open().problems())
+
+
+def test_a_broken_datasource_is_reported_once(folder: Sales) -> None:
+    """Not again by each output and each rule that names it."""
+    stores = "datasources/stores.yaml"
+    folder.change(stores, "path_prefix: data/warehouse", "path_prefix: 'hdfs://host/x'")
+    assert codes(folder.open().problems()) == ["INVALID_VALUE"]
+    folder.change(stores, "path_prefix: data/lake", "path_prefix: 'hdfs://host/y'")
+    assert codes(folder.open().problems()) == ["INVALID_VALUE", "INVALID_VALUE"]
 
 
 def test_a_missing_resolver_of_a_dataset_is_reported_once(folder: Sales) -> None:
@@ -772,8 +782,27 @@ def test_a_link_out_of_the_datasource_is_not_read(folder: Sales) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     secret = folder.root / "secret"
     secret.write_text("x")
+    assert workspace.problems() == ()
     path.symlink_to(secret)
     assert "UNSAFE_PATH" in codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
+    (problem,) = workspace.problems()
+    assert isinstance(problem, UnsafePath)
+    assert (problem.path, problem.is_link) == (str(location), True)
+
+
+def test_a_linked_folder_out_of_the_datasource_is_reported_once(folder: Sales) -> None:
+    workspace = folder.open()
+    plan = workspace.plan("monthly-sales", period="2026-01").plan
+    lake = folder.root / "data" / "lake"
+    top = str(plan.input.locations[0].path).partition("/")[0]
+    (folder.root / "outside").mkdir()
+    lake.mkdir(parents=True, exist_ok=True)
+    (lake / top).symlink_to(folder.root / "outside")
+    assert codes(workspace.problems()) == ["UNSAFE_PATH"]
+    (lake / top).unlink()
+    (lake / "inside").mkdir()
+    (lake / top).symlink_to(lake / "inside")
+    assert workspace.problems() == ()
 
 
 # --- parameters

@@ -28,14 +28,14 @@ def _words(value: Value) -> list[str]:
 
 
 def check_number(value: Value) -> str | None:
-    """What a number pattern looks like, unless this is one."""
+    """The form of a number pattern, unless this is one."""
     found = _NUMBER.fullmatch(str(value))
     fine = found and not (found["groups"] and len(found["whole"]) > 1) and len(found["places"] or "") <= 10
     return None if fine and len(str(value)) <= 30 else 'a pattern such as "0.00", "#,##0.00", "000" or "0.0%"'
 
 
 def check_date(value: Value) -> str | None:
-    """What a date pattern looks like, unless this is one. Minutes make no sense in a date: ``mm`` was meant as ``MM``."""
+    """The form of a date pattern, unless this is one. Minutes make no sense in a date: ``mm`` was meant as ``MM``."""
     words = _words(value)
     return (
         None
@@ -45,7 +45,7 @@ def check_date(value: Value) -> str | None:
 
 
 def check_time(value: Value) -> str | None:
-    """What a time pattern looks like, unless this is one; ``mm`` only directly after ``HH``."""
+    """The form of a time pattern, unless this is one; ``mm`` only directly after ``HH``."""
     words = _words(value)
     known = words and all(word in _DATE_WORDS + _TIME_WORDS for word in words)
     minutes = all(words[at - 1] == "HH" for at, word in enumerate(words) if word == "mm" and at) and words[:1] != ["mm"]

@@ -73,7 +73,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A place for an argument: what it is called and which types may stand there."""
+    """A place for an argument: its name and the types that it takes."""
 
     label: str
     accepts: Callable[[Type], bool]

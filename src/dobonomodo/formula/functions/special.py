@@ -1,4 +1,4 @@
-"""What is called like a function and is none: it is about the project, not about values, and the checker replaces it."""
+"""Calls that are not functions: they are about the project, not about values, and the checker replaces them."""
 
 from __future__ import annotations
 

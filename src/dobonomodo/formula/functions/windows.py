@@ -30,7 +30,7 @@ _SHIFTED = Window(needs_order=True, breaks_ties=True)
 _WHOLE = Window(frame="ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING", needs_order=True, breaks_ties=True)
 
 MOST_ROWS = 1_000_000
-"""How far LAG and LEAD may look."""
+"""The largest offset of LAG and LEAD."""
 
 
 def _distance(value: Written) -> str | None:
@@ -85,12 +85,12 @@ WINDOWS: tuple[Function, ...] = (
        "ROW_NUMBER() OVER (ORDER BY quantity) = quantity", "ROW_NUMBER() OVER (PARTITION BY region ORDER BY quantity) <= quantity",
        window=_NUMBERED, python=Neighbour(lambda place: place.at + 1)),
     fn("LAG", sig(anything, maybe(_rows), to=same_as_first), _shift("lag"),
-       "The value in the row before, or so many rows before; NULL where there is none.",
+       "The value in the row before, or so many rows before; NULL if there is no such row.",
        "COALESCE(LAG(quantity) OVER (ORDER BY quantity), 0) = quantity - 1",
        "ISNULL(LAG(quantity, 2) OVER (ORDER BY quantity)) = (quantity < 3)",
        window=_SHIFTED, python=Neighbour(_away(-1))),
     fn("LEAD", sig(anything, maybe(_rows), to=same_as_first), _shift("lead"),
-       "The value in the row after, or so many rows after; NULL where there is none.",
+       "The value in the row after, or so many rows after; NULL if there is no such row.",
        "COALESCE(LEAD(quantity) OVER (ORDER BY quantity), 4) = quantity + 1",
        "ISNULL(LEAD(quantity, 2) OVER (ORDER BY quantity)) = (quantity > 1)",
        window=_SHIFTED, python=Neighbour(_away(1))),

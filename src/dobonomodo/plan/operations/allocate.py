@@ -87,9 +87,13 @@ RECEIVERS = "receivers"
 """What columns of receivers are qualified with."""
 MOST_PLACES = 10
 _SHARED = " shared"
+_BEFORE = " before"
 _TOTALS = " totals"
 _DRIVER = " driver"
 _WEIGHT = " weight"
+_POOL = " pool"
+_END_OF_ID = 8
+"""Characters by which Spark compares texts before it looks at all of them."""
 
 _Digits = Annotated[StrictInt, Field(ge=0, le=MOST_PLACES), Expected(f"a whole number from 0 to {MOST_PLACES}")]
 
@@ -130,7 +134,7 @@ class Allocate(Operation):
     round: _Digits = Field(default=2, description="The digits behind the point of each part.")
     pool: Literal["delete", "keep", "offset"] = Field(
         default="delete",
-        description="What becomes of a distributed row: it is deleted (the default), kept, or offset by a row with the negative amount.",
+        description="What to do with a distributed row: delete it (the default), keep it, or offset it by a row with the negative amount.",
     )
     no_receivers: Literal["stop", "keep"] = Field(
         default="stop",
@@ -212,7 +216,7 @@ class Allocate(Operation):
 
     @classmethod
     def describe(cls, step: Step) -> list[str]:
-        """What is distributed to whom in which proportion, and what becomes of it."""
+        """What is distributed to whom in which proportion, and what is done with the distributed rows."""
         lowered, shares = step.lowered, step.lowered.shares
         if shares is None:
             return []
@@ -342,6 +346,11 @@ class _Parts:
         return column(ROW_ID, self.rows.columns)
 
     @property
+    def pool(self) -> tuple[ColumnRef, ...]:
+        """What partitions the pairs. The ids of a run begin alike, so that the end of an id in front makes sorting faster."""
+        return (ColumnRef(_POOL, None, TEXT), self.row_id)
+
+    @property
     def id_columns(self) -> tuple[str, ...]:
         """What row ids of parts are made from: the distributed row, and the natural key or the position of the receiver."""
         return (ROW_ID, *(f"{RECEIVERS}.{name}" for name in self.checked.key or (ROW_ID,)))
@@ -357,8 +366,7 @@ class _Parts:
         node, total = self._sum_up(self._pair(unmatched=not self.shares.may_lack_receivers))
         shown = tuple(self._show_pool())
         if self.checked.key:
-            same = ColumnRef("same", _SHARED, INTEGER)
-            repeated = all_of(self._received, compare(">", same, power(0)))
+            repeated = all_of(*self._repeats())
             receiver = tuple(self._show_receiver())
             node = self._require(node, repeated, AllocationReason.REPEATED_RECEIVER, (*shown, *receiver))
         node = self._require(node, compare(">=", total, power(TOTAL_DIGITS)), AllocationReason.LARGE_DRIVER, shown)
@@ -371,7 +379,7 @@ class _Parts:
         ties = [Order(self._of_receiver(name)) for name in (*self.checked.key, PLACE)]
         return part_amounts(
             node,
-            pool=self.row_id,
+            pool=self.pool,
             amount=self.checked.known_amount,
             weight=self.weight,
             total=total,
@@ -403,9 +411,8 @@ class _Parts:
         )
         for violated, reason, shown in self._requirements(given):
             node = self._require(node, violated, reason, shown)
-        return Derive(
-            node, {_WEIGHT: in_units(given, as_decimal(given.type).scale, as_decimal(self.weight.type).precision)}
-        )
+        weight = in_units(given, as_decimal(given.type).scale, as_decimal(self.weight.type).precision)
+        return Derive(node, {_WEIGHT: weight, _POOL: apply("RIGHT", self.row_id, integer(_END_OF_ID))})
 
     def _requirements(self, driver: ColumnRef) -> Iterator[tuple[Typed, AllocationReason, tuple[ColumnRef, ...]]]:
         amount, places = self.checked.known_amount, self.shares.places
@@ -425,13 +432,27 @@ class _Parts:
             yield compare(">=", driver, power(TOTAL_DIGITS - digits.scale)), AllocationReason.LARGE_DRIVER, both
 
     def _sum_up(self, pairs: Rel) -> tuple[Rel, ColumnRef]:
-        """The pairs with the total of drivers of their amount, and how often a receiver has the same key."""
-        values = {"total": over("SUM", self.weight, partition=(self.row_id,))}
+        """The pairs with the total of drivers of their amount, and beside each receiver the one before it by key."""
         if self.checked.key:
-            keys = [self._of_receiver(name) for name in self.checked.key]
-            values["same"] = over("COUNT", self.row_id, partition=(self.row_id, *keys))
-        node = Window(pairs, _SHARED, values)
+            order = [Order(self._of_receiver(name)) for name in (*self.checked.key, PLACE)]
+            before = {
+                each.key.name: over("LAG", each.key, partition=self.pool, order=order)
+                for each in order
+                if isinstance(each.key, ColumnRef)
+            }
+            pairs = Window(pairs, _BEFORE, before)
+        # Above the receivers by key, so that Spark sorts once.
+        node = Window(pairs, _SHARED, {"total": over("SUM", self.weight, partition=self.pool)})
         return node, ColumnRef("total", _SHARED, node.schema.joined[_SHARED]["total"])
+
+    def _repeats(self) -> Iterator[Typed]:
+        """Conditions for a receiver that has the same key as the one before it."""
+        yield Operator("IS NOT NULL", (ColumnRef(PLACE, _BEFORE, INTEGER),), BOOLEAN)
+        for name in self.checked.key:
+            here = self._of_receiver(name)
+            before = replace(here, qualifier=_BEFORE)
+            nulls = (Operator("IS NULL", (each,), BOOLEAN) for each in (here, before))
+            yield Operator("OR", (equal(here, before), all_of(*nulls)), BOOLEAN)
 
     def _require(self, node: Rel, violated: Typed, reason: AllocationReason, shown: Sequence[ColumnRef]) -> Rel:
         condition = all_of(self.pools, violated)

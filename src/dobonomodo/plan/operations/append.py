@@ -208,7 +208,7 @@ class Append(Operation):
     def _append_groups(
         self, rows: Rows, given: _Source, kept: Rel, scope: Scope, places: Places, ctx: Context
     ) -> Lowered:
-        """One row a group, with the keys and the results as its columns."""
+        """One row per group, with the keys and the results as its columns."""
 
         def check(passage: Passage, inside: Scope) -> Typed:
             checked = ctx.note(check_formula(passage, inside))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dobonomodo.model.json_schema import Schema
+from dobonomodo.model.json_schema import Schema, generate_schema
 from dobonomodo.plan.operations.aggregate import Aggregate
 from dobonomodo.plan.operations.allocate import Allocate
 from dobonomodo.plan.operations.append import Append
@@ -25,5 +25,4 @@ def find_facts(type_name: str) -> Facts:
 
 def argument_schemas() -> dict[str, Schema]:
     """The JSON Schema of the arguments of each operation type."""
-    template = "#/definitions/{model}"
-    return {name: operation.model_json_schema(ref_template=template) for name, operation in OPERATION_BY_TYPE.items()}
+    return {name: generate_schema(operation) for name, operation in OPERATION_BY_TYPE.items()}

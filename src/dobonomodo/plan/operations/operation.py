@@ -36,7 +36,7 @@ class Facts:
 
     effect: Effect
     badge: str
-    """One character that stands for it."""
+    """One character for it."""
     color: str
     """One of the colors of the report."""
     counted: str | None = None

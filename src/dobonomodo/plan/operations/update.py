@@ -1,4 +1,4 @@
-"""``update``: set columns on the selected rows, with columns of other datasets at hand."""
+"""``update``: set columns on the selected rows, also from columns of other datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the report of a run says, in the order in which a controller asks; how it looks is for the templates."""
+"""What the report of a run says, in the order in which a controller asks; the templates decide its form."""
 
 from __future__ import annotations
 

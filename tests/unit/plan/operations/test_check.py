@@ -124,3 +124,17 @@ def test_which_totals_can_change() -> None:
         "quantity": ((20, "deletes rows"), (40, "adds rows")),
         "amount": ((10, "assigns"), (20, "deletes rows"), (30, "adds rows")),
     }
+
+
+@pytest.mark.parametrize(
+    ("expect", "amounts"),
+    [
+        ("SUM(quantity) = 4000", True),
+        ("4000 >= COUNT(*)", True),
+        ("MIN_AGG(quantity) >= 4000", False),
+        ("MAX_AGG(region) = 'N'", False),
+    ],
+)
+def test_what_is_added_up_or_counted_is_an_amount(expect: str, *, amounts: bool) -> None:
+    given = expect.replace("'", '"')
+    assert planned(f"expect: '{given}'").result(reached=1, violations=0, left="5000", right="4000").amounts is amounts
