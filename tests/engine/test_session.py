@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from importlib.metadata import version
@@ -150,6 +151,28 @@ print(another.session_id != session.session_id)
 
 
 @pytest.mark.spark
+def test_answers_of_java_come_by_a_socket_that_nobody_else_can_find(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A port serves one connection, and a client whose server was killed may try a port that is in use again."""
+    import pyspark.util
+
+    asked: list[object] = []
+    connect = pyspark.util.local_connect_and_auth
+
+    def note(address: str | int | None, secret: str | None) -> object:
+        asked.append(address)
+        return connect(address, secret)
+
+    monkeypatch.setattr(pyspark.util, "local_connect_and_auth", note)
+    assert [row.id for row in spark.range(3).collect()] == [0, 1, 2]
+    assert spark.range(3).toArrow().num_rows == 3
+    assert asked
+    assert {type(address) for address in asked} == {str}
+    folder = Path(str(asked[0])).parent
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)])
 def test_no_java_stays_when_its_start_is_interrupted(number: int, code: int) -> None:
     script = f"""

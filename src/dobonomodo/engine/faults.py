@@ -40,7 +40,9 @@ _REQUIRED = re.compile(
 _REPEATED = re.compile(rf"{REPEATED}\|(?P<number>\d+)\|")
 
 _JAVA_ENDED = "its Java process ended"
+_CUT_OFF = "the connection to its Java process was cut"
 _LOSSES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"\[CANNOT_OPEN_SOCKET\]"), _CUT_OFF),
     (re.compile(r"StatusCode\.UNAVAILABLE"), "the Spark Connect server does not respond"),
     (re.compile(r"\[INVALID_HANDLE\.(SESSION|OPERATION)_"), "the Spark Connect server ended the session"),
     (
@@ -82,6 +84,8 @@ def _find_lost(error: BaseException) -> str | None:
     # The bridge to Java knows no class for it: a socket that is closed, or an answer without the trace of an error.
     if isinstance(error, OSError | EOFError) or name == "Py4JNetworkError":
         return _JAVA_ENDED
+    if isinstance(error, UnboundLocalError):
+        return _CUT_OFF
     if name == "Py4JError" and "Trace:" not in text:
         return _JAVA_ENDED
     # The text of an error in the data may hold anything.

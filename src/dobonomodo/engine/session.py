@@ -5,8 +5,10 @@ from __future__ import annotations
 import atexit
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import warnings
 import weakref
@@ -83,6 +85,9 @@ _EXECUTOR_OPTIONS = "spark.executor.extraJavaOptions"
 
 
 _opening = threading.Lock()
+
+# The address of a socket has at most 104 bytes on some systems; the names of our folder and of the file take 56 of them.
+_LONGEST_SOCKET_FOLDER = 46
 
 _SMALL_SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
@@ -258,6 +263,7 @@ def _settings_of_launch(
             # Outputs that share files divide their rows among a few files of each task; without this, Spark would sort them first.
             "spark.sql.maxConcurrentOutputFileWriters": "8",
             "spark.driver.memory": f"{heap_megabytes(size, available_megabytes())}m",
+            **_socket_settings(),
         }
     java_options = [_QUIET]
     if size is not None and size.is_small and is_local(master):
@@ -273,6 +279,19 @@ def _settings_of_launch(
         "spark.master": master,
         _DRIVER_OPTIONS: " ".join(filter(None, java_options)),
     }
+
+
+def _socket_settings() -> dict[str, str]:
+    """Rows come from Java by a file of our own, not by a port that serves whoever comes first.
+
+    A stranger can come first: a client whose server was killed tries its port again, which may be in use again. Python then waits
+    for ever, or fails with an error of its own (Spark 4.3).
+    """
+    if len(tempfile.gettempdir()) > _LONGEST_SOCKET_FOLDER:
+        return {}
+    folder = tempfile.mkdtemp(prefix="dobo-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": folder}
 
 
 def options_of_executors(given: str | None) -> str:

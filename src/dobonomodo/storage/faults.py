@@ -68,11 +68,13 @@ def is_passing(fault: BaseException) -> bool:
 
 
 def is_of_spark(fault: BaseException) -> bool:
-    """Whether Spark raised it. Where the Java process of Spark has ended, that is a plain error of a socket."""
+    """Whether Spark raised it. Where the Java process of Spark has ended, that is a plain error of a socket, or of a variable that
+    PySpark reads although the socket could not be opened (Spark 4.3).
+    """
     if _package_of(type(fault).__module__) in _SPARK:
         return True
     frames = (frame for frame, _ in traceback.walk_tb(fault.__traceback__))
-    return isinstance(fault, ConnectionError | EOFError) and any(
+    return isinstance(fault, ConnectionError | EOFError | UnboundLocalError) and any(
         _package_of(frame.f_globals.get("__name__", "")) in _SPARK for frame in frames
     )
 

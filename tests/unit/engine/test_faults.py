@@ -9,6 +9,8 @@ from py4j.java_gateway import GatewayParameters, JavaGateway
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.connect import SparkConnectGrpcException
+from pyspark.serializers import NoOpSerializer
+from pyspark.util import _load_from_socket
 
 from dobonomodo.engine.faults import explain_fault, find_loss, noticing_loss
 from dobonomodo.problems import RunFailed
@@ -61,6 +63,16 @@ def unanswered_call() -> Exception:
     return raised.value
 
 
+def answer_cut_off() -> Exception:
+    """What PySpark raises where the socket of an answer is closed."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(Exception) as raised, _load_from_socket((port, "secret"), NoOpSerializer()):
+        pass
+    return raised.value
+
+
 class Speechless(PySparkException):
     """As an error of Java whose text is asked of a Java that is gone."""
 
@@ -70,6 +82,7 @@ class Speechless(PySparkException):
 
 LOST = {
     "no Java": unanswered_call(),
+    "an answer of Java": answer_cut_off(),
     "an empty answer of Java": Py4JNetworkError("Answer from Java side is empty"),
     "no answer of Java": Py4JError("An error occurred while calling o75.collectToPython"),
     "no Connect server": SparkConnectGrpcException(message=NO_ANSWER),
@@ -112,7 +125,7 @@ def test_a_fault_of_data_or_query_is_not_a_loss(error: Exception, code: str) -> 
 
 
 @pytest.mark.parametrize(
-    "error", [ConnectionRefusedError(111, "Connection refused"), EOFError(), ValueError(NO_ANSWER)]
+    "error", [ConnectionRefusedError(111, "Connection refused"), EOFError(), UnboundLocalError(), ValueError(NO_ANSWER)]
 )
 def test_what_others_raise_is_not_a_loss(error: Exception) -> None:
     with pytest.raises(type(error)) as raised, noticing_loss():
