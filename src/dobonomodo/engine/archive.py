@@ -135,7 +135,7 @@ def _exercise_spark(option: str) -> None:
         )
         sums = (
             "sum(xxhash64(name) & 255L)",
-            "count_if((number & 2L) <> 0L)",
+            "coalesce(sum(CAST((number & 2L) <> 0L AS BIGINT)), 0L)",
             "try_sum(CASE WHEN number > 1 THEN amount END)",
         )
         metrics = [F.expr(sql).alias(f"m{at}") for at, sql in enumerate(sums)]

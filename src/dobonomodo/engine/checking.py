@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.frames import Frames
-from dobonomodo.engine.tracking import HiddenValue, check_column, is_violated
+from dobonomodo.engine.tracking import HiddenValue, check_column, count_where, is_violated
 from dobonomodo.formula import ColumnRef, Typed, rewrite
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.formula.typed import Literal
@@ -73,7 +73,7 @@ class Checking:
         name = check_column(seq)
         self.values[id(condition.rows)] += (HiddenValue(name, coalesce(condition.violated, FALSE)),)
         self._names[seq].add(name)
-        self._metrics[seq][f"violations_{seq}"] = f"count_if({is_violated(seq)})"
+        self._metrics[seq][f"violations_{seq}"] = count_where(is_violated(seq))
 
     def _keep_measures(self, step: Step, condition: GroupCondition) -> None:
         """The operand of every aggregate, for the rows that count; an operation that selects rows counts them."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.joins import MatchCounts, key_columns
 from dobonomodo.engine.totals import excluded_by
-from dobonomodo.engine.tracking import Bit
+from dobonomodo.engine.tracking import Bit, count_where
 from dobonomodo.formula import flat_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.counts import JoinCounts
@@ -56,7 +56,7 @@ class Matching:
 
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
-        return {join.metric: f"count_if({join.bit.is_set()})" for join in self._before(until) if not join.is_apart}
+        return {join.metric: count_where(join.bit.is_set()) for join in self._before(until) if not join.is_apart}
 
     def counts(
         self, metrics: Metrics, until: Step, *, count: Callable[[Lookup], MatchCounts | None]

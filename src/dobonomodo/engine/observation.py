@@ -16,7 +16,7 @@ from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, digest_value
 from dobonomodo.engine.joins import MatchCounts
 from dobonomodo.engine.matches import Matching
 from dobonomodo.engine.totals import Ends, History, Known, excluded_by, excludes, read_totals, written_sums
-from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, is_violated
+from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, count_where, is_violated
 from dobonomodo.formula import render_formula
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
@@ -102,10 +102,12 @@ def observe_working(
 
     ``part`` is SQL for the number by which they are divided into files.
     """
-    chosen = f"{chosen_by(step, facts)} AS {quote_name(CHOSEN)}"
+    chosen = chosen_by(step, facts)
+    selected = [f"{chosen} AS {quote_name(CHOSEN)}"] if chosen != "TRUE" else []
     parts = [f"{part} AS {quote_name(PART)}"] if part is not None else []
-    counted, seen = _observe(rows, step, [*hidden, chosen, *parts], metrics)
-    return _select(counted.where(quote_name(CHOSEN)), step.write, *(quote_name(PART) for _ in parts)), seen
+    counted, seen = _observe(rows, step, [*hidden, *selected, *parts], metrics)
+    kept = counted.where(quote_name(CHOSEN)) if selected else counted
+    return _select(kept, step.write, *(quote_name(PART) for _ in parts)), seen
 
 
 def _observe(
@@ -200,15 +202,15 @@ class Counting:
     def metrics(self, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output."""
         seq = quote_name(SEQ)
-        found = {"loaded": f"count_if({seq} = 0L)", "active": f"count_if({WAS_ACTIVE})"}
+        found = {"loaded": count_where(f"{seq} = 0L"), "active": count_where(WAS_ACTIVE)}
         for step in self._plan.steps:
             number = step.spec.seq
             if number >= until.spec.seq:
                 break
             if mark := self.mark_by_seq.get(number):
-                found[f"selected_{number}"] = f"count_if({mark.bit.is_set()})"
+                found[f"selected_{number}"] = count_where(mark.bit.is_set())
             if step.lowered.added is not None:
-                found[f"added_{number}"] = f"count_if({seq} = {number}L)"
+                found[f"added_{number}"] = count_where(f"{seq} = {number}L")
         return found
 
     def counts(self, metrics: Metrics) -> tuple[OperationCounts, ...]:
@@ -262,7 +264,7 @@ class Measuring:
         """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
         sums = {name: each.sql for name, each in self._history.sums(until, known).items()}
         excluded = {
-            excluded_by(step.spec.seq): f"count_if({is_violated(step.spec.seq)})"
+            excluded_by(step.spec.seq): count_where(is_violated(step.spec.seq))
             for step in self._plan.steps
             if step.spec.seq < until.spec.seq and excludes(step)
         }

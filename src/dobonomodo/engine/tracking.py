@@ -56,6 +56,14 @@ def tracker(number: int) -> str:
     return f"{TRACKER}{number // BITS}"
 
 
+def count_where(condition: str) -> str:
+    """SQL for the number of rows for which a condition is true, where they are observed.
+
+    ``count_if`` would add a column for its condition to every row below the observation (Spark 4.3).
+    """
+    return f"coalesce(sum(CAST({condition} AS BIGINT)), 0L)"
+
+
 WAS_ACTIVE = f"({quote_name(tracker(0))} & 1L) <> 0L"
 """SQL for the rows that were active when they were loaded."""
 
