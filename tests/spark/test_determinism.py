@@ -169,6 +169,6 @@ def _digest_with_chance(spark: SparkSession, folder: Path) -> str:
     from dobonomodo.engine.digest import digest_columns, hash_rows, render_digest
 
     frame = spark.read.parquet(str(folder / "orders")).selectExpr("*", "uuid() AS _row_id")
-    hashed = frame.selectExpr(f"{hash_rows(frame.columns)} AS h")
-    row: Any = hashed.selectExpr(*(f"{sql} AS {name}" for name, sql in digest_columns("h").items())).first()
+    hashed = frame.selectExpr(*(f"{sql} AS `{name}`" for name, sql in hash_rows(frame.columns).items()))
+    row: Any = hashed.selectExpr(*(f"{sql} AS {name}" for name, sql in digest_columns().items())).first()
     return render_digest(row.asDict())

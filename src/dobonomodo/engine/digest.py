@@ -1,4 +1,4 @@
-"""A digest of rows that does not depend on their order: their number and the sum of their hashes."""
+"""A digest of rows that does not depend on their order: their number and the sums of two hashes of each."""
 
 from __future__ import annotations
 
@@ -6,32 +6,58 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dobonomodo.formula.sql import quote_name
+from dobonomodo.plan.digest import show_digest
 
 Metrics = Mapping[str, Any]
 """What a job observed, by name, in the types that Spark gives."""
 
 ROWS = "rows"
-PARTS = {"hash_low": 22, "hash_middle": 21, "hash_high": 21}
+HASH, OTHER_HASH = " hash", " other hash"
+"""The hidden columns with the two hashes of a row."""
+HASHES = {HASH: "hash", OTHER_HASH: "other_hash"}
+"""What the sums over each of them are called."""
+PARTS = {"low": 22, "middle": 21, "high": 21}
 """The pieces of a hash, with their bits. Each is summed by itself, so that the sums of a trillion rows fit a BIGINT."""
+SEED, MISSING = 7046029288634856825, 1609587929392839161
+"""What the other hash begins with, and what it has in place of a NULL. Recorded digests depend on both."""
 
 
-def hash_rows(columns: Sequence[str]) -> str:
-    """SQL for the hash of a row. Spark's hash passes NULLs over, so each value says whether it is there."""
-    return f"xxhash64({', '.join(_with_null([quote_name(name) for name in columns]))})"
+def hash_rows(columns: Sequence[str]) -> dict[str, str]:
+    """SQL for two independent hashes of a row, by hidden columns.
+
+    Spark's hash passes NULLs over, so the first one also says of each value whether it is there. What is hashed so far is the seed for the
+    next value: the other one begins with a number, and so has another seed for every value. It has another number in place of a
+    NULL, which costs half of saying of each value whether it is there.
+    """
+    values = [quote_name(name) for name in columns]
+    marked = [part for value in values for part in (value, f"CASE WHEN {value} IS NULL THEN {MISSING}L END")]
+    return {
+        HASH: f"xxhash64({', '.join(_with_null(values))})",
+        OTHER_HASH: f"xxhash64({SEED}L, {', '.join(marked)})",
+    }
 
 
-def digest_columns(hashed: str) -> dict[str, str]:
-    """SQL aggregates over a column of hashes; rows without one do not count.
+def digest_columns() -> dict[str, str]:
+    """SQL aggregates over the columns of hashes; rows without them do not count.
 
     The mask removes the bits that an arithmetic shift copies from the sign. ``shiftright`` is known to more servers than
     ``shiftrightunsigned``.
     """
-    sums = {}
-    shift = 0
-    for name, bits in PARTS.items():
-        sums[name] = f"sum(shiftright({hashed}, {shift}) & {(1 << bits) - 1}L)"
+    sums = {
+        f"{name}_{part}": f"sum(shiftright({quote_name(column)}, {shift}) & {(1 << bits) - 1}L)"
+        for column, name in HASHES.items()
+        for part, (shift, bits) in _find_places().items()
+    }
+    return {ROWS: f"count({quote_name(HASH)})", **sums}
+
+
+def _find_places() -> dict[str, tuple[int, int]]:
+    """Where each piece of a hash begins, and how many bits it has."""
+    places, shift = {}, 0
+    for part, bits in PARTS.items():
+        places[part] = (shift, bits)
         shift += bits
-    return {ROWS: f"count({hashed})", **sums}
+    return places
 
 
 HALVES = {"low": "{} & 2147483647L", "high": "shiftright({}, 33) & 2147483647L"}
@@ -70,9 +96,10 @@ def render_values(name: str, sums: Metrics) -> str | None:
 
 
 def render_digest(sums: Metrics) -> str:
-    """The digest as short text: the sum of the hashes modulo 2**64, and the number of rows."""
-    total = shift = 0
-    for name, bits in PARTS.items():
-        total += int(sums[name] or 0) << shift
-        shift += bits
-    return f"{total % 2**64:016x}-{sums[ROWS]}"
+    """The digest as short text."""
+    places = _find_places()
+    totals = [
+        sum(int(sums[f"{name}_{part}"] or 0) << shift for part, (shift, _) in places.items())
+        for name in HASHES.values()
+    ]
+    return show_digest(totals, sums[ROWS])

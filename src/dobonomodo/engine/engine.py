@@ -24,7 +24,6 @@ from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
 from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.observation import (
-    HASH,
     Counting,
     Measuring,
     chosen_by,
@@ -271,9 +270,8 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         with self._attended():
-            hashed = frame.selectExpr(f"{hash_rows(columns)} AS {quote_name(HASH)}")
-            sums = digest_columns(quote_name(HASH))
-            found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in sums.items())).first()
+            hashed = frame.selectExpr(*(f"{sql} AS {quote_name(name)}" for name, sql in hash_rows(columns).items()))
+            found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in digest_columns().items())).first()
         return render_digest(found.asDict() if found is not None else {})
 
     def require_reach(self, folder: Path) -> None:

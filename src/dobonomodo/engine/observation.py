@@ -12,7 +12,16 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.engine.differences import find_key
-from dobonomodo.engine.digest import ROWS, Metrics, digest_columns, digest_values, hash_rows, hash_values, render_values
+from dobonomodo.engine.digest import (
+    HASH,
+    ROWS,
+    Metrics,
+    digest_columns,
+    digest_values,
+    hash_rows,
+    hash_values,
+    render_values,
+)
 from dobonomodo.engine.joins import MatchCounts
 from dobonomodo.engine.matches import Matching
 from dobonomodo.engine.totals import Ends, History, Known, excluded_by, excludes, read_totals, written_sums
@@ -32,7 +41,6 @@ if TYPE_CHECKING:
 
     from dobonomodo.plan.relation import Write
 
-HASH = " hash"
 IS_WRITTEN = f"{quote_name(HASH)} IS NOT NULL"
 """SQL for the rows that an output writes, where it is observed."""
 CHOSEN = " chosen"
@@ -69,14 +77,14 @@ class Observed:
 
 def measure_written(step: Step, measuring: Measuring | None, *, chosen: str) -> Written:
     """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others."""
-    hashed = f"CASE WHEN {chosen} THEN {hash_rows(step.write.columns)} END"
+    hashed = {name: f"CASE WHEN {chosen} THEN {sql} END" for name, sql in hash_rows(step.write.columns).items()}
     more = measuring.hashes(step) if measuring is not None else {}
     sums = (
         measuring.measure_written(step, chosen="TRUE" if chosen == "TRUE" else IS_WRITTEN)
         if measuring is not None
         else {}
     )
-    return Written({**more, HASH: hashed}, {**sums, **digest_columns(quote_name(HASH))})
+    return Written({**more, **hashed}, {**sums, **digest_columns()})
 
 
 def chosen_by(step: Step, facts: RunFacts) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dobonomodo.plan.counts import ColumnDigests
+from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.runs.figures import OutputFigures
 from dobonomodo.runs.record import RunView
 
@@ -59,7 +60,7 @@ def compare_columns(name: str, before: RunView, after: RunView) -> TableColumns:
     """An output that both runs have."""
     outputs = before.outputs[name], after.outputs[name]
     rows = outputs[0].rows, outputs[1].rows
-    if outputs[0].columns == outputs[1].columns and outputs[0].digest == outputs[1].digest:
+    if outputs[0].columns == outputs[1].columns and is_same_digest(outputs[0].digest, outputs[1].digest):
         return TableColumns(name, *rows, same_rows=True, unchanged=tuple(outputs[0].columns))
     one, other = (_find_digests(view, name) for view in (before, after))
     if one is None or other is None:

@@ -15,6 +15,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
+from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.ordering import order_of, shown_columns
 from dobonomodo.problems import Problem, Rejected, RunFailed
@@ -637,7 +638,7 @@ class _Attempt:
             step = self._steps[output.seq]
             frame = self._data.reopen(output.seq, output.place)
             columns = [step.write.written_name(name) for name in step.write.columns]
-            if frame is not None and engine.digest(frame, columns) == output.digest:
+            if frame is not None and is_same_digest(engine.digest(frame, columns), output.digest):
                 kept.append(replace(output, place=self._data.convert(output)))
         if self._progress.staged:
             self._advance(self._progress.with_kept(kept))

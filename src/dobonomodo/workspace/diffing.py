@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import is_number
+from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.plan.pairing import find_pairing
 from dobonomodo.plan.system import is_comparable
 from dobonomodo.problems import Rejected, RunFailed
@@ -146,7 +147,7 @@ class _Rows:
             frame = read_output(self.diffing.files, self.side.view, output, engine.spark)
         except (RunFailed, OSError):
             return None
-        return frame if engine.digest(frame, list(output.columns)) == output.digest else None
+        return frame if is_same_digest(engine.digest(frame, list(output.columns)), output.digest) else None
 
     def _compute(self, wanted: Output) -> Mapping[int, DataFrame]:
         self.diffing.report(f"computing the rows of run {self.side.view.id} again")
@@ -165,7 +166,7 @@ class _Rows:
                 with output.explained():
                     output.frame.write.mode("overwrite").parquet(path)
                     result = output.finish()
-                if digests.get(result.seq) == result.digest:
+                if is_same_digest(digests.get(result.seq), result.digest):
                     found[result.seq] = engine.spark.read.parquet(path)
         finally:
             data.clear()

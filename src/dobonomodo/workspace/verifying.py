@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.problems import Problem, Rejected, RunFailed
 from dobonomodo.problems.run import DigestDiffers, InputChanged, SparkLost
 from dobonomodo.runs import restore_snapshot
@@ -59,7 +60,7 @@ def _compare(view: RunView, found: Mapping[int, str]) -> tuple[Problem, ...]:
     return tuple(
         DigestDiffers(table=output.table, expected=output.digest, found=found.get(output.seq, "nothing"))
         for output in view.outputs.values()
-        if found.get(output.seq) != output.digest
+        if not is_same_digest(found.get(output.seq), output.digest)
     )
 
 

@@ -2,38 +2,88 @@
 
 from __future__ import annotations
 
-from dobonomodo.engine.digest import PARTS, digest_columns, digest_values, hash_values, render_digest, render_values
+import pytest
+
+from dobonomodo.engine.digest import (
+    HASHES,
+    PARTS,
+    digest_columns,
+    digest_values,
+    hash_rows,
+    hash_values,
+    render_digest,
+    render_values,
+)
+from dobonomodo.plan.digest import is_same_digest
 
 MASK = 2**64 - 1
+OLD, NEW = "abf9ec626fa8a022-1000", "abf9ec626fa8a022070b6c5d3f1e8a49-1000"
 
 
-def in_parts(numbers: list[int]) -> dict[str, int]:
+def in_parts(numbers: list[int], others: list[int]) -> dict[str, int]:
     """The sums that the SQL gives for hashes, computed with Python's shift, which copies the sign as Spark's does."""
     sums: dict[str, int] = {"rows": len(numbers)}
-    shift = 0
-    for name, bits in PARTS.items():
-        sums[name] = sum((number >> shift) & ((1 << bits) - 1) for number in numbers)
-        shift += bits
+    for name, hashes in zip(HASHES.values(), (numbers, others), strict=True):
+        shift = 0
+        for part, bits in PARTS.items():
+            sums[f"{name}_{part}"] = sum((number >> shift) & ((1 << bits) - 1) for number in hashes)
+            shift += bits
     return sums
 
 
-def test_the_parts_add_up_to_the_sum_of_all_bits() -> None:
+def test_the_parts_add_up_to_the_sums_of_all_bits() -> None:
     hashes = [0, 1, -1, 2**63 - 1, -(2**63), 4708226919461608863, -6148914691236517206]
-    assert render_digest(in_parts(hashes)) == f"{sum(each & MASK for each in hashes) & MASK:016x}-{len(hashes)}"
+    others = [each ^ 0x5555555555555555 for each in hashes]
+    first, second = (sum(each & MASK for each in some) & MASK for some in (hashes, others))
+    assert render_digest(in_parts(hashes, others)) == f"{first:016x}{second:016x}-{len(hashes)}"
 
 
-def test_recorded_digests_stay_the_same() -> None:
-    sums = {"rows": 1000, "hash_low": 2171117602, "hash_middle": 1083279289, "hash_high": 1041595705}
-    assert render_digest(sums) == "abf9ec626fa8a022-1000"
-    assert render_digest({"rows": 0, "hash_low": None, "hash_middle": None, "hash_high": None}) == f"{0:016x}-0"
+def test_the_first_sum_is_the_one_that_earlier_versions_recorded() -> None:
+    first = {"hash_low": 2171117602, "hash_middle": 1083279289, "hash_high": 1041595705}
+    digest = render_digest({"rows": 1000, **first, "other_hash_low": 5, "other_hash_middle": 1, "other_hash_high": 0})
+    assert digest == f"abf9ec626fa8a022{(1 << 22) + 5:016x}-1000"
+    assert is_same_digest(OLD, digest)
+    none = dict.fromkeys(f"{name}_{part}" for name in HASHES.values() for part in PARTS)
+    assert render_digest({"rows": 0, **none}) == f"{0:032x}-0"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (NEW, NEW, True),
+        (OLD, OLD, True),
+        (OLD, NEW, True),
+        (NEW, NEW.replace("8a49", "8a48"), False),
+        (OLD, NEW.replace("abf9", "abf8"), False),
+        (OLD, NEW.replace("-1000", "-1001"), False),
+        (OLD, OLD.replace("abf9", "abf8"), False),
+        ("a-1000", NEW, False),
+        (None, NEW, False),
+        (None, None, False),
+    ],
+)
+def test_digests_of_earlier_versions_are_compared_by_the_first_sum(
+    one: str | None, other: str | None, same: bool
+) -> None:
+    assert (is_same_digest(one, other), is_same_digest(other, one)) == (same, same)
+
+
+def test_both_hashes_have_a_seed_of_their_own_and_know_what_is_missing() -> None:
+    assert hash_rows(["a"]) == {
+        " hash": "xxhash64(`a`, `a` IS NULL)",
+        " other hash": "xxhash64(7046029288634856825L, `a`, CASE WHEN `a` IS NULL THEN 1609587929392839161L END)",
+    }
 
 
 def test_the_functions_are_those_that_compatible_servers_have() -> None:
-    assert digest_columns("h") == {
-        "rows": "count(h)",
-        "hash_low": "sum(shiftright(h, 0) & 4194303L)",
-        "hash_middle": "sum(shiftright(h, 22) & 2097151L)",
-        "hash_high": "sum(shiftright(h, 43) & 2097151L)",
+    assert digest_columns() == {
+        "rows": "count(` hash`)",
+        "hash_low": "sum(shiftright(` hash`, 0) & 4194303L)",
+        "hash_middle": "sum(shiftright(` hash`, 22) & 2097151L)",
+        "hash_high": "sum(shiftright(` hash`, 43) & 2097151L)",
+        "other_hash_low": "sum(shiftright(` other hash`, 0) & 4194303L)",
+        "other_hash_middle": "sum(shiftright(` other hash`, 22) & 2097151L)",
+        "other_hash_high": "sum(shiftright(` other hash`, 43) & 2097151L)",
     }
 
 
