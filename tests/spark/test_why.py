@@ -337,6 +337,25 @@ def test_the_command(ran: tuple[Path, str], capsys: pytest.CaptureFixture[str]) 
     assert run_command(["-C", str(root), "why", run_id, "net", "--key", "A9"]) == 2
 
 
+def test_the_command_says_how_to_go_on_from_a_total(
+    ran: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, run_id = ran
+    asked = ["-C", str(root), "why", run_id, "net", "--key", "customer=C1,_operation_seq=20"]
+    assert run_command(asked) == 0
+    said = capsys.readouterr()
+    assert said.err.endswith("next: add --contributor id=A1 for what this row adds, and where it comes from\n")
+    assert "A5" in said.out
+    assert run_command([*asked, "--contributor", "id=A1"]) == 0
+    assert "next:" not in capsys.readouterr().err
+    # What a file has is not listed as well.
+    monkeypatch.setattr("dobonomodo.cli.why.LISTED", 1)
+    assert run_command([*asked, "--contributors", "all", "--csv", str(tmp_path / "rows.csv")]) == 0
+    assert "the largest contributor:" in (out := capsys.readouterr().out)
+    assert "A5" not in out
+    assert len((tmp_path / "rows.csv").read_text().splitlines()) == 4
+
+
 def test_files_of_the_command(ran: tuple[Path, str], tmp_path: Path) -> None:
     root, run_id = ran
     page, rows = tmp_path / "why.html", tmp_path / "rows.csv"

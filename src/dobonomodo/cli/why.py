@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -27,6 +29,9 @@ from dobonomodo.cli.console import (
 if TYPE_CHECKING:
     from dobonomodo.why.explanation import Explanation
 
+LISTED = 20
+"""How many contributors are listed, unless somebody asks for more."""
+
 Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="The output; not needed if the run has only one.")]
 Key = Annotated[
     list[str] | None,
@@ -45,7 +50,7 @@ def why(
     column: Annotated[str | None, typer.Option("--column", "-c", help="Only what this column depends on.")] = None,
     contributors: Annotated[
         str, typer.Option("--contributors", metavar="N|all", help="How many rows of a summary are listed.")
-    ] = "20",
+    ] = str(LISTED),
     contributor: Annotated[
         list[str] | None,
         typer.Option(
@@ -117,8 +122,31 @@ def why(
     if as_json:
         show_json("why", found)
         return
-    for line in render_text(found):
+    for line in render_text(found if to_csv is None else _shorten(found)):
         show(line)
+    if (next_key := _find_next(found)) is not None:
+        say(f"next: add {next_key} for what this row adds, and where it comes from")
+
+
+def _shorten(found: Explanation) -> Explanation:
+    """Without the contributors that a file has, but the largest."""
+    from dobonomodo.why.explanation import Summary
+
+    if not isinstance(found.origin, Summary):
+        return found
+    return replace(found, origin=replace(found.origin, contributors=found.origin.contributors[:LISTED]))
+
+
+def _find_next(found: Explanation) -> str | None:
+    """The option that explains the largest contributor."""
+    from dobonomodo.why.explanation import Summary
+    from dobonomodo.why.explanation import show as show_value
+
+    listed = found.origin.contributors if isinstance(found.origin, Summary) else ()
+    if not listed or not listed[0].key:
+        return None
+    key = ",".join(f"{name}={show_value(value)}" for name, value in listed[0].key.items())
+    return f"--contributor {quote(key)}"
 
 
 def _write(path: Path, text: str) -> None:

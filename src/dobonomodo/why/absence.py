@@ -199,8 +199,7 @@ class AbsenceFinder:
         for each in reversed(setters):
             touch = touches.get(each.spec.seq)
             if touch is None:
-                text = f"operation {each.spec.seq} sets it only on the rows that it adds"
-                yield Reason("not selected", text)
+                yield Reason("not selected", _explain_untouched(each, explanation))
                 continue
             if touch.effect in ("selected", "added"):
                 yield from self._explain_value(each, column, touch)
@@ -231,6 +230,14 @@ class AbsenceFinder:
                 for name, value in join.wanted.items():
                     if isinstance(value, str):
                         yield from self._near(scan, name, value)
+
+
+def _explain_untouched(step: Step, explanation: Explanation) -> str:
+    """Why an operation had nothing to do with a row."""
+    maker = next((touch.seq for touch in explanation.operations if touch.effect == "added"), None)
+    if maker is not None and step.spec.seq < maker:
+        return f"operation {step.spec.seq} did not see the row, which operation {maker} made"
+    return f"operation {step.spec.seq} sets it only on the rows that it adds"
 
 
 def _nearest(value: str, known: Sequence[str]) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ def _summary(summary: Summary, columns: frozenset[str] | None) -> Iterator[str]:
         yield f"    {name:<{width}} {total.text} = {show(total.value)}"
     if summary.contributors:
         shown = len(summary.contributors)
-        yield f"    {'contributors' if shown == summary.rows else f'the {shown} largest contributors'}:"
+        yield f"    {_title(shown, of=summary.rows)}:"
     keys = [_values(each.key) for each in summary.contributors]
     amounts = [
         _values({name: value for name, value in each.amounts.items() if columns is None or name in columns})
@@ -137,6 +137,12 @@ def _summary(summary: Summary, columns: frozenset[str] | None) -> Iterator[str]:
     first, second = (min(_WIDEST, max(map(len, cells), default=0)) for cells in (keys, amounts))
     for key, amount, each in zip(keys, amounts, summary.contributors, strict=True):
         yield f"      {key:<{first}}  {amount:<{second}}  {each.place or ''}".rstrip()
+
+
+def _title(shown: int, *, of: int) -> str:
+    if shown == of:
+        return "contributors"
+    return "the largest contributor" if shown == 1 else f"the {shown} largest contributors"
 
 
 def _values(row: Mapping[str, Value]) -> str:

@@ -93,6 +93,11 @@ def test_a_join_without_a_match_shows_keys_that_exist() -> None:
     assert second.kind == "set"
 
 
+def test_an_operation_before_the_row_was_made() -> None:
+    (reason,) = explain_unset("net", status="active", _operation_seq=20)
+    assert reason.text == "operation 10 did not see the row, which operation 20 made"
+
+
 def test_columns_that_only_other_rows_have() -> None:
     (reason,) = explain_unset("total", id="A1")
     assert reason.text == "operation 20 sets it only on the rows that it adds"
