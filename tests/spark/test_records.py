@@ -230,6 +230,40 @@ def test_what_a_draft_would_change(ledger: Ledger) -> None:
     assert len(ledger.rows()) == 4, "the draft writes elsewhere"
 
 
+def test_operations_that_do_not_reach_what_changed_are_no_causes(ledger: Ledger) -> None:
+    """Of four operations that are changed, two reach the total; each of those has a part of its own."""
+    more = [
+        "    - {seq: 11, type: update, arguments: {assignments: [{column: note, expression: LENGTH(title)}]}}\n",
+        "    - {seq: 12, type: update, arguments: {assignments: [{column: twice, expression: note * 2}]}}\n",
+        "    - {seq: 13, type: update, arguments: {assignments: [{column: net, expression: amount}]}}\n",
+        "    - {seq: 14, type: update, selector: net > 10, arguments: {assignments: [{column: tax, expression: 'net * 0.5'}]}}\n",
+    ]
+    output = "    - {seq: 20, type: output, arguments: {destination: {datasource_id: out, table: taxed}, columns: [id, note, tax]}}\n"
+    ledger.folder.put("dobo.yaml", (ledger.root / "dobo.yaml").read_text() + "".join(more) + output)
+    ledger.activate()
+    ledger.run()
+    for old, new in (
+        ("expression: LENGTH(title)", "expression: LENGTH(title) + 0"),
+        ("note * 2", "note * 3"),
+        ("column: net, expression: amount", "column: net, expression: amount + 1"),
+        ("net * 0.5", "net * 0.6"),
+    ):
+        ledger.folder.change("dobo.yaml", old, new)
+    ledger.activate()
+    second = ledger.run()
+    found = ledger.open().diff_runs("previous", second.id, "taxed", attribute=True, spark=ledger.spark).attribution
+    assert (found.causes, found.computed) == (("operation 13 update-13", "operation 14 update-14"), 4)
+    assert found.notes == (
+        "operation 11 update-11 differs, and reaches no number that changed",
+        "operation 12 update-12 differs, and reaches no number that changed",
+    )
+    lines = {line.column: line for line in found.lines}
+    assert {line.residual for line in found.lines} == {0}
+    assert all(lines["tax"].parts)
+    assert lines["tax"].difference > 0
+    assert not any((*lines["note"].parts, *lines[None].parts))
+
+
 def test_a_difference_is_divided_among_its_causes(ledger: Ledger) -> None:
     ledger.folder.change("dobo.yaml", "columns: [id, title, total,", "columns: [id, title, {column: total, as: Sum},")
     ledger.activate()

@@ -16,7 +16,7 @@ def find_pairing(step: Step) -> dict[int, tuple[str, ...]]:
     A level that is not written is left out: whether rows are then told apart is seen when they are compared.
     """
     rows, write = step.before, step.write
-    chosen = _find_makers(write.rows.condition) if isinstance(write.rows, Keep) else None
+    chosen = find_makers(write.rows.condition) if isinstance(write.rows, Keep) else None
     found = {}
     for seq, key in rows.keys.items():
         if chosen is None or seq in chosen:
@@ -26,7 +26,7 @@ def find_pairing(step: Step) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _find_makers(condition: Typed) -> frozenset[int] | None:
+def find_makers(condition: Typed) -> frozenset[int] | None:
     """The operations whose rows can satisfy a condition; None if it does not say."""
     found: frozenset[int] | None = None
     for part in _conjuncts(condition):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from dobonomodo.formula import columns_of, render_formula
 from dobonomodo.model import load_definitions
+from dobonomodo.plan.influence import find_influence
 from dobonomodo.plan.system import CREATED_AT, UPDATED_AT
 from dobonomodo.problems import InternalError, Rejected, RunFailed, Source
 from dobonomodo.problems.difference import NotComparable
@@ -77,8 +78,13 @@ class Attributing:
         both = sorted(set(lost[0]) & set(lost[1]))
         if both:
             self._refuse(before, after, f"an input is not there any more: {'; '.join(lost[1][both[0]])}")
-        first, free, last = _sort_groups(_group(factors, one, other), lost)
-        work = _Work(self, one, other, factors, first, last, prefer=frozenset(lost[1]))
+        reached = _find_reached(one, other, factors)
+        changed = frozenset(_changed_numbers(difference))
+        beside = frozenset(factor for factor, numbers in reached.items() if changed.isdisjoint(numbers))
+        candidates = [factor for factor in factors if factor not in beside]
+        first, free, last = _sort_groups(_group(candidates, one, other), lost)
+        still = frozenset(name for factor in beside for name in reached[factor])
+        work = _Work(self, one, other, factors, first, last, beside, still, prefer=frozenset(lost[1]))
         separated = work.separate(free)
         if self.without_spark and not _is_stored(difference, work, separated):
             self.without_spark = False
@@ -169,9 +175,17 @@ class Attributing:
             ):
                 unknown.append(f"{name[0]}: {name[1] or 'rows'}")
                 continue
+            if name in work.still:
+                lines.append(Line(name[0], name[1], was, now, (Decimal(0),) * len(causes)))
+                continue
             lines.append(self._attribute(name, was, now, work, free, causes, edges))
         if not (work.first or work.last):
             self._require_reproducible(before, after, lines)
+        self.notes += [
+            f"{factor.name} differs, and reaches no number that changed"
+            for factor in work.factors
+            if factor in work.beside
+        ]
         shown = [at for at, cause in enumerate(causes) if cause != (PROGRAM,) or any(line.parts[at] for line in lines)]
         return Attribution(
             before.view.id,
@@ -234,6 +248,10 @@ class _Work:
     """Taken always: what they were before is not there any more."""
     last: Group
     """Never taken: what they are after is not there any more."""
+    beside: frozenset[Factor]
+    """Operations that reach no number that changed. They are taken or not, as the others need it."""
+    still: frozenset[Number]
+    """Numbers that they reach, of which none changed."""
     prefer: frozenset[str]
 
     def value(self, taken: Iterable[Group]) -> Numbers:
@@ -243,9 +261,22 @@ class _Work:
         if chosen not in known:
             names = ", ".join(sorted(factor.name for factor in chosen))
             self.room.report(f"computing the run before again{f', with {names} as after' if names else ''}")
-            mixed = mix(self.before, self.after, self.factors, chosen, prefer=self.prefer)
-            known[chosen] = self.room.compute(mixed)
+            known[chosen] = self._compute(chosen)
         return known[chosen]
+
+    def _compute(self, chosen: frozenset[Factor]) -> Numbers:
+        """With the operations beside as they were, or as they are: the runs that have been are computed as they were."""
+        ways = [frozenset[Factor](), self.beside] if self.beside else [frozenset[Factor]()]
+        candidates = {*self.factors} - self.beside - {*self.last}
+        if candidates <= chosen:
+            ways.reverse()
+        for at, way in enumerate(ways, start=1):
+            try:
+                return self.room.compute(mix(self.before, self.after, self.factors, chosen | way, prefer=self.prefer))
+            except _Impossible:
+                if at == len(ways):
+                    raise
+        raise AssertionError("there is at least one way")
 
     def separate(self, groups: Sequence[Group]) -> list[Group]:
         """Groups that can be exchanged in any order: those that cannot are put together, and the smallest of too many."""
@@ -364,6 +395,34 @@ def _numbers(difference: RunDifference) -> Iterable[tuple[Number, Decimal | None
         for each in table.columns:
             if each.is_number:
                 yield (table.table, each.column), each.before, each.after
+
+
+def _changed_numbers(difference: RunDifference) -> Iterable[Number]:
+    """The numbers of outputs that changed, also those that changed in single rows and not as a whole."""
+    for table in difference.tables:
+        if table.rows_before != table.rows_after:
+            yield table.table, None
+        for each in table.columns:
+            if each.differs:
+                yield table.table, each.column
+
+
+def _find_reached(one: Pinned, other: Pinned, factors: Iterable[Factor]) -> dict[Factor, frozenset[Number]]:
+    """The numbers that each changed operation can change in either run."""
+    plans = [restore_snapshot(each.snapshot).plan for each in (one, other)]
+    named = [(seq, name) for plan in plans for name, seq in _name_outputs(plan).items()]
+    steps = [step for plan in plans for step in plan.steps]
+    found: dict[Factor, frozenset[Number]] = {}
+    for factor in factors:
+        if factor.cause is Cause.OPERATION:
+            numbers: set[Number] = set()
+            for step, columns in find_influence(steps, int(factor.id)):
+                written = step.write.written_name
+                reached = [None, *step.write.columns] if columns is None else columns
+                names = {name for seq, name in named if seq == step.spec.seq}
+                numbers |= {(name, written(each) if each is not None else None) for name in names for each in reached}
+            found[factor] = frozenset(numbers)
+    return found
 
 
 def _is_stored(difference: RunDifference, work: _Work, free: Sequence[Group]) -> bool:
