@@ -190,10 +190,8 @@ def _columns(table: TableDifference) -> Iterator[tuple[str, ...]]:
 
 def _largest(table: TableDifference) -> Iterator[tuple[str, ...]]:
     for each in table.largest:
-        before = "" if each.row == "added" else each.before if each.before is not None else "NULL"
-        after = "" if each.row == "removed" else each.after if each.after is not None else "NULL"
         difference = f"{each.difference:,f}" if each.difference is not None else ""
-        yield each.column, each.row, ", ".join(part or "NULL" for part in each.key), before, after, difference
+        yield each.column, each.row, ", ".join(part or "NULL" for part in each.key), *each.shown, difference
 
 
 def _diff_projects(workspace: Workspace, one: str, other: str, *, as_json: bool) -> None:

@@ -63,10 +63,26 @@ class ValueChange:
     after: str | None
     row: str
     """`changed`, `added` or `removed`."""
+    is_number: bool = True
+    """Whether the column is one of numbers; a text may look like one."""
+
+    @property
+    def shown(self) -> tuple[str, str]:
+        """Both values for people; nothing where the row is not there."""
+        before = "" if self.row == "added" else self._show(self.before)
+        after = "" if self.row == "removed" else self._show(self.after)
+        return before, after
+
+    def _show(self, value: str | None) -> str:
+        if value is None:
+            return "NULL"
+        return f"{Decimal(value):,f}" if self.difference is not None else value
 
     @property
     def difference(self) -> Decimal | None:
         """Of numbers; a row that is not there counts as zero."""
+        if not self.is_number:
+            return None
         try:
             return EXACT.subtract(Decimal(self.after or 0), Decimal(self.before or 0))
         except InvalidOperation:
@@ -80,7 +96,8 @@ class ValueChange:
     @classmethod
     def load(cls, document: Document) -> ValueChange:
         """From plain data."""
-        return cls(tuple(document["key"]), *(document[name] for name in ("column", "before", "after", "row")))
+        values = [document[name] for name in ("column", "before", "after", "row")]
+        return cls(tuple(document["key"]), *values, is_number=document["difference"] is not None)
 
 
 @dataclass(frozen=True, slots=True)

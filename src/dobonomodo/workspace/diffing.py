@@ -236,7 +236,11 @@ def _describe(
         )
         for column, each in found.columns.items()
     )
-    largest = tuple(ValueChange(each.key, each.column, each.before, each.after, each.row) for each in found.largest)
+    numbers = {each.column for each in columns if each.is_number}
+    largest = tuple(
+        ValueChange(each.key, each.column, each.before, each.after, each.row, each.column in numbers)
+        for each in found.largest
+    )
     one, other = types
     return TableDifference(
         table=name,

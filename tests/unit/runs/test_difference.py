@@ -25,6 +25,18 @@ def test_a_row_that_is_not_there_counts_as_zero() -> None:
     assert ValueChange(("1",), "a", "x", "y", "changed").difference is None
 
 
+def test_a_text_of_digits_is_no_number() -> None:
+    change = ValueChange(("1",), "account", "4000", "4100", "changed", is_number=False)
+    assert (change.difference, change.shown) == (None, ("4000", "4100"))
+    assert ValueChange.load(change.to_dict()) == change
+
+
+def test_values_are_shown_as_totals_are() -> None:
+    assert ValueChange(("1",), "a", "2650850.74", None, "changed").shown == ("2,650,850.74", "NULL")
+    assert ValueChange(("1",), "a", None, "1234.5", "added").shown == ("", "1,234.5")
+    assert ValueChange(("1",), "a", "-1234.5", None, "removed").shown == ("-1,234.5", "")
+
+
 def test_totals_of_38_digits_are_exact() -> None:
     large, small = Decimal("9" * 38), Decimal("-" + "9" * 38)
     assert ColumnDifference("a", 1, small, large).difference == Decimal("1" + "9" * 37 + "8")

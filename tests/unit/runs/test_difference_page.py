@@ -28,7 +28,7 @@ TABLE = TableDifference(
     removed=1,
     changed=1,
     columns=(ColumnDifference("net", 1, Decimal("10.00"), Decimal("1234.50"), is_number=True),),
-    largest=(ValueChange((None,), "net", None, "<i>", "changed"),),
+    largest=(ValueChange((None,), "net", None, "<i>", "changed", is_number=False),),
 )
 
 
