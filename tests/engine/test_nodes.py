@@ -10,8 +10,9 @@ import pytest
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.faults import find_repeated
-from dobonomodo.engine.frames import CHAINED, Chain, Frames
+from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.loading import REPEATED
+from dobonomodo.engine.query import DEPTH, Query
 from dobonomodo.engine.reading import StoredRows
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed, check_formula, parse_type
@@ -207,16 +208,31 @@ def test_projections_in_a_row_are_given_to_spark_as_few_queries(
     queries: list[str] = []
     sql = type(spark).sql
 
-    def note(session: SparkSession, text: str, **frames: Any) -> DataFrame:
+    def note(session: SparkSession, text: str, args: None, **frames: Any) -> DataFrame:
         queries.append(text)
-        return sql(session, text, **frames)
+        return sql(session, text, args, **frames)
 
     monkeypatch.setattr(type(spark), "sql", note)
-    chain = Chain(spark.range(2).selectExpr("id AS number", "'' AS labels"), ())
-    steps = range(CHAINED * 2 + 3)
+    query = Query.of(spark.range(2).selectExpr("id AS number", "'' AS labels"))
+    steps = range(DEPTH * 2 + 3)
     for at in steps:
         tagged = f"CASE WHEN number = {at} THEN concat(labels, '{{tag:{at}}}') ELSE labels END AS labels"
-        chain = chain.then(["number + 1 AS number", tagged])
-    rows = {row["number"]: row["labels"] for row in chain.make().collect()}
+        query = query.select(["number + 1 AS number", tagged])
+    rows = {row["number"]: row["labels"] for row in query.make().collect()}
     assert rows == {23: "".join(f"{{tag:{at}}}" for at in steps), 24: ""}
     assert len(queries) == 3
+
+
+def test_filters_and_joins_are_part_of_a_query(spark: SparkSession) -> None:
+    rows = Query.of(spark.range(6).selectExpr("id", "'{' AS text"))
+    names = Query.of(spark.range(4).selectExpr("id AS key", "concat('n', id) AS name")).where("key <> 2")
+    joined = rows.where("id > 0").left_join(
+        names, on="id = key", where="id <> 5 AND text = '{'", columns=["id", "name", "text || '}' AS text"]
+    )
+    found = joined.select(["id * 2 AS id", "name", "text"]).make()
+    assert {(row.id, row.name, row.text) for row in found.collect()} == {
+        (2, "n1", "{}"),
+        (4, None, "{}"),
+        (6, "n3", "{}"),
+        (8, None, "{}"),
+    }

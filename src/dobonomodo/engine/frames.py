@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.joins import JoinSize, MatchCounts, count_matches, find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
+from dobonomodo.engine.query import Query
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.requirement import require
 from dobonomodo.engine.rowid import id_by_key
@@ -51,47 +51,6 @@ LEAVES = 16
 """Scans in a plan beyond which it is cut."""
 
 
-CHAINED = 10
-"""Projections that are given to Spark as one query."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Chain:
-    """Projections, one after the other, that no frame is made of yet.
-
-    Each frame that is made has Spark go through its whole plan, so that long projects would take the square of their length. A query
-    with several projections is gone through once, and gives the same plan.
-    """
-
-    rows: DataFrame
-    selects: tuple[Sequence[str], ...]
-
-    def then(self, select: Sequence[str]) -> Chain:
-        """One projection more."""
-        if len(self.selects) < CHAINED:
-            return Chain(self.rows, (*self.selects, select))
-        return Chain(self.make(), (select,))
-
-    def make(self) -> DataFrame:
-        """The frame after the last projection."""
-        first, *others = self.selects
-        if not others:
-            return self.rows.selectExpr(*first)
-        text = f"SELECT {_escape(first)} FROM {{rows}}"
-        for select in others:
-            text = f"SELECT {_escape(select)} FROM ({text})"
-        return self.rows.sparkSession.sql(text, rows=self.rows)
-
-
-def _chain(made: DataFrame | Chain) -> Chain:
-    return made if isinstance(made, Chain) else Chain(made, ())
-
-
-def _escape(select: Sequence[str]) -> str:
-    """A list of columns in a text with places for frames, which are in braces."""
-    return ", ".join(select).replace("{", "{{").replace("}", "}}")
-
-
 class Frames:
     """The DataFrames of a plan's nodes, each made once."""
 
@@ -100,7 +59,7 @@ class Frames:
         self._unique = unique or UniqueKeys()
         self._loader = Loader(reader, run, self._unique)
         self._tracking = Tracking(run)
-        self._made: dict[int, tuple[Rel, DataFrame | Chain]] = {}
+        self._made: dict[int, tuple[Rel, Query]] = {}
         self._leaves: dict[int, int] = {}
         self._idless: dict[bool, Frames] = {}
         """Frames of rows without ids, by whether they have places."""
@@ -138,7 +97,7 @@ class Frames:
     def track(self, start: Rel, tracked: Tracked) -> None:
         """Remember in hidden columns what operations and joins do with a row; ``start`` is before the first operation."""
         self._tracking.prepare(tracked)
-        self._made[id(start)] = (start, self._tracking.start(start, self.make(start)))
+        self._made[id(start)] = (start, Query.of(self._tracking.start(start, self.make(start))))
 
     def trackers(self, node: Rel) -> list[str]:
         """The hidden columns of a node's frame that remember operations."""
@@ -165,24 +124,24 @@ class Frames:
         """The natural keys that occur more than once, where that stopped the job."""
         return self._unique.explain(number)
 
+    def _query(self, node: Rel) -> Query:
+        return self._made[id(node)][1]
+
     def _frame(self, node: Rel) -> DataFrame:
-        made = self._made[id(node)][1]
-        if not isinstance(made, Chain):
-            return made
-        frame = made.make()
-        self._made[id(node)] = (node, frame)
+        frame = self._query(node).make()
+        self._made[id(node)] = (node, Query.of(frame))
         return frame
 
-    def _make(self, node: Rel) -> DataFrame | Chain:
-        made: DataFrame | Chain
+    def _make(self, node: Rel) -> Query:
         if isinstance(node, Scan):
             loaded = self._loader.load(node)
-            made, has_place = loaded.frame, loaded.has_place
+            made, has_place = Query.of(loaded.frame), loaded.has_place
         else:
-            made, has_place = self._compute(node), self._run.places
+            computed = self._compute(node)
+            made, has_place = computed if isinstance(computed, Query) else Query.of(computed), self._run.places
         self._tracking.note(node, has_place=has_place)
         values = self._tracking.keep_values(node)
-        return _chain(made).then(["*", *values]) if values else made
+        return made.select(["*", *values]) if values else made
 
     def _compute(
         self,
@@ -198,10 +157,10 @@ class Frames:
         | Require
         | Expand
         | Ancestors,
-    ) -> DataFrame | Chain:
+    ) -> DataFrame | Query:
         match node:
             case Keep():
-                return self._frame(node.rows).where(self._run.sql(node.condition))
+                return self._query(node.rows).where(self._run.sql(node.condition))
             case Expand():
                 return self._expand(node)
             case Ancestors():
@@ -225,16 +184,16 @@ class Frames:
             case _:
                 assert_never(node)
 
-    def _derive(self, node: Derive | Reshape) -> Chain:
+    def _derive(self, node: Derive | Reshape) -> Query:
         values = {name: f"{self._run.sql(value)} AS {quote_name(name)}" for name, value in node.values.items()}
         selected = [values.get(name) or quote_name(name) for name in node.schema.names]
-        return _chain(self._made[id(node.rows)][1]).then([*selected, *self._tracking.carried(node)])
+        return self._query(node.rows).select([*selected, *self._tracking.carried(node)])
 
-    def _window(self, node: Window) -> DataFrame:
+    def _window(self, node: Window) -> Query:
         values = [
             f"{self._run.sql(over)} AS {quote_name(f'{node.alias}.{name}')}" for name, over in node.values.items()
         ]
-        return self._frame(node.rows).selectExpr("*", *values)
+        return self._query(node.rows).select(["*", *values])
 
     def _expand(self, node: Expand) -> DataFrame:
         choices = [
@@ -244,10 +203,10 @@ class Frames:
         structs = ", ".join(f"struct({each})" for each in choices)
         return self._frame(node.rows).selectExpr("*", f"inline(array({structs}))")
 
-    def _lookup(self, node: Lookup) -> DataFrame:
+    def _lookup(self, node: Lookup) -> Query:
         hidden, size = partial(self._tracking.joined, node), partial(self._count_pairs, node)
         return join_lookup(
-            node, self._frame(node.rows), self._frame(node.source), run=self._run, hidden=hidden, size=size
+            node, self._query(node.rows), self._query(node.source), run=self._run, hidden=hidden, size=size
         )
 
     def _count_pairs(self, node: Lookup) -> JoinSize:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.query import Query
 from dobonomodo.engine.ranges import COUNT, ROW, Keys, Line
 from dobonomodo.engine.requirement import show_values
 from dobonomodo.formula import Typed, columns_of, flat_name, render_column, render_formula
@@ -53,27 +54,21 @@ class JoinSize:
 
 def join_lookup(
     node: Lookup,
-    rows: DataFrame,
-    source: DataFrame,
+    rows: Query,
+    source: Query,
     *,
     run: RunContext,
     hidden: _Hidden,
     size: Callable[[], JoinSize],
-) -> DataFrame:
+) -> Query:
     """A left join that stops the job, within the job, when a row that takes part has more than one match."""
     condition = take_apart(node)
-    flat = _flatten(node, source)
-    match condition.way:
-        case Way.RANGE if size().is_small:
-            return _join_by_search(node, rows, flat, condition=condition, run=run, hidden=hidden)
-        case Way.KEY:
-            return _join_by_key(node, rows, flat, condition=condition, run=run, hidden=hidden)
-        case Way.RANGE:
-            return _join_by_range(node, rows, flat, condition=condition, run=run, hidden=hidden)
-        case Way.SEARCH:
-            return _join_by_search(node, rows, flat, condition=condition, run=run, hidden=hidden)
-        case _:
-            assert_never(condition.way)
+    if condition.way is Way.KEY:
+        return _join_by_key(node, rows, source, condition=condition, run=run, hidden=hidden)
+    flat = _flatten(node, source).make()
+    if condition.way is Way.RANGE and not size().is_small:
+        return Query.of(_join_by_range(node, rows.make(), flat, condition=condition, run=run, hidden=hidden))
+    return Query.of(_join_by_search(node, rows.make(), flat, condition=condition, run=run, hidden=hidden))
 
 
 def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
@@ -85,28 +80,30 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
     equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, parts.keys, run), strict=True)]
     others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in parts.rest]
     condition = " AND ".join([only, *equal, *others])
+    flat = _flatten(node, Query.of(source)).make()
     if node.unmatched:
-        return rows.where(only).join(_flatten(node, source), F.expr(condition), "left")
-    return rows.join(_flatten(node, source), F.expr(condition), "inner")
+        return rows.where(only).join(flat, F.expr(condition), "left")
+    return rows.join(flat, F.expr(condition), "inner")
 
 
 def _join_by_key(
-    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
-) -> DataFrame:
+    node: Lookup, rows: Query, source: Query, *, condition: Condition, run: RunContext, hidden: _Hidden
+) -> Query:
     """Equalities: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
-    from pyspark.sql import functions as F
-
     outer, inner = _key_sql(node, condition.keys, run)
     matches = quote_name(MATCHES)
-    counted = _keep_side(source, condition, run).selectExpr(
-        "*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}"
-    )
+    kept = _flatten(node, source)
+    for each in _sides_of_source(condition):
+        kept = kept.where(run.sql(each))
+    counted = kept.select(["*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}"])
     equal = [f"{left} = {right}" for left, right in zip(outer, inner, strict=True)]
-    joined = rows.join(counted, F.expr(" AND ".join([_takes_part(node, condition, run), *equal])), "left")
     shown = [(run.sql(left), _key_name(left, right)) for left, right in condition.keys]
-    check = f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END"
-    own = [quote_name(name) for name in node.schema.names]
-    return joined.where(check).selectExpr(*own, *hidden(f"{matches} IS NOT NULL"))
+    return rows.left_join(
+        counted,
+        on=" AND ".join([_takes_part(node, condition, run), *equal]),
+        where=f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END",
+        columns=[*map(quote_name, node.schema.names), *hidden(f"{matches} IS NOT NULL")],
+    )
 
 
 def _join_by_range(
@@ -154,9 +151,13 @@ def _join_by_search(
 
 def _keep_side(source: DataFrame, condition: Condition, run: RunContext) -> DataFrame:
     """The joined rows for which the conditions over them alone are true."""
-    for each in condition.sides.of_source if condition.sides is not None else ():
+    for each in _sides_of_source(condition):
         source = source.where(run.sql(each))
     return source
+
+
+def _sides_of_source(condition: Condition) -> Sequence[Typed]:
+    return condition.sides.of_source if condition.sides is not None else ()
 
 
 def _takes_part(node: Lookup, condition: Condition, run: RunContext) -> str:
@@ -234,10 +235,10 @@ def _candidate_sql(part: Typed, alias: str, run: RunContext) -> str:
     return render_formula(part, run.facts, column=column)
 
 
-def _flatten(node: Lookup | Match, source: DataFrame) -> DataFrame:
+def _flatten(node: Lookup | Match, source: Query) -> Query:
     """The joined rows with their columns as ``alias.column``."""
     columns = node.schema.joined[node.alias]
-    return source.selectExpr(*(f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns))
+    return source.select([f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns])
 
 
 def _raise(node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:

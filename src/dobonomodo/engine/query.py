@@ -1,0 +1,86 @@
+"""Queries that no frame is made of yet: several nodes of a plan as one text. What the text says is decided elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+DEPTH = 10
+"""Queries within each other that are given to Spark as one text; it goes down into each of them by recursion."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query:
+    """Rows, as SQL over frames.
+
+    Each frame that is made has Spark go through its whole plan, so that long projects would take the square of their length. A query
+    of several nodes is gone through once, and gives the same plan.
+    """
+
+    text: str
+    """With the names of frames in braces."""
+    frames: Mapping[str, DataFrame]
+    depth: int
+    alone: Callable[[DataFrame], DataFrame] | None = None
+    """What makes the same of the one frame without a text, where that is shorter."""
+
+    @classmethod
+    def of(cls, rows: DataFrame) -> Query:
+        """All rows of a frame."""
+        name = f"rows{id(rows)}"
+        return cls(f"{{{name}}}", {name: rows}, 0)
+
+    def select(self, columns: Sequence[str]) -> Query:
+        """A projection."""
+        rows = _shallow(self)
+        text = f"SELECT {_list(columns)} FROM {_source(rows)}"
+        return _around(rows, text, lambda frame: frame.selectExpr(*columns))
+
+    def where(self, condition: str) -> Query:
+        """A filter."""
+        rows = _shallow(self)
+        text = f"SELECT * FROM {_source(rows)} WHERE {_escape(condition)}"
+        return _around(rows, text, lambda frame: frame.where(condition))
+
+    def left_join(self, other: Query, *, on: str, where: str, columns: Sequence[str]) -> Query:
+        """A left join, a filter over the joined rows, and a projection of them."""
+        rows, more = _shallow(self), _shallow(other)
+        joined = f"{_source(rows)} LEFT JOIN {_source(more)} ON {_escape(on)}"
+        text = f"SELECT {_list(columns)} FROM {joined} WHERE {_escape(where)}"
+        return Query(text, {**rows.frames, **more.frames}, max(rows.depth, more.depth) + 1)
+
+    def make(self) -> DataFrame:
+        """The frame of the rows."""
+        first = next(iter(self.frames.values()))
+        if self.depth == 0:
+            return first
+        if self.alone is not None:
+            return self.alone(first)
+        return first.sparkSession.sql(self.text, None, **self.frames)
+
+
+def _shallow(rows: Query) -> Query:
+    """The same rows, with room for one query more around them."""
+    return rows if rows.depth < DEPTH else Query.of(rows.make())
+
+
+def _source(rows: Query) -> str:
+    """What a query around them reads from."""
+    return rows.text if rows.depth == 0 else f"({rows.text})"
+
+
+def _around(rows: Query, text: str, alone: Callable[[DataFrame], DataFrame]) -> Query:
+    return Query(text, rows.frames, rows.depth + 1, alone if rows.depth == 0 else None)
+
+
+def _list(columns: Sequence[str]) -> str:
+    return _escape(", ".join(columns))
+
+
+def _escape(sql: str) -> str:
+    """SQL in a text in which frames are named in braces."""
+    return sql.replace("{", "{{").replace("}", "}}")
