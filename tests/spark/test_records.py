@@ -233,7 +233,7 @@ def test_what_a_draft_would_change(ledger: Ledger) -> None:
 def test_operations_that_do_not_reach_what_changed_are_no_causes(ledger: Ledger) -> None:
     """Of four operations that are changed, two reach the total; each of those has a part of its own."""
     more = [
-        "    - {seq: 11, type: update, arguments: {assignments: [{column: note, expression: LENGTH(title)}]}}\n",
+        "    - {seq: 11, type: update, arguments: {assignments: [{column: note, expression: LEN(title)}]}}\n",
         "    - {seq: 12, type: update, arguments: {assignments: [{column: twice, expression: note * 2}]}}\n",
         "    - {seq: 13, type: update, arguments: {assignments: [{column: net, expression: amount}]}}\n",
         "    - {seq: 14, type: update, selector: net > 10, arguments: {assignments: [{column: tax, expression: 'net * 0.5'}]}}\n",
@@ -243,7 +243,7 @@ def test_operations_that_do_not_reach_what_changed_are_no_causes(ledger: Ledger)
     ledger.activate()
     ledger.run()
     for old, new in (
-        ("expression: LENGTH(title)", "expression: LENGTH(title) + 0"),
+        ("expression: LEN(title)", "expression: LEN(title) + 0"),
         ("note * 2", "note * 3"),
         ("column: net, expression: amount", "column: net, expression: amount + 1"),
         ("net * 0.5", "net * 0.6"),

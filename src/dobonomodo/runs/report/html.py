@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING
-
-_AMOUNT = re.compile(r"-?\d+\.\d+")
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -31,7 +28,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"number": _number, "moment": _moment, "amount": _amount, "signed": _signed, "value": _value}
+    environment.filters |= {"number": _number, "moment": _moment, "amount": _amount, "signed": _signed}
     return environment
 
 
@@ -45,13 +42,6 @@ def _amount(value: Decimal | None) -> str:
 
 def _signed(value: Decimal | None) -> str:
     return "" if value is None else f"{value:+,f}"
-
-
-def _value(text: str | None) -> str:
-    """A value that is kept as text; numbers with a point are grouped."""
-    if text is None:
-        return "NULL"
-    return f"{Decimal(text):,f}" if _AMOUNT.fullmatch(text) else text
 
 
 def _moment(at: datetime) -> str:
