@@ -96,8 +96,8 @@ class ValueChange:
     @classmethod
     def load(cls, document: Document) -> ValueChange:
         """From plain data."""
-        values = [document[name] for name in ("column", "before", "after", "row")]
-        return cls(tuple(document["key"]), *values, is_number=document["difference"] is not None)
+        values = {name: document[name] for name in ("column", "before", "after", "row")}
+        return cls(key=tuple(document["key"]), **values, is_number=document["difference"] is not None)
 
 
 @dataclass(frozen=True, slots=True)
