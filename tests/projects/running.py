@@ -23,6 +23,7 @@ from dobonomodo.scenarios.values import TypedRow, make_frame, take_rows
 from dobonomodo.storage import destination_kinds
 from dobonomodo.storage.schema import arrow_type
 from tests.projects.strategies import Case, show
+from tests.property.on_spark import settings_of
 from tests.world import OUT, Anywhere, KnownDatasets, define
 
 if TYPE_CHECKING:
@@ -202,4 +203,6 @@ def _send_rows(spark: SparkSession, columns: Mapping[str, Type], rows: Sequence[
         name: pa.array([row.get(name) for row in rows], arrow_type(kind), size=len(rows))
         for name, kind in columns.items()
     }
-    return spark.createDataFrame(pa.table(arrays))
+    # A local relation would be computed while the query is planned, and no code be generated for it.
+    with settings_of(spark, {"spark.sql.execution.arrow.localRelationThreshold": "0"}):
+        return spark.createDataFrame(pa.table(arrays))

@@ -406,6 +406,7 @@ _OPERATORS: Mapping[str, Callable[[Operation], Steps]] = {
     "*": _strict(_compute(EXACT.multiply)),
     "/": _quotient,
     "%": _strict(_compute(EXACT.remainder)),
+    "DIV": _strict(_compute(EXACT.divide_int)),
     "&": _strict(lambda kind, left, right: left + right),
     "=": _compare(eq),
     "<>": _compare(ne),

@@ -1,6 +1,7 @@
 """Exact shares: an amount parted by drivers with the method of the largest remainder, in whole units of its last digit.
 
-``amount * driver / total`` can have more digits than Spark computes with, so it is divided as on paper. Where ``amount`` is
+Where ``amount * total`` is a long integer, so is ``amount * driver``, and it is divided as such. Else ``amount * driver / total`` can have
+more digits than Spark computes with, and is divided as on paper. Where ``amount`` is
 ``whole * total + rest``, a share is ``whole * driver + rest * driver / total``, the last part taken for some digits of the driver after the
 other. Every number on the way is an integer of at most 38 digits. Amounts and drivers for which that is not so are refused before.
 """
@@ -21,6 +22,8 @@ TOTAL_DIGITS = 27
 """Digits that drivers of one amount, and their total, may have, counted in units of their last digit."""
 GROUP_DIGITS = 10
 """Digits of a driver that one step of the division takes. With those of a total they are one less than Spark has."""
+SHORT_DIGITS = 18
+"""Digits that every long integer has."""
 AMOUNT_DIGITS = 32
 """Digits that an amount may have at most: a quotient of Spark has six digits behind the point."""
 
@@ -96,16 +99,17 @@ def part_amounts(
             sum_.name: if_else(compare(">", total, ZERO), _whole(total, TOTAL_DIGITS), null(sum_.type)),
         },
     )
-    divided, floor, remainder = _divide(prepared, units, weight, sum_)
-    order = (Order(remainder, descending=True), Order(weight, descending=True), *ties)
+    divided, floor, remainders = _divide(prepared, units, weight, sum_)
+    largest = (Order(each, descending=True) for each in (*remainders, weight))
     # The order of the places serves the sums above them: Spark sorts once.
-    ranked = Window(divided, RANKED, {"place": over("ROW_NUMBER", partition=pool, order=order)})
+    ranked = Window(divided, RANKED, {"place": over("ROW_NUMBER", partition=pool, order=(*largest, *ties))})
     summed = Window(ranked, FLOORS, {"sum": over("SUM", floor, partition=pool)})
     floors = ColumnRef("sum", FLOORS, summed.schema.joined[FLOORS]["sum"])
     place = ColumnRef("place", RANKED, INTEGER)
     gets_more = compare("<=", place, _minus(units, floors))
     part = _plus(floor, if_else(gets_more, power(0), ZERO))
-    narrow = _whole(part, MAX_DIGITS - 1 - places)
+    # No part has more digits than the amount, so that most have a type whose sign Spark changes by itself.
+    narrow = _whole(part, digits)
     exact = _times(narrow, power(-places)) if places else narrow
     negative = compare("<", amount, ZERO)
     return summed, if_else(negative, Operation("NEGATE", (exact,), exact.type), exact)
@@ -114,8 +118,72 @@ def part_amounts(
 RANKED, FLOORS = " ranked", " floors"
 
 
-def _divide(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -> tuple[Rel, ColumnRef, ColumnRef]:
-    """``units * weight / total`` as a whole number and a remainder, by long division."""
+def _divide(
+    pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef
+) -> tuple[Rel, ColumnRef, tuple[ColumnRef, ...]]:
+    """``units * weight / total`` as a whole number, and the remainder in several columns, by which the pairs of a pool are sorted.
+
+    Amounts and totals whose product is a long integer are divided as such, many times as fast. The others are NULL there, and the
+    former where decimals are divided.
+    """
+    node, short = _shorten(pairs, units, weight, total)
+    digits = as_decimal(units.type).precision
+    wide = ColumnRef(" wide units", None, units.type)
+    is_wide = Operation("IS NULL", (short.units,), BOOLEAN)
+    node = Derive(node, {wide.name: if_else(is_wide, units, null(units.type))})
+    by_decimals = _divide_at_once if digits + as_decimal(weight.type).precision < MAX_DIGITS else _divide_by_groups
+    node, quotient, remainder = by_decimals(node, wide, weight, total)
+    product = Operation("*", (short.units, short.weight), INTEGER)
+    fast = _whole(Operation("DIV", (product, short.total), INTEGER), digits)
+    rest = ColumnRef(" short remainder", None, INTEGER)
+    floor = _hidden("floor", digits)
+    values = {
+        floor.name: if_else(is_wide, quotient, fast),
+        rest.name: Operation("%", (product, short.total), INTEGER),
+    }
+    return Derive(node, values), floor, (rest, remainder)
+
+
+@dataclass(frozen=True, slots=True)
+class _Short:
+    """Long integers; units and driver are NULL where a product would have too many digits, for all pairs of an amount alike."""
+
+    units: ColumnRef
+    weight: ColumnRef
+    total: ColumnRef
+
+
+def _shorten(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -> tuple[Rel, _Short]:
+    short = _Short(*(ColumnRef(f" short {name}", None, INTEGER) for name in ("units", "weight", "total")))
+    limit = power(SHORT_DIGITS)
+    node: Rel = Derive(
+        pairs,
+        {
+            own.name: if_else(compare("<", each, limit), Cast(each, INTEGER), null(INTEGER))
+            for own, each in ((short.units, units), (short.total, total))
+        },
+    )
+    # A driver is at most the total.
+    most = Operation("DIV", (Literal(10**SHORT_DIGITS - 1, INTEGER), short.total), INTEGER)
+    fits = Operation("<=", (short.units, most), BOOLEAN)
+    node = Derive(node, {short.units.name: if_else(fits, short.units, null(INTEGER))})
+    known = Operation("IS NOT NULL", (short.units,), BOOLEAN)
+    return Derive(node, {short.weight.name: if_else(known, Cast(weight, INTEGER), null(INTEGER))}), short
+
+
+def _divide_at_once(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -> tuple[Rel, Typed, ColumnRef]:
+    """Where the product of an amount and a driver has a type."""
+    digits = as_decimal(units.type).precision
+    step, remainder = _hidden("step", MAX_DIGITS), _hidden("remainder", TOTAL_DIGITS)
+    node: Rel = Derive(pairs, {step.name: _whole(_times(units, weight), MAX_DIGITS)})
+    node = Derive(node, {remainder.name: _whole(_remainder(step, total), TOTAL_DIGITS)})
+    return node, _whole(_quotient(step, total), digits), remainder
+
+
+def _divide_by_groups(
+    pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef
+) -> tuple[Rel, Typed, ColumnRef]:
+    """By long division."""
     digits = as_decimal(units.type).precision
     least = min(digits, TOTAL_DIGITS)
     whole, rest = _hidden("whole", digits), _hidden("rest", least)
@@ -142,8 +210,7 @@ def _divide(pairs: Rel, units: ColumnRef, weight: ColumnRef, total: ColumnRef) -
                 remainder.name: _whole(_remainder(step, total), TOTAL_DIGITS),
             },
         )
-    floor = _hidden("floor", digits)
-    return Derive(node, {floor.name: _whole(_plus(_times(whole, weight), quotient), digits)}), floor, remainder
+    return node, _whole(_plus(_times(whole, weight), quotient), digits), remainder
 
 
 def _groups(weight: ColumnRef) -> list[Typed]:

@@ -18,24 +18,24 @@ from dobonomodo.plan.relation import Derive, Rel, Scan, Window
 from dobonomodo.plan.shares import TOTAL_DIGITS, amount_digits, in_units, part_amounts, power
 
 EXACT = Context(prec=120)
-Row = dict[str, Decimal]
+Row = dict[str, Decimal | None]
 POOL = ColumnRef("pool", None, TEXT)
 KEY = ColumnRef("key", None, INTEGER)
 
 
-def compute(node: Typed, row: Mapping[str, Decimal]) -> Decimal | bool | None:
+def compute(node: Typed, row: Mapping[str, Decimal | None]) -> Decimal | bool | None:
     """An expression; a number that its type cannot hold, or would round, is an error of the test."""
     match node:
         case Literal():
-            value = node.value
-            assert value is None or isinstance(value, Decimal)
-            return value
+            return Decimal(node.value) if isinstance(node.value, int) else node.value  # type: ignore[return-value]
         case ColumnRef():
             return row[flat_name(node)]
         case Cast():
             return fit(compute(node.operand, row), node.type)
         case Operation("CASE", (test, then, otherwise)):
             return compute(then, row) if compute(test, row) else compute(otherwise, row)
+        case Operation("IS NULL" | "IS NOT NULL" as operator, (operand,)):
+            return (compute(operand, row) is None) == (operator == "IS NULL")
         case Operation("NEGATE", (operand,)):
             value = compute(operand, row)
             assert isinstance(value, Decimal)
@@ -50,7 +50,9 @@ def compute(node: Typed, row: Mapping[str, Decimal]) -> Decimal | bool | None:
             raise AssertionError(node)
 
 
-def apply_operator(operator: str, left: object, right: object, node: Operation) -> Decimal | bool:
+def apply_operator(operator: str, left: object, right: object, node: Operation) -> Decimal | bool | None:
+    if left is None or right is None:
+        return None
     assert isinstance(left, Decimal)
     assert isinstance(right, Decimal)
     compared = {"<": left < right, "<=": left <= right, ">": left > right}
@@ -62,6 +64,7 @@ def apply_operator(operator: str, left: object, right: object, node: Operation) 
         "*": EXACT.multiply(left, right),
         "%": EXACT.remainder(left, right) if right else Decimal(0),
         "/": EXACT.divide(left, right) if right else Decimal(0),
+        "DIV": EXACT.divide_int(left, right) if right else Decimal(0),
     }[operator]
     found = fit(exact, node.type)
     assert isinstance(found, Decimal)
@@ -69,8 +72,11 @@ def apply_operator(operator: str, left: object, right: object, node: Operation) 
 
 
 def fit(value: Decimal | bool | None, kind: object) -> Decimal | None:
-    assert isinstance(kind, DecimalType)
     assert value is None or isinstance(value, Decimal)
+    if kind == INTEGER:
+        assert value is None or -(2**63) <= value < 2**63, f"{value} is no long integer"
+        kind = DecimalType(19, 0)
+    assert isinstance(kind, DecimalType)
     if value is not None:
         assert EXACT.abs(value) < Decimal(10) ** kind.whole, f"{value} does not fit {kind}"
         assert EXACT.quantize(value, Decimal(1).scaleb(-kind.scale)) == value, f"{value} is rounded in {kind}"
@@ -95,7 +101,7 @@ def compute_window(name: str, over: Over, rows: list[Row]) -> None:
     if over.call.function.name == "SUM":
         (summed,) = over.call.operands
         assert isinstance(summed, ColumnRef)
-        total = Decimal(sum(int(row[flat_name(summed)]) for row in rows))
+        total = Decimal(sum(int(row[flat_name(summed)] or 0) for row in rows))
         for row in rows:
             row[name] = total
         return
@@ -103,7 +109,7 @@ def compute_window(name: str, over: Over, rows: list[Row]) -> None:
     ordered = sorted(
         rows,
         key=lambda row: [
-            int(row[flat_name(each.key)]) * (-1 if each.descending else 1)  # type: ignore[arg-type]
+            int(row[flat_name(each.key)] or 0) * (-1 if each.descending else 1)  # type: ignore[arg-type]
             for each in over.order
         ],
     )
@@ -125,7 +131,7 @@ def part(amount: Decimal, drivers: list[int], *, places: int, digits: int, wide:
         places=places,
         ties=[Order(KEY)],
     )
-    rows = [
+    rows: list[Row] = [
         {"amount": amount, "weight": Decimal(each), "total": Decimal(sum(drivers)), "key": Decimal(at)}
         for at, each in enumerate(drivers)
     ]
