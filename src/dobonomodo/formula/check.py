@@ -26,7 +26,7 @@ from dobonomodo.formula.functions.signature import piece as text_piece
 from dobonomodo.formula.parse import MAX_DEPTH, MAX_TOKENS, parse
 from dobonomodo.formula.print import print_formula
 from dobonomodo.formula.render import rendered_depth, rendered_size
-from dobonomodo.formula.scope import MADE_BY, MAKER, Scope
+from dobonomodo.formula.scope import MADE_BY, MAKER, PARAM, Scope
 from dobonomodo.formula.typed import (
     Apply,
     Cast,
@@ -263,6 +263,9 @@ class _Checker:
             known = tuple(scope.joined[alias]) if alias is not None else ()
         upcoming = {name.casefold() for name in scope.upcoming}
         elsewhere = (scope.table, *scope.joined) if qualifier is None else ()
+        under = [each for each in elsewhere if each and scope.resolve(node.name, each)]
+        if qualifier is None and scope.parameters is not None and scope.parameters.spelling(node.name) is not None:
+            under.append(PARAM)
         return UnknownColumn(
             span=self._span(node),
             expression=self.passage.value,
@@ -270,7 +273,7 @@ class _Checker:
             qualifier=qualifier,
             known=known,
             known_qualifiers=tuple(filter(None, (scope.table, *scope.joined))),
-            also_under=tuple(each for each in elsewhere if each and scope.resolve(node.name, each)),
+            also_under=tuple(under),
             made_by_this_update=(qualifier is None or scope.is_main(qualifier)) and node.name.casefold() in upcoming,
         )
 

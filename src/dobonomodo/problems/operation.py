@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
-from typing import ClassVar, assert_never
+from typing import ClassVar, Literal, assert_never
 
 from dobonomodo.problems.place import Span
 from dobonomodo.problems.problem import Blame, Example, Problem, Severity, did_you_mean, listed, nearest
@@ -338,6 +338,7 @@ class InvalidDestination(Problem):
     name: str = ""
     known: tuple[str, ...] = ()
     first_seq: int = 0
+    what: Literal["table", "file", "sheet"] = "table"
 
     def message(self) -> str:
         match self.reason:
@@ -389,6 +390,8 @@ class InvalidDestination(Problem):
             case DestinationReason.UNKNOWN_DATASOURCE:
                 return did_you_mean(self.name, self.known, otherwise="define it under `datasources/`")
             case DestinationReason.WRITTEN_TWICE:
+                if self.what != "table":
+                    return f"choose another {self.what}"
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
                 return f"available: {', '.join(f'`{name}`' for name in self.known)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
@@ -18,6 +18,8 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, VALIDITY
 from dobonomodo.problems import Rejected, in_order
 from dobonomodo.problems.package import require_modules
+from dobonomodo.problems.run import RunNotFound
+from dobonomodo.problems.workspace import NotDefined
 from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stored
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Row
@@ -59,8 +61,15 @@ class Sample(Mapping[str, tuple[Row, ...]]):
         return {table: list(rows) for table, rows in self.rows.items()}
 
 
-def sample_run(view: RunView, rows: int, *, files: Files) -> Sample:
-    """The first rows of a run's outputs, by table."""
+def sample_run(name: str, rows: int, *, find: Callable[[str], RunView], files: Files) -> Sample:
+    """The first rows of a run's outputs, by table. A name that no run has may be meant for a dataset."""
+    try:
+        view = find(name)
+    except Rejected as rejected:
+        if not any(isinstance(each, RunNotFound) and not each.known for each in rejected.problems):
+            raise
+        known = ("latest", *files.definitions.datasets)
+        raise Rejected([NotDefined(kind="run or dataset", id=name, known=known)]) from None
     return _sample({table: (output.location, output.types()) for table, output in view.outputs.items()}, rows, files)
 
 

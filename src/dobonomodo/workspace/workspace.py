@@ -297,7 +297,7 @@ class Workspace(Decisions, Answers, Records):
         version = store.get_active_version("dataset", name) if store is not None else None
         if version is not None and version.location is not None:
             return sample_registered(version, rows, files=self._files)
-        return sample_run(self.find_run(name), rows, files=self._files)
+        return sample_run(name, rows, find=self.find_run, files=self._files)
 
     def changes(self) -> tuple[Change, ...]:
         """What applying the files would change; raises with every problem if there is an error."""

@@ -71,3 +71,10 @@ def test_all_about_one_thing(dobo: Dobo, sales: Path) -> None:
     assert "decimal(15,2)" in result.out
     document = dobo("show", "monthly-sales", "--json").document
     assert (document["schema"], document["data"]["kind"]) == ("dobo/show/1", "project")
+
+
+def test_rows_of_what_there_is_not(dobo: Dobo, sales: Path) -> None:
+    result = dobo("show", "sales-order", "--rows", "2", "--json")
+    (problem,) = result.document["problems"]
+    assert problem["code"] == "NOT_DEFINED"
+    assert "sales-orders" in problem["hint"]

@@ -8,6 +8,7 @@ from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation
+from dobonomodo.problems.formula import UnknownColumn
 from dobonomodo.problems.operation import InputDatasetNotFound, MakerReason, UnknownOperation
 from dobonomodo.storage.table_target import StoredTable
 from tests.unit.plan.building import (
@@ -555,6 +556,13 @@ def test_parameters_have_their_declared_types_whatever_their_values() -> None:
 def test_wrong_uses_of_parameters(formula: str, code: str, place: str) -> None:
     operations = update(f"net = {formula}", "a = param.uplift", "b = param.unit")
     assert (code, place) in found(operations, head=PARAMETERS)
+
+
+def test_a_parameter_without_its_qualifier_is_told_so() -> None:
+    used = update("net = amount * (1 + UPLIFT)", "a = param.uplift", "b = param.unit")
+    problem = problem_in(used, head=PARAMETERS)
+    assert isinstance(problem, UnknownColumn)
+    assert problem.also_under == ("param",)
 
 
 def test_without_parameters_a_formula_says_how_to_define_one() -> None:

@@ -92,6 +92,10 @@ class Append(Operation):
 
     type: ClassVar[str] = "append"
     facts: ClassVar[Facts] = Facts(Effect.ADDS, badge="+", color="green")
+    advice_by_key: ClassVar[Mapping[str, str]] = {
+        name: f"`{name}` belongs to the source: write it below `source`, beside `dataset_id`"
+        for name in ("joins", "period", "missing", "as_of", "dataset_version")
+    }
 
     source: Source = Field(description="The source of the rows.")
     source_selector: Setting | None = Field(

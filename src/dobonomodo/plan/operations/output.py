@@ -297,11 +297,9 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     if spec.file is not None and first == ctx.spec.seq:
         first = _find_same_file(spec.datasource_id, spec.file, spec.sheet, ctx, span)
     if first != ctx.spec.seq and not appends:
-        ctx.report(
-            InvalidDestination(
-                reason=DestinationReason.WRITTEN_TWICE, name=str(destination), first_seq=first, span=span
-            )
-        )
+        what: Literal["table", "file", "sheet"] = "sheet" if spec.sheet else "file" if spec.file else "table"
+        reason, shown = DestinationReason.WRITTEN_TWICE, str(destination)
+        ctx.report(InvalidDestination(reason=reason, name=shown, first_seq=first, what=what, span=span))
     return destination
 
 

@@ -10,7 +10,7 @@ from dobonomodo.formula.typed import ColumnRef, Literal, Operation
 from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.expression import ACTIVE, CLOCK, FALSE
 from dobonomodo.plan.relation import AssignIds, Derive, Group, Keep, Lookup, Reshape, Scan, Stack
-from dobonomodo.problems.definition import InvalidOperation, OperationReason
+from dobonomodo.problems.definition import InvalidOperation, OperationReason, UnknownKey
 from dobonomodo.problems.operation import (
     AppendColumnMismatch,
     AppendDatasetNotFound,
@@ -614,3 +614,11 @@ def test_lookups_of_the_source_are_joined_where_they_are_mentioned() -> None:
         joining("land.tier = 'gold'", GOLD.replace("alias: c", "alias: land").replace("c.", "land."), dataset="plan"),
         world=PLANS,
     )
+
+
+def test_joins_belong_to_the_source() -> None:
+    misplaced = append("budget") + "    joins: [{alias: fx, dataset_id: rates, on: fx.currency = budget.region}]\n"
+    problem = problem_in(misplaced)
+    assert isinstance(problem, UnknownKey)
+    assert problem.advice is not None
+    assert "`source`" in problem.advice

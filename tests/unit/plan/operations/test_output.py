@@ -256,6 +256,21 @@ def test_two_outputs_to_one_destination_are_refused() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("destination", "what"),
+    [
+        (LAKE, "table"),
+        ('{type: csv, file: "a-{{period}}.csv"}', "file"),
+        ('{type: excel, file: "a-{{period}}.xlsx", sheet: A}', "sheet"),
+    ],
+)
+def test_only_a_table_can_be_appended_to(destination: str, what: str) -> None:
+    problem = problem_in(output(destination, seq=10) + output(destination, seq=20), output=False)
+    assert isinstance(problem, InvalidDestination)
+    assert (problem.reason, problem.what) == (DestinationReason.WRITTEN_TWICE, what)
+    assert ("append" in (problem.hint() or "")) is (what == "table")
+
+
 def test_the_second_may_append() -> None:
     # C-65
     assert codes(output(LAKE, seq=10) + output(LAKE, seq=20, mode="append"), output=False) == []
