@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from dobonomodo.plan.counts import JoinCounts
+from dobonomodo.plan.counts import JoinCounts, KindTotals
 from tests.projects.interpreter import Interpreted, Joined, Written, interpret, sum_of
 from tests.projects.running import Output, Ran, plain, plan_case, run_case
 from tests.projects.strategies import Case, draw_case, reduce, seeds
@@ -135,6 +135,7 @@ def compare_figures(want: Interpreted, ran: Ran) -> Iterator[str]:
         totals = {name: sum_of(row.values[name] for row in written.rows) for name in numeric}
         if measures.totals != totals:
             yield f"output {written.seq}: totals {dict(measures.totals)}, should be {totals}"
+        yield from _compare_kinds(written, numeric, measures.kinds)
         loaded = {name: want.totals[0][name] for name in numeric if name in want.totals[0]}
         if measures.loaded != loaded:
             yield f"output {written.seq}: loaded {dict(measures.loaded)}, should be {loaded}"
@@ -146,6 +147,23 @@ def compare_figures(want: Interpreted, ran: Ran) -> Iterator[str]:
                     yield f"output {written.seq}: operation {seq} changes {name} by {changes.get(name)}, should be {change}"
         for join in measures.joins:
             yield from _compare_join(want.joins.get((join.seq, join.alias), Joined()), join, ran)
+
+
+def _compare_kinds(written: Written, numeric: Sequence[str], kinds: Sequence[KindTotals] | None) -> Iterator[str]:
+    """Totals by what made the rows, where that is known; none where one kind made all of them."""
+    if kinds is None:
+        return
+    found: dict[int, tuple[int, dict[str, Decimal]]] = {}
+    for each in kinds:
+        rows, totals = found.get(each.seq, (0, dict.fromkeys(numeric, Decimal(0))))
+        added = {name: totals[name] + (each.totals[name] or 0) for name in numeric}
+        found[each.seq] = (rows + each.rows, added)
+    wanted: dict[int, tuple[int, dict[str, Decimal]]] = {}
+    for seq in {row.values["_operation_seq"] for row in written.rows}:
+        own = [row.values for row in written.rows if row.values["_operation_seq"] == seq]
+        wanted[seq] = (len(own), {name: sum_of(row[name] for row in own) for name in numeric})
+    if found != wanted and (kinds or len(wanted) > 1):
+        yield f"output {written.seq}: kinds {found}, should be {wanted}"
 
 
 def _compare_join(want: Joined, join: JoinCounts, ran: Ran) -> Iterator[str]:

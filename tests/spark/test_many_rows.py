@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,6 +112,14 @@ def test_rows_digests_and_figures_are_those_of_few_rows(
     )
     assert many["operations"] == few["operations"]
     assert many["figures"] == few["figures"]
+    kinds = {each["table"]: each["kinds"] for each in many["figures"]["outputs"]}
+    assert [(kind["seq"], kind["name"]) for kind in kinds["active"]] == [(0, ""), (30, "Sum up")]
+    assert kinds["one"] != kinds["active"]
+    assert kinds["none"] == []
+    assert kinds["amounts"] is None
+    (active,) = [each for each in many["figures"]["outputs"] if each["table"] == "active"]
+    for name, total in active["totals"].items():
+        assert sum(Decimal(kind["totals"][name]) for kind in kinds["active"]) == Decimal(total), name
 
 
 def test_outputs_with_the_same_columns_share_files(

@@ -12,14 +12,14 @@ from dobonomodo.cli.console import make_console, say, terminal_width
 from dobonomodo.cli.table import show_counts
 from dobonomodo.model.locale import Locale
 from dobonomodo.problems.render import INDENT, fold_words
-from dobonomodo.runs.comparison import ComparedOutput, Line, Other, compare_outputs, share
+from dobonomodo.runs.comparison import OF_ALL_ROWS, ComparedOutput, Line, Other, compare_outputs, share
 
 if TYPE_CHECKING:
     from dobonomodo.plan.counts import JoinCounts
     from dobonomodo.runs import RunView
 
 COLUMNS_SHOWN = 12
-"""Columns of an output whose totals are shown; the report has all."""
+"""Totals of an output that are shown; the report has all."""
 UNKNOWN = "unknown"
 
 
@@ -45,14 +45,18 @@ def _show_output(compared: ComparedOutput, others: Sequence[Other], locale: Loca
 
     make_console(sys.stderr, markup=True).print(f"\n[bold]{escape(compared.output.table)}[/]")
     head = ["", "this run", *(name for other in others for name in (other.name, "change", "%"))]
-    shown = compared.lines[: COLUMNS_SHOWN + 1]
+    rows, totals = ([line for line in compared.shown if (line.column is None) is wanted] for wanted in (True, False))
+    shown = [*rows, *totals[:COLUMNS_SHOWN]]
     show_counts([head, *(list(_cells(line, locale)) for line in shown)], right=range(1, len(head)))
-    if left := len(compared.lines) - len(shown):
-        say(f"and {left} more {'column' if left == 1 else 'columns'}, which the report shows")
+    if (left := len(totals) - COLUMNS_SHOWN) > 0:
+        what = "total" if compared.by_kind else "column"
+        say(f"and {left} more {what if left == 1 else what + 's'}, which the report shows")
+    if compared.mixes:
+        say(OF_ALL_ROWS)
 
 
 def _cells(line: Line, locale: Locale) -> Iterator[str]:
-    yield "rows" if line.column is None else line.column
+    yield line.label
     yield _show(line.now, locale)
     for each in line.compared:
         yield _show(each.before, locale, missing="")

@@ -211,7 +211,8 @@ class Observing:
         """SQL for the hidden columns that the observation of an output reads."""
         unread = self.measuring.unread(step) if self.measuring is not None else ()
         names = [name for name in self.frames.trackers(step.before.node) if name not in unread]
-        return [*map(quote_name, names), f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
+        levels = self.measuring.carried(step) if self.measuring is not None and not self.rereads else []
+        return [*map(quote_name, names), *levels, f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
 
     def metrics(self, step: Step, known: Known) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
@@ -222,10 +223,13 @@ class Observing:
         """The results of the checks that an observation has reached."""
         return self.checking.take(self.frames, self.spark, metrics)
 
-    def written(self, step: Step, *, alone: bool = False) -> Written:
-        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``."""
+    def written(self, step: Step, *, alone: bool = False, tracked: bool = False) -> Written:
+        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``.
+
+        ``tracked``: rows have hidden columns beside those that are written.
+        """
         chosen = "TRUE" if alone else chosen_by(step, self.frames.facts)
-        return measure_written(step, self.measuring, chosen=chosen)
+        return measure_written(step, self.measuring, chosen=chosen, tracked=tracked)
 
 
 def with_working_names(rows: DataFrame, step: Step) -> DataFrame:

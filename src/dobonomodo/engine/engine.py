@@ -22,6 +22,7 @@ from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
+from dobonomodo.engine.kinds import without_kinds
 from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.observation import (
     Counting,
@@ -261,7 +262,7 @@ class SparkEngine:
             part = _part_of(twins, frames.facts)
             frame, seen = observe_working(working, step, frames.facts, hidden=hidden, metrics=metrics, part=part)
         else:
-            written = observing.written(step)
+            written = observing.written(step, tracked=True)
             frame, seen = observe(working, step, hidden=hidden, metrics=metrics, written=written)
         return Computed(step, frame, observing=observing, explained=explained, observation=seen, twins=twins, ends=ends)
 
@@ -359,18 +360,18 @@ def _share(host: Computed, step: Step, observing: Observing, explained: _Explain
     bit = 1 << list(host.twins).index(step)
     parts = frozenset(part for part in range(1 << len(host.twins)) if part & bit)
     shared = SharedFiles(host.step.spec.seq, parts)
-    before = {**host.metrics, **host.of_twins[step.spec.seq]}
+    before = {**without_kinds(host.metrics), **host.of_twins[step.spec.seq]}
     return Computed(step, None, observing=observing, explained=explained, before=before, shared=shared)
 
 
 def _take(rows: DataFrame, host: Computed, step: Step, observing: Observing, explained: _Explained) -> Computed:
     """An output from another one that holds all its rows and columns, and is written already."""
-    working, facts = with_working_names(rows, host.step), observing.frames.facts
+    working, facts, before = with_working_names(rows, host.step), observing.frames.facts, without_kinds(host.metrics)
     if observing.rereads:
         frame = select_written(working, step, facts)
-        return Computed(step, frame, observing=observing, explained=explained, before=host.metrics)
+        return Computed(step, frame, observing=observing, explained=explained, before=before)
     frame, seen = observe(working, step, hidden=[], metrics={}, written=observing.written(step))
-    return Computed(step, frame, observing=observing, explained=explained, observation=seen, before=host.metrics)
+    return Computed(step, frame, observing=observing, explained=explained, observation=seen, before=before)
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:

@@ -23,6 +23,7 @@ from dobonomodo.engine.digest import (
     render_values,
 )
 from dobonomodo.engine.joins import MatchCounts
+from dobonomodo.engine.kinds import can_be_summed, carry_levels, count_kinds, find_kinds, read_kinds, sum_kinds
 from dobonomodo.engine.matches import Matching
 from dobonomodo.engine.totals import Ends, History, Known, excluded_by, excludes, read_totals, written_sums
 from dobonomodo.engine.tracking import SEQ, WAS_ACTIVE, Bit, Mark, Tracked, count_where, is_violated
@@ -75,12 +76,15 @@ class Observed:
         return {name: found[observed] for name, observed in self.names.items()}
 
 
-def measure_written(step: Step, measuring: Measuring | None, *, chosen: str) -> Written:
-    """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others."""
+def measure_written(step: Step, measuring: Measuring | None, *, chosen: str, tracked: bool) -> Written:
+    """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others.
+
+    ``tracked``: rows have hidden columns beside those that are written.
+    """
     hashed = {name: f"CASE WHEN {chosen} THEN {sql} END" for name, sql in hash_rows(step.write.columns).items()}
     more = measuring.hashes(step) if measuring is not None else {}
     sums = (
-        measuring.measure_written(step, chosen="TRUE" if chosen == "TRUE" else IS_WRITTEN)
+        measuring.measure_written(step, chosen="TRUE" if chosen == "TRUE" else IS_WRITTEN, tracked=tracked)
         if measuring is not None
         else {}
     )
@@ -278,15 +282,26 @@ class Measuring:
         }
         return {**sums, **excluded, **self._matching.metrics(until)}
 
+    def carried(self, step: Step) -> list[str]:
+        """SQL for hidden columns that tell kinds of rows apart."""
+        return carry_levels(find_kinds(self._plan, step))
+
     def unread(self, until: Step) -> frozenset[str]:
         """Hidden columns that they do not read, and that need not be carried to where an output is observed."""
         kept = {each.name for values in self._history.kept.values() for each in values}
         return frozenset(kept.difference(self._history.hidden(until)))
 
-    def measure_written(self, step: Step, *, chosen: str) -> dict[str, str]:
-        """SQL aggregates over the rows that an output writes; ``chosen`` is SQL for these rows among others."""
-        sums = {name: each.sql for name, each in written_sums(step, chosen).items()}
-        return {**sums, **digest_values(self.hashes(step), chosen=chosen)}
+    def measure_written(self, step: Step, *, chosen: str, tracked: bool) -> dict[str, str]:
+        """SQL aggregates over the rows that an output writes; ``chosen`` is SQL for these rows among others.
+
+        ``tracked``: rows have hidden columns beside those that are written.
+        """
+        sums, kinds, counts = written_sums(step, chosen), find_kinds(self._plan, step), {}
+        if can_be_summed(step, kinds, tracked=tracked):
+            sums |= sum_kinds(step, kinds, chosen=chosen, tracked=tracked)
+            counts = count_kinds(kinds, chosen=chosen, tracked=tracked)
+        found = {name: each.sql for name, each in sums.items()}
+        return {**found, **counts, **digest_values(self.hashes(step), chosen=chosen)}
 
     def hashes(self, step: Step) -> dict[str, str]:
         """SQL for the hashes of values that digests of columns are made of, and of keys, by the names of hidden columns.
@@ -324,12 +339,14 @@ class Measuring:
         are not observed.
         """
         totals, digests = self.read_written(step, metrics), self._read_digests(step, metrics)
+        by_kind = read_kinds(step, find_kinds(self._plan, step), metrics)
         if taken:
-            return Measures(totals, digests=digests)
+            return Measures(totals, digests=digests, kinds=by_kind)
         changes = self._history.read(step, metrics, ends)
         loaded = changes.get(None, {})
         by_seq = {seq: changes[seq] for seq in sorted(seq for seq in changes if seq is not None)}
-        return Measures(totals, loaded, by_seq, self._matching.counts(metrics, step, count=count), digests)
+        joins = self._matching.counts(metrics, step, count=count)
+        return Measures(totals, loaded, by_seq, joins, digests, by_kind)
 
     def read_written(self, step: Step, metrics: Metrics) -> Totals:
         """The totals of the rows that an output writes."""

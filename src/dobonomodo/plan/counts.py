@@ -125,6 +125,26 @@ class ColumnDigests:
 
 
 @dataclass(frozen=True, slots=True)
+class KindTotals:
+    """Rows of an output that were made in one way, and their totals."""
+
+    seq: int
+    """The operation that added them; 0 if they were loaded."""
+    name: str
+    """Of this operation; empty for loaded rows."""
+    level: str | None
+    """Where the operation makes subtotals on several levels."""
+    rows: int
+    totals: Totals
+
+    @property
+    def label(self) -> str:
+        """What they are called."""
+        name = self.name if self.seq else "loaded rows"
+        return name if self.level is None else f"{name}, {self.level}"
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """What the observation of an output knows beside row counts. Columns that the output does not write have no totals."""
 
@@ -137,3 +157,5 @@ class Measures:
     joins: tuple[JoinCounts, ...] = ()
     digests: ColumnDigests | None = None
     """None if nobody asked for them, or rows have no key that is written."""
+    kinds: tuple[KindTotals, ...] | None = ()
+    """Where rows were made in several ways: each with its totals. None where there may be several, and they are not known."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 
 from dobonomodo.model.plain import PlainDict
-from dobonomodo.plan.counts import Totals
+from dobonomodo.plan.counts import KindTotals, Totals
 from dobonomodo.runs.figures import EXACT, Figures, OutputFigures
 
+OF_ALL_ROWS = "These totals are of all rows: those that were loaded, and those that operations added."
+"""Said where rows may have been made in several ways, and totals of each are not known."""
 _TENTH = Decimal("0.1")
 
 
@@ -44,6 +46,14 @@ class Line:
     now: Decimal | None
     compared: tuple[Difference, ...]
     """One for each of the other runs."""
+    kind: str | None = None
+    """The rows that it is about; None for all."""
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        name = "rows" if self.column is None else self.column
+        return name if self.kind is None else f"{name}: {self.kind}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +62,35 @@ class ComparedOutput:
 
     output: OutputFigures
     lines: tuple[Line, ...]
+    by_kind: tuple[Line, ...] = ()
+    """Where rows were made in several ways: the numbers of each."""
+
+    @property
+    def shown(self) -> tuple[Line, ...]:
+        """What people read. A sum over details and their totals says nothing, so the kinds of rows stand in its place.
+
+        A kind with a total of zero has none of a column, as a rule.
+        """
+        if not self.by_kind:
+            return self.lines
+        found: list[Line] = []
+        for line in self.lines:
+            own = [each for each in self.by_kind if each.column == line.column and each.now != 0]
+            found += [line, *own] if line.column is None else own or [line]
+        return tuple(found)
+
+    @property
+    def mixes(self) -> bool:
+        """Whether totals are of rows that may have been made in several ways."""
+        return self.output.kinds is None and len(self.lines) > 1
 
 
 def compare_outputs(figures: Figures, others: Sequence[Other]) -> tuple[ComparedOutput, ...]:
     """The outputs of a run beside those that wrote to the same destinations in other runs."""
-    return tuple(ComparedOutput(output, tuple(_lines(output, others))) for output in figures.outputs)
+    return tuple(
+        ComparedOutput(output, tuple(_lines(output, others)), tuple(_lines_of_kinds(output, others)))
+        for output in figures.outputs
+    )
 
 
 def _lines(output: OutputFigures, others: Sequence[Other]) -> Iterator[Line]:
@@ -66,6 +100,25 @@ def _lines(output: OutputFigures, others: Sequence[Other]) -> Iterator[Line]:
     for name, now in output.totals.items():
         totals = [each.totals.get(name) if each is not None else None for each in before]
         yield Line(name, now, tuple(compare(now, each) for each in totals))
+
+
+def _lines_of_kinds(output: OutputFigures, others: Sequence[Other]) -> Iterator[Line]:
+    """For each kind of rows their number and totals, beside those of the same kind in other runs."""
+    before = [_find(output, other.figures) for other in others]
+    for kind in output.kinds or ():
+        same = [_find_kind(kind, each) for each in before]
+        rows = [Decimal(each.rows) if each is not None else None for each in same]
+        compared = tuple(compare(Decimal(kind.rows), each) for each in rows)
+        yield Line(None, Decimal(kind.rows), compared, kind.label)
+        for name, now in kind.totals.items():
+            totals = [each.totals.get(name) if each is not None else None for each in same]
+            yield Line(name, now, tuple(compare(now, each) for each in totals), kind.label)
+
+
+def _find_kind(kind: KindTotals, output: OutputFigures | None) -> KindTotals | None:
+    """The same kind in another run, by what it is called: numbers of operations change."""
+    kinds = output.kinds if output is not None else None
+    return next((each for each in kinds or () if each.label == kind.label), None)
 
 
 def _find(output: OutputFigures, figures: Figures | None) -> OutputFigures | None:
@@ -110,6 +163,7 @@ def _describe_output(compared: ComparedOutput, others: Sequence[Other]) -> dict[
         "destination": output.destination,
         "rows": output.rows,
         "totals": _describe_totals(output.totals),
+        "kinds": [_describe_kind(each) for each in output.kinds] if output.kinds is not None else None,
         "order": list(first.order) if first is not None else [],
         "first_rows": [dict(zip(first.columns, row, strict=True)) for row in first.rows] if first is not None else [],
         "compared": [
@@ -125,6 +179,11 @@ def _describe_output(compared: ComparedOutput, others: Sequence[Other]) -> dict[
             for at, other in enumerate(others)
         ],
     }
+
+
+def _describe_kind(kind: KindTotals) -> dict[str, object]:
+    totals = _describe_totals(kind.totals)
+    return {"seq": kind.seq, "name": kind.name, "level": kind.level, "rows": kind.rows, "totals": totals}
 
 
 def _describe_totals(totals: Totals) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Context, Decimal
 
 from dobonomodo.model.plain import Document
-from dobonomodo.plan.counts import ColumnDigests, JoinCounts, Measures, Totals
+from dobonomodo.plan.counts import ColumnDigests, JoinCounts, KindTotals, Measures, Totals
 
 EXACT = Context(prec=100)
 """Sums of decimals with 38 digits need more digits than Python computes with by itself."""
@@ -52,6 +52,8 @@ class OutputFigures:
     totals: Totals
     first: FirstRows | None = None
     digests: ColumnDigests | None = None
+    kinds: tuple[KindTotals, ...] | None = ()
+    """Where rows were made in several ways: each with its totals. None where there may be several, and they are not known."""
 
     def document(self) -> dict[str, object]:
         """As plain data."""
@@ -63,13 +65,14 @@ class OutputFigures:
             "totals": _write_totals(self.totals),
             "first": self.first.document() if self.first is not None else None,
             "digests": self.digests.document() if self.digests is not None else None,
+            "kinds": [_write_kind(each) for each in self.kinds] if self.kinds is not None else None,
         }
 
     @classmethod
     def load(cls, document: Document) -> OutputFigures:
         """From plain data."""
         first, totals = document.get("first"), _read_totals(document["totals"])
-        digests = document.get("digests")
+        digests, kinds = document.get("digests"), document.get("kinds", [])
         return cls(
             document["seq"],
             document["table"],
@@ -78,6 +81,7 @@ class OutputFigures:
             totals,
             FirstRows.load(first) if first is not None else None,
             ColumnDigests.load(digests) if digests is not None else None,
+            tuple(_read_kind(each) for each in kinds) if kinds is not None else None,
         )
 
 
@@ -137,6 +141,16 @@ class Figures:
             joins=tuple(JoinCounts.load(each) for each in document["joins"]),
             with_digests=document.get("with_digests", False),
         )
+
+
+def _write_kind(kind: KindTotals) -> dict[str, object]:
+    totals = _write_totals(kind.totals)
+    return {"seq": kind.seq, "name": kind.name, "level": kind.level, "rows": kind.rows, "totals": totals}
+
+
+def _read_kind(document: Document) -> KindTotals:
+    totals = _read_totals(document["totals"])
+    return KindTotals(document["seq"], document["name"], document["level"], document["rows"], totals)
 
 
 def _write_totals(totals: Totals) -> list[list[str | None]]:

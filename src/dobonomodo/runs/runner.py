@@ -517,6 +517,7 @@ class _Attempt:
             measures.totals,
             first,
             measures.digests,
+            measures.kinds,
         )
         joins = tuple(self._with_keys(join, output) for join in measures.joins)
         return Figures.of_output(figures, replace(measures, joins=joins))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from dobonomodo.plan.counts import KindTotals
 from dobonomodo.runs.comparison import Difference, Other, compare, compare_outputs, describe_figures
 from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
 
@@ -101,3 +103,48 @@ def test_figures_as_plain_data_are_exact_text() -> None:
     assert shown["first_rows"] == [{"id": "1", "x": "0.10"}, {"id": "2", "x": None}]
     assert shown["compared"][0]["totals"]["x"] == {"before": "0.20", "difference": "-0.10", "percent": "-50.0"}
     assert described["compared_with"] == [{"name": "previous run", "run_id": "run-1", "period": "2026-01"}]
+
+
+def of_kinds(*kinds: tuple[int, str, int, str], rows: int = 5, total: str = "30") -> OutputFigures:
+    made = tuple(KindTotals(seq, name, None, count, {"x": Decimal(text)}) for seq, name, count, text in kinds)
+    return replace(output(20, "a", rows, x=total), kinds=made)
+
+
+def test_kinds_of_rows_have_totals_in_place_of_one_sum() -> None:
+    figures = Figures(outputs=(of_kinds((0, "", 3, "10"), (10, "Sum", 2, "20")),))
+    before = other(of_kinds((0, "", 1, "4"), (5, "Sum", 1, "4"), rows=2, total="8"))
+    (found,) = compare_outputs(figures, [before])
+    shown: list[tuple[str, object, object]] = [
+        (line.label, line.now, line.compared[0].difference) for line in found.shown
+    ]
+    assert shown == [
+        ("rows", 5, 3),
+        ("rows: loaded rows", 3, 2),
+        ("rows: Sum", 2, 1),
+        ("x: loaded rows", 10, 6),
+        ("x: Sum", 20, 16),
+    ]
+    assert not found.mixes
+    described = describe_figures(figures, [before])["outputs"]
+    assert described[0]["totals"] == {"x": "30"}
+    assert described[0]["compared"][0]["totals"]["x"]["difference"] == "22"
+    assert described[0]["kinds"][1] == {"seq": 10, "name": "Sum", "level": None, "rows": 2, "totals": {"x": "20"}}
+
+
+def test_a_kind_that_has_none_of_a_column_is_left_out() -> None:
+    one, both, none = (
+        compare_outputs(Figures(outputs=(of_kinds((0, "", 3, mine), (10, "Sum", 2, its), total=total),)), [])[0]
+        for mine, its, total in (("0", "30", "30"), ("1", "29", "30"), ("0", "0", "0"))
+    )
+    assert [line.label for line in one.shown if line.column] == ["x: Sum"]
+    assert [line.label for line in both.shown if line.column] == ["x: loaded rows", "x: Sum"]
+    assert [line.label for line in none.shown if line.column] == ["x"]
+
+
+def test_totals_of_rows_that_may_be_of_several_kinds_are_said_to_be_so() -> None:
+    unknown = replace(output(20, "a", 5, x="1"), kinds=None)
+    (found,) = compare_outputs(Figures(outputs=(unknown,)), [])
+    assert found.mixes
+    assert [line.label for line in found.shown] == ["rows", "x"]
+    (without,) = compare_outputs(Figures(outputs=(replace(output(20, "a", 5), kinds=None),)), [])
+    assert not without.mixes

@@ -15,7 +15,7 @@ from dobonomodo.plan import Plan
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.plan.explain import describe_selector
 from dobonomodo.plan.operations import Effect, Facts, find_facts
-from dobonomodo.runs.comparison import ComparedOutput, Other, compare_outputs, share
+from dobonomodo.runs.comparison import OF_ALL_ROWS, ComparedOutput, Other, compare_outputs, share
 from dobonomodo.runs.figures import FirstRows
 from dobonomodo.runs.record import Output, RunView
 from dobonomodo.runs.report.difference import find_waterfalls
@@ -137,6 +137,7 @@ def render_report(
         title=f"{run.snapshot['project']['name']}, {run.period}",
         links=links or Links(),
         locale=locale,
+        of_all_rows=OF_ALL_ROWS,
         share=share,
         others=known,
         lines=find_waterfalls(run.locked.difference if run.locked is not None else None),
