@@ -98,6 +98,21 @@ class Storage:
         return self.source.type
 
     @property
+    def lists_files(self) -> bool:
+        """Whether the record of an output lists its files; those of servers and catalogs are their own affair."""
+        return self.kind not in ("database", "table")
+
+    @property
+    def is_reserving(self) -> bool:
+        """Whether Spark reserves some names of system columns in its tables."""
+        return self.kind == "table" and self.source.options["format"] == "iceberg"
+
+    @property
+    def port(self) -> Storages:
+        """The storages of its workspace."""
+        return Storages(self.root, {self.source.id: self.source}, session=self.session)
+
+    @property
     def is_remote(self) -> bool:
         """Whether its files are in an object store."""
         return self.server is not None
@@ -106,6 +121,8 @@ class Storage:
     def folder(self) -> Path:
         """Where its files are."""
         assert not self.is_remote, "files in an object store have no folder"
+        if self.kind == "table":
+            return self.root / "catalog"
         if self.kind == "iceberg":
             return self.root / str(self.source.options["warehouse"]) / "default"
         return self.root / str(self.source.options["path_prefix"])
@@ -179,7 +196,7 @@ class Storage:
         return outputs.staged_in(folder)
 
     def location(self, name: str = "out", *, period: str | None = None) -> Location:
-        if self.kind in ("database", "iceberg"):
+        if self.kind in ("database", "iceberg", "table"):
             return Location(self.source.id, "table", table=name, period=period)
         return Location(self.source.id, "path", path=name, period=period)
 
@@ -250,10 +267,18 @@ class Storage:
 
     def remove(self, name: str) -> None:
         """A folder of files, with all that is in it."""
-        if self.server is not None:
+        if self.kind == "table":
+            self.spark.sql(f"DROP TABLE {catalog_name(self, name)} PURGE")
+        elif self.server is not None:
             self.server.remove(f"{self.address}/{'default/' if self.kind == 'iceberg' else ''}{name}")
         else:
             shutil.rmtree(self.folder / name)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that knows its catalog."""
+        assert self.session is not None
+        return self.session()
 
     @property
     def address(self) -> str:
@@ -564,7 +589,24 @@ def _read_iceberg(storage: Storage, columns: Mapping[str, Type], name: str) -> l
     return found
 
 
+def catalog_name(storage: Storage, name: str = "out") -> str:
+    """What Spark calls a table of a catalog."""
+    options = storage.source.options
+    return ".".join(f"`{part}`" for part in (options["catalog"], options["schema"], name))
+
+
+def _write_catalog(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:
+    frame = storage.spark.createDataFrame(arrow_table(columns, rows))
+    frame.writeTo(catalog_name(storage, name)).using(str(storage.source.options["format"])).create()
+    return Path(name)
+
+
+def _read_catalog(storage: Storage, columns: Mapping[str, Type], name: str) -> list[Row]:
+    return rows_of(storage.spark.table(catalog_name(storage, name)), columns)
+
+
 TABLES = {
+    "table": TableWorld(_write_catalog, _read_catalog),
     "delta": TableWorld(_write_delta, _read_delta),
     "iceberg": TableWorld(_write_iceberg, _read_iceberg),
 }

@@ -128,9 +128,12 @@ def test_killed_at_random_moments(
         run = _latest(lake)
         if run.started_at.isoformat()[:19] != at[:19]:
             counts["killed before there was a record"] += 1
+            # The machine may have become busier since: kills must not all come before there is anything to lose.
+            longest *= 1.2
             continue
         if run.status == "completed":
             counts["completed"] += 1
+            longest /= 1.1
         else:
             counts["resumed"] += 1
             counts["resumed when something was published"] += lake.see() != before

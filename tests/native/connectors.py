@@ -37,6 +37,10 @@ def jar_name(coordinate: str) -> str:
     return f"{module}-{version}.jar"
 
 
+ICEBERG_CATALOG = "ice"
+"""The catalog of Iceberg tables that the session of the tests knows."""
+
+
 def connector_settings(folder: Path) -> dict[str, str]:
     """Settings of a session with all connectors; its catalogs are in a folder."""
     return {
@@ -44,6 +48,19 @@ def connector_settings(folder: Path) -> dict[str, str]:
         "spark.sql.extensions": ",".join(EXTENSIONS),
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        **iceberg_catalog(ICEBERG_CATALOG, folder / "ice.db", folder / "ice"),
         # Delta works on 50 partitions by default, however small a table is.
         "spark.databricks.delta.snapshotPartitions": "1",
+    }
+
+
+def iceberg_catalog(name: str, database: Path, warehouse: Path) -> dict[str, str]:
+    """Settings of a catalog of Iceberg tables in an SQLite database."""
+    own = f"spark.sql.catalog.{name}"
+    return {
+        own: "org.apache.iceberg.spark.SparkCatalog",
+        f"{own}.catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
+        f"{own}.uri": f"jdbc:sqlite:{database}?busy_timeout=60000",
+        f"{own}.jdbc.schema-version": "V1",
+        f"{own}.warehouse": str(warehouse),
     }

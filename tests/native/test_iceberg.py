@@ -13,6 +13,7 @@ from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.problems.run import DataLoad
 from tests.contract.storages import Storage, failure, in_order, rows_of
 from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.native.connectors import iceberg_catalog
 from tests.native.whole_runs import digest_of
 
 if TYPE_CHECKING:
@@ -31,15 +32,8 @@ CATALOG = "default"
 def session(tmp_path: Path, spark: SparkSession) -> SparkSession:
     """A session that knows the catalog of the datasource; one that has used a catalog keeps it."""
     own = spark.newSession()
-    settings = {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".catalog-impl": "org.apache.iceberg.jdbc.JdbcCatalog",
-        ".uri": f"jdbc:sqlite:{tmp_path / 'catalog.db'}",
-        ".jdbc.schema-version": "V1",
-        ".warehouse": str(tmp_path / "warehouse"),
-    }
-    for key, value in settings.items():
-        own.conf.set(f"spark.sql.catalog.{CATALOG}{key}", value)
+    for key, value in iceberg_catalog(CATALOG, tmp_path / "catalog.db", tmp_path / "warehouse").items():
+        own.conf.set(key, value)
     return own
 
 

@@ -17,14 +17,15 @@ from dobonomodo.storage import STORAGES
 SOURCE = Path(dobonomodo.__file__).parent
 OPERATIONS = SOURCE / "plan" / "operations"
 STORAGE = SOURCE / "storage"
-KINDS = frozenset(each.kind for each in STORAGES)
+KINDS = frozenset(each.kind for each in STORAGES) - {"table"}
+"""The kinds of storage but `table`: documents of all kinds have the name of a table under that key."""
 OTHER_MEANINGS = {
     "append": {
         # what a dataset is read for
         "plan/dataset.py", "plan/reading.py", "engine/loading.py", "storage/faults.py", "scenarios/run.py", "why/loading.py",
         # how an output treats what was written before
         "plan/relation.py", "storage/table_target.py", "storage/folder.py", "storage/delta_target.py",
-        "storage/object_target.py",
+        "storage/object_target.py", "storage/catalog_log.py",
     },
     "aggregate": {"formula/functions/signature.py", "formula/functions/special.py"},  # a kind of function
 }  # fmt: skip

@@ -15,6 +15,7 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import Destination, DestinationKind, Together
 from dobonomodo.problems import InternalError, Problem
+from dobonomodo.storage.catalog_table import CatalogTableStorage
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.delta import DeltaStorage
@@ -38,6 +39,7 @@ STORAGES: tuple[type[Storage], ...] = (
     DatabaseStorage,
     DeltaStorage,
     IcebergStorage,
+    CatalogTableStorage,
 )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dobonomodo.model import DataSource
 from dobonomodo.plan.destination import Destination, Together
+from dobonomodo.storage.catalog_table import CatalogTableStorage
 from dobonomodo.storage.catalogue import SEVERAL_PLACES, Storages
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
@@ -13,9 +14,11 @@ from dobonomodo.storage.database import DatabaseStorage
 SOURCES = {
     "lake": DataSource.from_data({"id": "lake", "type": "csv", "options": {"path_prefix": "lake"}}),
     "base": DataSource.from_data({"id": "base", "type": "database", "options": {"url": "postgresql://h/d"}}),
+    "hub": DataSource.from_data({"id": "hub", "type": "table", "options": {"catalog": "main"}}),
 }
 LAKE = [Destination("csv", name, "lake") for name in ("a", "b")]
 BASE = [Destination("database", name, "base") for name in ("a", "b")]
+HUB = [Destination("table", name, "hub") for name in ("a", "b")]
 OWN = [Destination("csv", name) for name in ("a", "b")]
 
 
@@ -26,7 +29,8 @@ def together(*destinations: Destination, sandbox: Path | DataSource | None = Non
 def test_one_place_says_itself_what_it_means() -> None:
     assert together(*LAKE) == Together(CsvStorage.together)
     assert together(*BASE) == Together(DatabaseStorage.together)
-    assert CsvStorage.together != DatabaseStorage.together
+    assert together(*HUB) == Together(CatalogTableStorage.together)
+    assert len({CsvStorage.together, DatabaseStorage.together, CatalogTableStorage.together}) == 3
 
 
 def test_several_places_need_an_intent() -> None:
