@@ -45,7 +45,7 @@ def pytest_collection_finish() -> None:
     """Tests and modules stay to the end: the garbage collector need not look at them again and again."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
+    gc.set_threshold(100_000, 20, 20)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

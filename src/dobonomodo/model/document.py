@@ -114,16 +114,29 @@ class Places:
     def elements(self) -> Iterator[Places]:
         """The elements of a list, none of anything else."""
         if isinstance(self.node.value, tuple):
-            for position in range(len(self.node.value)):
-                if (element := self.at(position)) is not None:
-                    yield element
+            for element in self.node.value:
+                yield Places(element, self.source, self._span_of(_head(element)))
 
     def at(self, *path: Step) -> Places | None:
         """The part at a path, or None where there is none."""
         if not path:
             return self
-        part = self._step(path[0])
-        return None if part is None else part.at(*path[1:])
+        node, around = self.node, None
+        for step in path:
+            value = node.value
+            if isinstance(value, dict):
+                entry = value.get(str(step))
+                if entry is None:
+                    return None
+                node, outer = entry.value, entry.key
+            elif isinstance(value, tuple) and isinstance(step, int) and 0 <= step < len(value):
+                node = value[step]
+                outer = _head(node)
+            else:
+                return None
+            if outer.start >= 0:
+                around = outer
+        return Places(node, self.source, self.outer if around is None else self._span_of(around))
 
     def get(self, *path: Step) -> object:
         """The data at a path, or None where there is none."""
@@ -198,15 +211,6 @@ class Places:
     def with_elements(self, nodes: Iterable[Node]) -> Places:
         """The same place with other elements."""
         return replace(self, node=replace(self.node, value=tuple(nodes)))
-
-    def _step(self, step: Step) -> Places | None:
-        value = self.node.value
-        if isinstance(value, dict):
-            entry = value.get(str(step))
-            return None if entry is None else Places(entry.value, self.source, self._span_of(entry.key))
-        if isinstance(value, tuple) and isinstance(step, int) and 0 <= step < len(value):
-            return Places(value[step], self.source, self._span_of(_head(value[step])))
-        return None
 
     def _span_of(self, node: Node) -> Span | None:
         if self.source is None or node.start < 0:

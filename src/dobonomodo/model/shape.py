@@ -289,6 +289,7 @@ def _is_model(inner: _Annotation) -> bool:
     return isinstance(inner, type) and _origin_of(inner) is None and issubclass(inner, BaseModel)
 
 
+@cache
 def _variants(inner: _Annotation) -> dict[str, type[BaseModel]]:
     """The models of a union that are told apart by their key `type`; none for any other type."""
     options = get_args(inner) if _origin_of(inner) in (Union, UnionType) else ()
@@ -302,6 +303,7 @@ def _origin_of(annotation: _Annotation) -> object:
     return get_origin(annotation)
 
 
+@cache
 def _unwrap(annotation: _Annotation) -> tuple[_Annotation, _Marks]:
     """The type without `Annotated` and `None`, and the marks on it."""
     marks: _Marks = ()

@@ -14,7 +14,7 @@ from dobonomodo.model.project import Project
 from dobonomodo.model.resolver import ANY_LEVEL, PathStrategy, Resolver, Rule
 from dobonomodo.model.template import check_relative_path, render_template
 from dobonomodo.plan.dataset import DatasetUse, Location, ReadPeriod, freeze_options
-from dobonomodo.plan.rule import check_rule, decide
+from dobonomodo.plan.rule import check_rule, decide, read_condition
 from dobonomodo.problems import Passage, Problem
 from dobonomodo.problems.definition import UnsafePath
 from dobonomodo.problems.operation import NoRuleMatches, OtherPeriodMissing, ResolverNotFound
@@ -103,9 +103,9 @@ class Resolution:
         tried: list[tuple[str, str]] = []
         for position, rule in enumerate(resolver.rules):
             name = rule.name or f"rule {position + 1}"
-            if rule.when is not None and check_rule(resolver.places.passage("rules", position, "when")).tree is None:
+            if rule.when is not None and read_condition(rule.when) is None:
                 return Resolved(resolver.id, blocked=True)
-            reason = self._mismatch(rule, resolver, position, use, period)
+            reason = self._mismatch(rule, use, period)
             if reason is not None:
                 tried.append((name, reason))
                 continue
@@ -114,10 +114,10 @@ class Resolution:
         missing = NoRuleMatches(resolver_id=resolver.id, table=use.table, period=period.identifier, tried=tuple(tried))
         return Resolved(resolver.id, problems=(missing,))
 
-    def _mismatch(self, rule: Rule, resolver: Resolver, position: int, use: DatasetUse, period: Period) -> str | None:
+    def _mismatch(self, rule: Rule, use: DatasetUse, period: Period) -> str | None:
         """Why a rule is not for this table and period, None if it is."""
         if rule.when is not None:
-            checked = check_rule(resolver.places.passage("rules", position, "when"))
+            condition = read_condition(rule.when)
             facts = {
                 "table.name": use.table,
                 "period.identifier": period.identifier,
@@ -125,7 +125,7 @@ class Resolution:
                 "period.start_date": period.start_date,
                 "period.end_date": period.end_date,
             }
-            if checked.tree is None or decide(checked.tree, facts) is not True:
+            if condition is None or decide(condition, facts) is not True:
                 return f"`{rule.when}` is not true"
         if rule.data_level != ANY_LEVEL and not self._parts(period, rule.data_level):
             return f"there is no `{rule.data_level}` for period `{period.identifier}`"

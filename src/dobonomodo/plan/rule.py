@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from dobonomodo.formula import Checked, Columns, Scope, Typed, check_formula
 from dobonomodo.formula.evaluate import evaluate
@@ -36,6 +37,12 @@ def check_rule(passage: Passage) -> Checked:
         expression=passage.value,
     )
     return Checked(None, (problem,))
+
+
+@lru_cache(maxsize=500)
+def read_condition(text: str) -> Typed | None:
+    """A condition that is decided for one period after another; None for one that has problems, which are reported elsewhere."""
+    return check_rule(Passage.alone(text)).tree
 
 
 def decide(node: Typed, facts: Mapping[str, object]) -> bool | None:

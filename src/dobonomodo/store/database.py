@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, StatementError
 from sqlalchemy.pool import NullPool
 
@@ -45,6 +46,9 @@ _PASSING_NAMES = {
     "SQLITE_CANTOPEN": _WRITABLE,
     "SQLITE_PERM": _WRITABLE,
 }
+_COMPILED: dict[object, object] = {}
+"""The statements of SQLite stores, compiled. There are as many as the store has methods."""
+
 _FAULTS = {"SQLITE_CORRUPT": StoreFault.DAMAGED, "SQLITE_NOTADB": StoreFault.FOREIGN}
 
 
@@ -195,28 +199,33 @@ def _invalid(scheme: str, reason: str, *, known: tuple[str, ...] = ()) -> Reject
 
 
 def _create_sqlite(path: Path) -> Engine:
-    engine = create_engine(
+    # Connections are opened for each transaction: the file may be replaced, and processes may fork.
+    dialect, timeout = _sqlite_dialect(), _wait_seconds()
+    engine = Engine(
+        NullPool(lambda: dialect.connect(str(path), timeout=timeout, isolation_level=None)),
+        dialect,
         URL.create("sqlite", database=str(path)),
-        poolclass=NullPool,
         hide_parameters=True,
-        connect_args={"timeout": _wait_seconds()},
+        execution_options={"compiled_cache": _COMPILED},
     )
-    event.listen(engine, "connect", _prepare_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
     return engine
 
 
-def _prepare_sqlite(connection: Any, _record: object) -> None:
-    # The sqlite3 module begins transactions by rules of its own; ours begin in `_begin_sqlite`.
-    connection.isolation_level = None
-    # A commit of a rollback journal is durable only when its folder is synchronised too.
-    connection.execute("PRAGMA synchronous = EXTRA")
+@cache
+def _sqlite_dialect() -> Dialect:
+    """One for all stores: what is compiled for one of them is compiled for all. It learns of SQLite when it first connects."""
+    with create_engine("sqlite://", poolclass=NullPool).connect() as connection:
+        return connection.dialect
 
 
 def _begin_sqlite(connection: Connection) -> None:
+    # The sqlite3 module begins transactions by rules of its own, which `isolation_level` has turned off.
     if not connection.get_execution_options().get("writes"):
         connection.exec_driver_sql("BEGIN")
         return
+    # A commit of a rollback journal is durable only when its folder is synchronised too.
+    connection.exec_driver_sql("PRAGMA synchronous = EXTRA")
     # Never WAL: SQLite below 3.51.3 can corrupt it, and a store in a shared folder meets programs of several ages.
     connection.exec_driver_sql("PRAGMA journal_mode = DELETE")
     # Taking the write lock at once means that what is read below cannot be overtaken.
