@@ -65,7 +65,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "unit/workspace/test_workspace.py unit/workspace/test_chains.py spark/test_runs.py",
         ("workspace/",),
     ),
-    "behind the page, with it": ("unit/runs/test_report.py", ("runs/report/", "runs/record.py")),
+    "behind the page, with it": ("unit/runs/test_report.py", ("runs/report/",)),
     "by its command, with the others": (
         "unit/cli/test_main.py unit/cli/test_flags.py docs/test_docs.py process/test_clean.py",
         (

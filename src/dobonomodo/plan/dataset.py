@@ -12,6 +12,7 @@ from dobonomodo.formula.types import DECIMAL, DecimalType, parse_type
 from dobonomodo.model.dataset import Dataset
 from dobonomodo.model.document import Places
 from dobonomodo.model.horizon import CURRENT, Horizon
+from dobonomodo.model.plain import Document
 from dobonomodo.model.schema import AsOf, Column, DataType, TemporalMode
 from dobonomodo.plan.columns import AnyColumns
 from dobonomodo.plan.facts import RunFacts
@@ -252,6 +253,11 @@ def time_reading(given: Timed, places: Places | None) -> Timing:
 def reading_key(role: str, dataset_id: str, version: int, table: str, seq: int | None, alias: str | None) -> str:
     """The key of a reading, from what a plan or a record says of it."""
     return f"{role}/{dataset_id}/v{version}/{table}/{seq or 0}/{alias or ''}"
+
+
+def recorded_key(reading: Document) -> str:
+    """The key of a reading in the snapshot of a run."""
+    return reading_key(*(reading[name] for name in ("role", "dataset", "version", "table", "operation_seq", "alias")))
 
 
 def stored_names(columns: Sequence[Column]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from math import factorial, floor
 
 from dobonomodo.model.plain import Document, hash_document
-from dobonomodo.plan.dataset import reading_key
+from dobonomodo.plan.dataset import recorded_key
 from dobonomodo.runs.figures import EXACT
 
 SEPARATED_AT_MOST = 3
@@ -108,12 +108,12 @@ def _rows(run: Pinned, dataset: str) -> dict[str, str]:
     found = {}
     for each in run.snapshot["readings"]:
         if each["dataset"] == dataset:
-            pins = (run.snapshot["inputs"] or {}).get(_key(each), ())
+            pins = (run.snapshot["inputs"] or {}).get(recorded_key(each), ())
             rows = [
                 {
                     "period": pin.get("period"),
                     "optional": pin.get("optional"),
-                    "rows": pin.get("fingerprint") or _hashes_of(run, _key(each), number) or pin["files"],
+                    "rows": pin.get("fingerprint") or _hashes_of(run, recorded_key(each), number) or pin["files"],
                 }
                 for number, pin in enumerate(pins)
             ]
@@ -129,10 +129,6 @@ def _place(reading: Document) -> str:
 def _hashes_of(run: Pinned, key: str, number: int) -> list[str | None] | None:
     known = run.hashes.get(key, ())
     return list(known[number]) if number < len(known) and None not in known[number] else None
-
-
-def _key(reading: Document) -> str:
-    return reading_key(*(reading[name] for name in ("role", "dataset", "version", "table", "operation_seq", "alias")))
 
 
 def _changed_operations(one: Document, other: Document) -> Iterator[Factor]:
@@ -245,10 +241,10 @@ def _mix_readings(
             side = after if side is before else before
             source = _find_reading(side.snapshot, each) or each
         reading = {**each, **{name: source[name] for name in ("version", "resolver", "locations")}}
-        key = _key(reading)
+        key = recorded_key(reading)
         readings[key] = reading
-        inputs[key] = (side.snapshot["inputs"] or {}).get(_key(source), [])
-        hashes[key] = side.hashes.get(_key(source), ())
+        inputs[key] = (side.snapshot["inputs"] or {}).get(recorded_key(source), [])
+        hashes[key] = side.hashes.get(recorded_key(source), ())
     return list(readings.values()), inputs, hashes
 
 

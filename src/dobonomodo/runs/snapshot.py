@@ -13,7 +13,7 @@ from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.parameter import settle_parameters, show_value
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import KnownDataset, Plan, plan_project
-from dobonomodo.plan.dataset import DatasetUse, Location, ReadPeriod, freeze_options, reading_key
+from dobonomodo.plan.dataset import DatasetUse, Location, ReadPeriod, freeze_options, recorded_key
 from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.resolution import Resolved
@@ -219,12 +219,7 @@ class _Located:
     """Locations as they were resolved."""
 
     def __init__(self, snapshot: Document) -> None:
-        self._reading_by_key: dict[str, Document] = {
-            reading_key(
-                *(each[name] for name in ("role", "dataset", "version", "table", "operation_seq", "alias"))
-            ): each
-            for each in snapshot["readings"]
-        }
+        self._reading_by_key: dict[str, Document] = {recorded_key(each): each for each in snapshot["readings"]}
 
     def resolve(self, use: DatasetUse, project: Project, dataset: Dataset) -> Resolved:
         del project, dataset

@@ -110,6 +110,8 @@ class Page(HTMLParser):
         self.headings: list[str] = []
         self.cells: list[str] = []
         """The texts of the cells of all tables."""
+        self.numbers: list[str] = []
+        """Of those, the ones that are aligned as numbers."""
         self.words = ""
         self._open: list[str] = []
         self.feed(html)
@@ -125,9 +127,12 @@ class Page(HTMLParser):
             self.headings.append("")
         if tag == "td":
             self.cells.append("")
+            self._is_number = ("class", "n") in attrs
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open.pop() == tag
+        if tag == "td" and self._is_number:
+            self.numbers.append(self.cells[-1])
 
     def handle_data(self, data: str) -> None:
         if "style" in self._open:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dobonomodo.plan.dataset import recorded_key
 from dobonomodo.runs.attribution import (
     Cause,
     Factor,
@@ -58,12 +59,6 @@ def reading(dataset: str, seq: int | None = None, version: int = 1) -> dict[str,
     return {**own, "resolver": "files", "locations": [], "as_of": None}
 
 
-def key(each: dict[str, Any]) -> str:
-    from dobonomodo.runs.attribution import _key
-
-    return _key(each)
-
-
 def run(content: str = "a", *, operations: dict[int, str] | None = None, accounts: str = "x", **more: Any) -> Pinned:
     readings = [reading("lines"), reading("accounts", 1)]
     found = {10: "u", 20: "v"} if operations is None else operations
@@ -77,10 +72,10 @@ def run(content: str = "a", *, operations: dict[int, str] | None = None, account
         "datasets": [{"version": 1, "document": {"id": name}} for name in ("lines", "accounts")],
         "datasources": [],
         "readings": readings,
-        "inputs": {key(each): [{"files": [{"path": each["dataset"]}]}] for each in readings},
+        "inputs": {recorded_key(each): [{"files": [{"path": each["dataset"]}]}] for each in readings},
         **more,
     }
-    return Pinned(snapshot, {key(readings[0]): [[content]], key(readings[1]): [[accounts]]})
+    return Pinned(snapshot, {recorded_key(readings[0]): [[content]], recorded_key(readings[1]): [[accounts]]})
 
 
 def test_the_same_run_has_no_causes() -> None:
@@ -131,11 +126,11 @@ def test_causes_are_exchanged_one_by_one(taken: tuple[int, ...]) -> None:
 
 def test_rows_that_are_there_in_one_run_only_are_read_from_that() -> None:
     one, other = run("a"), run("b")
-    one.snapshot["inputs"][key(reading("accounts", 1))] = ["as before"]
+    one.snapshot["inputs"][recorded_key(reading("accounts", 1))] = ["as before"]
     factors = (Factor(Cause.INPUT, "lines", ""),)
     mixed = mix(one, other, factors, factors, prefer=frozenset({"accounts", "lines"}))
-    assert mixed.snapshot["inputs"][key(reading("accounts", 1))] == ["as before"]
-    assert mixed.hashes[key(reading("lines"))] == [["b"]]
+    assert mixed.snapshot["inputs"][recorded_key(reading("accounts", 1))] == ["as before"]
+    assert mixed.hashes[recorded_key(reading("lines"))] == [["b"]]
 
 
 def test_bars_lie_between_the_lowest_and_the_highest_point() -> None:
@@ -149,18 +144,30 @@ def test_rows_of_other_periods_are_rows_of_their_own() -> None:
         made = run(content)
         other = {**reading("lines", 10), "periods": [{"identifier": "2025-01"}]}
         made.snapshot["readings"].append(other)
-        made.snapshot["inputs"][key(other)] = [{"files": [{"path": "last year"}]}]
-        return Pinned(made.snapshot, {**made.hashes, key(other): [[last_year]]})
+        made.snapshot["inputs"][recorded_key(other)] = [{"files": [{"path": "last year"}]}]
+        return Pinned(made.snapshot, {**made.hashes, recorded_key(other): [[last_year]]})
 
     one, other = with_last_year("a", "p"), with_last_year("a", "q")
     (factor,) = find_factors(one, other, reads_clock=False)
     assert factor.name == "rows of input lines"
     for taken, expected in (((), ["a", "p"]), ((factor,), ["a", "q"])):
         mixed = mix(one, other, [factor], taken)
-        found = [mixed.hashes[key(each)][0][0] for each in (reading("lines"), reading("lines", 10))]
+        found = [mixed.hashes[recorded_key(each)][0][0] for each in (reading("lines"), reading("lines", 10))]
         assert found == expected
     # An operation that reads them alone brings them along.
     assert find_factors(run("a"), other, reads_clock=False) == ()
     changed = find_factors(run("b"), other, reads_clock=False)
     mixed = mix(run("b"), other, changed, ())
-    assert [mixed.hashes[key(each)][0][0] for each in (reading("lines"), reading("lines", 10))] == ["b", "q"]
+    assert [mixed.hashes[recorded_key(each)][0][0] for each in (reading("lines"), reading("lines", 10))] == ["b", "q"]
+
+
+def test_rows_without_hashes_are_compared_by_their_files() -> None:
+    def pinned(*paths: str) -> Pinned:
+        made = run()
+        made.snapshot["inputs"][recorded_key(reading("lines"))] = [{"files": [{"path": path}]} for path in paths]
+        return made
+
+    # Of the second place of the rows there is no hash.
+    assert find_factors(pinned("a", "b"), pinned("moved", "b"), reads_clock=False) == ()
+    (factor,) = find_factors(pinned("a", "b"), pinned("a", "moved"), reads_clock=False)
+    assert factor.name == "rows of input lines"

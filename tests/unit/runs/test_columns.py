@@ -65,3 +65,8 @@ def test_what_records_do_not_tell() -> None:
 def test_the_same_rows_need_no_digests_of_columns() -> None:
     found = compare(run(None), run(None))
     assert (found.differs, found.unchanged) == (False, ("id", "net", "name"))
+
+
+def test_the_same_digest_over_other_columns_is_a_change() -> None:
+    found = compare(run({"net": "1"}, types={**TYPES, "net": "integer"}), run({"net": "1"}))
+    assert (found.changed, found.unknown) == (("net",), None)

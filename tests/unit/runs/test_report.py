@@ -10,6 +10,7 @@ import pytest
 from dobonomodo.model.locale import LOCALES
 from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import JoinCounts, OperationCounts, UnmatchedKey
+from dobonomodo.plan.dataset import recorded_key
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs.comparison import Other
 from dobonomodo.runs.control import Overridden, Signed
@@ -199,6 +200,23 @@ def test_first_rows_joins_and_deleted_rows_are_shown() -> None:
     assert "by id" in page.words
     at = page.cells.index("7")
     assert page.cells[at : at + 4] == ["7", "1,234,567.80", "8", "–"]
+    assert {"7", "8", "1,234,567.80"} <= set(page.numbers)
+
+
+def test_texts_of_the_first_rows_are_not_aligned_as_numbers() -> None:
+    page = make_figured(view={"outputs": {"out": make_output(columns={"id": "string", "amount": "decimal(15,2)"})}})
+    assert "7" in page.cells
+    assert "7" not in page.numbers
+
+
+def test_the_files_that_were_read_are_listed() -> None:
+    read = {"role": "input", "dataset": "sales", "version": 1, "table": "sales", "operation_seq": None, "alias": None}
+    file = {"path": "data/2026/sales.csv", "size": 12345, "modified": 1767225600 * 10**9}
+    pinned = {recorded_key(read): [{"name": "lake:2026", "files": [file] * 11}]}
+    page = make_page(snapshot={**SNAPSHOT, "readings": [read], "inputs": pinned})
+    (shown,) = [cell for cell in page.cells if "sales.csv" in cell]
+    assert shown.count("sales.csv, 12,345 bytes, 2026-01-01 00:00") == 10
+    assert shown.endswith("and 1 more files")
 
 
 def test_an_operation_shows_the_totals_that_it_changed() -> None:

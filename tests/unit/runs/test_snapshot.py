@@ -17,7 +17,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
-from dobonomodo.runs.snapshot import FORMAT
+from dobonomodo.runs.snapshot import FORMAT, load_datasources
 from tests.unit.plan.building import MONTHS, WORLD, plan_of, update, world_from
 from tests.world import FIRST_QUARTER
 
@@ -136,3 +136,7 @@ def test_snapshots_of_older_programs_have_no_parameters() -> None:
     taken = snapshot(None)
     del taken["parameters"]
     assert restore_snapshot(taken).facts.parameters == {}
+
+
+def test_datasources_are_recorded_and_loaded() -> None:
+    assert load_datasources(snapshot(None)) == {"lake": WORLD_BUILT.definitions.datasources["lake"]}

@@ -13,6 +13,7 @@ from dobonomodo.model.locale import ENGLISH, Locale
 from dobonomodo.model.plain import Document
 from dobonomodo.plan import Plan
 from dobonomodo.plan.counts import OperationCounts
+from dobonomodo.plan.dataset import recorded_key
 from dobonomodo.plan.explain import describe_selector
 from dobonomodo.plan.operations import Effect, Facts, find_facts
 from dobonomodo.runs.comparison import OF_ALL_ROWS, ComparedOutput, Other, compare_outputs, share
@@ -235,11 +236,9 @@ def _parameters(snapshot: Document) -> Iterator[Parameter]:
 def _inputs(snapshot: Document) -> Iterator[Input]:
     pinned = snapshot.get("inputs") or {}
     for reading in snapshot["readings"]:
-        seq, alias = reading["operation_seq"] or 0, reading["alias"] or ""
-        key = f"{reading['role']}/{reading['dataset']}/v{reading['version']}/{reading['table']}/{seq}/{alias}"
-        day = reading.get("as_of")
+        seq, day = reading["operation_seq"], reading.get("as_of")
         what = reading["role"] + (f", operation {seq}" if seq else "") + (f", as of {day}" if day else "")
-        for location in pinned.get(key, ()):
+        for location in pinned.get(recorded_key(reading), ()):
             yield Input(
                 dataset=reading["dataset"],
                 version=reading["version"],
