@@ -6,6 +6,7 @@ import pytest
 
 from dobonomodo.formula import ColumnRef
 from dobonomodo.plan.expression import ACTIVE
+from dobonomodo.plan.operations import OPERATION_BY_TYPE
 from dobonomodo.plan.relation import Derive, Keep, Lookup, Scan, Stack
 from dobonomodo.problems.definition import InvalidOperation
 from dobonomodo.problems.formula import UnknownColumn
@@ -529,7 +530,7 @@ def test_a_type_that_does_not_exist_may_have_been_an_output() -> None:
     assert (problem.code, problem.found, problem.known) == (
         "INVALID_OPERATION",
         "outptu",
-        ("update", "aggregate", "append", "delete", "output", "check", "allocate"),
+        tuple(OPERATION_BY_TYPE),
     )
 
 

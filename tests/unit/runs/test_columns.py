@@ -20,10 +20,11 @@ def run(
     key: Any = KEY,
     types: dict[str, str] = TYPES,
     digest: str = "d",
+    count: int = 3,
 ) -> Any:
     digests = ColumnDigests(key, rows, columns) if columns is not None else None
     figures = Figures(outputs=(OutputFigures(9, "out", "lake:out", 3, {}, None, digests),))
-    output = SimpleNamespace(seq=9, rows=3, columns=types, digest=digest)
+    output = SimpleNamespace(seq=9, rows=count, columns=types, digest=digest)
     return SimpleNamespace(id="r", figures=figures, outputs={"out": output})
 
 
@@ -70,3 +71,8 @@ def test_the_same_rows_need_no_digests_of_columns() -> None:
 def test_the_same_digest_over_other_columns_is_a_change() -> None:
     found = compare(run({"net": "1"}, types={**TYPES, "net": "integer"}), run({"net": "1"}))
     assert (found.changed, found.unknown) == (("net",), None)
+
+
+def test_the_rows_of_each_run_are_counted() -> None:
+    found = compare(run({"net": "1"}, count=3), run({"net": "1"}, count=4, digest="e"))
+    assert (found.rows_before, found.rows_after) == (3, 4)

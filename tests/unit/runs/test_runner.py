@@ -547,6 +547,22 @@ def test_interrupted(store: Store, planned: RunSpec) -> None:
     assert not isinstance(take(store), Held)
 
 
+def test_cancelling_interrupts_the_engine(store: Store, planned: RunSpec) -> None:
+    interrupted = threading.Event()
+
+    class Busy(EngineByHand):
+        def interrupt(self) -> None:
+            interrupted.set()
+
+    def cancel(seq: int) -> None:
+        record = store.get_run("r1")
+        assert record is not None
+        cancel_run(store, record, at=datetime.now(UTC), by="ann")
+        assert interrupted.wait(timeout=60)
+
+    assert start(store, planned, Diary(), Busy(between=cancel)).status == "cancelled"
+
+
 def test_cancelled_while_at_work(store: Store, planned: RunSpec) -> None:
     def cancel(seq: int) -> None:
         record = store.get_run("r1")
