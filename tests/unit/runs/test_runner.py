@@ -693,6 +693,17 @@ def test_who_loses_the_lease_while_it_completes_another_run_leaves_its_record_al
     assert store.get_run("r2") is None
 
 
+def test_what_an_older_program_published_without_an_intent_is_recorded_and_not_computed_again(
+    store: Store, planned: RunSpec
+) -> None:
+    start(store, planned, Diary(fails_at="stage 2"))
+    data = Diary(published={2: (7, "d-old")})
+    run = resume(store, data)
+    assert run.status == "completed"
+    assert (run.outputs["one"].rows, run.outputs["one"].digest) == (7, "d-old")
+    assert [each for each in data.log if each.endswith(" 2")] == ["register 2"]
+
+
 def test_who_resumes_completes_what_a_later_run_was_publishing(store: Store, planned: RunSpec) -> None:
     """Otherwise the publication of the later run would be completed one day, over that of the resumed one."""
     start(store, planned, Diary(fails_at="stage 2"))
