@@ -171,3 +171,10 @@ def test_rows_without_hashes_are_compared_by_their_files() -> None:
     assert find_factors(pinned("a", "b"), pinned("moved", "b"), reads_clock=False) == ()
     (factor,) = find_factors(pinned("a", "b"), pinned("a", "moved"), reads_clock=False)
     assert factor.name == "rows of input lines"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "scale"), [([], 0), (["7"], 0), (["1E+2"], 0), (["0.5", "1.25", "3"], 2), (["-0.001"], 3)]
+)
+def test_the_longest_number_decides_the_digits(numbers: list[str], scale: int) -> None:
+    assert scale_of(map(Decimal, numbers)) == scale
