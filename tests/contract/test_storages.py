@@ -1274,7 +1274,7 @@ class TestPublishing:
         def publish(number: int) -> None:
             try:
                 start.wait()
-                for table in (f"own-{number}", "out"):
+                for table in (f"own_{number}", "out"):
                     storage.put(
                         rows(f"{number}", start=number), SIMPLE, run=f"run-{number}", mode="append", table=table
                     )

@@ -122,6 +122,9 @@ def test_what_cannot_be_written_is_refused_before_anything_is_computed(catalog: 
     foreign = failure(lambda: check(WrittenOutput(SEQ, catalog.write(SIMPLE, table="theirs"), SIMPLE))).problem
     assert isinstance(foreign, OutputWrite)
     assert "`_run_period`" in foreign.detail
+    if catalog.source.options["catalog"] == "spark_catalog":
+        odd = WrittenOutput(SEQ, catalog.write(SIMPLE, table="no-name"), SIMPLE)
+        assert "letters, digits" in fault_of(lambda: check(odd)).detail
     elsewhere = catalog.with_options(schema="nowhere_at_all")
     assert fault_of(lambda: elsewhere.outputs().check(columns_of(elsewhere, SIMPLE))).code == "OUTPUT_WRITE"
     catalog.put([{"id": 1, "n": 1}], {"id": INTEGER, "n": DecimalType(5, 2)})

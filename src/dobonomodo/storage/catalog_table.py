@@ -27,7 +27,14 @@ from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage.catalog_log import LOGS, Description, TableName, is_not_there, read_catalog
-from dobonomodo.storage.catalog_target import KIND, CatalogTarget, StoredCatalogTable, find_commits, why_gone
+from dobonomodo.storage.catalog_target import (
+    KIND,
+    SESSION_CATALOG,
+    CatalogTarget,
+    StoredCatalogTable,
+    find_commits,
+    why_gone,
+)
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
@@ -49,7 +56,7 @@ REMOVAL = "VACUUM, the expiry of snapshots, or somebody else, removed it"
 class CatalogTableOptions(StorageOptions):
     """A catalog that the session of Spark knows."""
 
-    catalog: Filled = Field(default="spark_catalog", description="The name by which Spark knows the catalog.")
+    catalog: Filled = Field(default=SESSION_CATALOG, description="The name by which Spark knows the catalog.")
     schema_name: Filled = Field(default="default", alias="schema", description="The schema of tables that name none.")
     form: Literal["delta", "iceberg"] = Field(
         default="delta", alias="format", description="The format of the tables that runs create."
@@ -261,8 +268,10 @@ class CatalogTableStorage:
         if pin.content is not None and not folder.exists():
             detail = f"table `{pin.name}` has no versions, and the copy of what the run read is gone"
             raise loading_failed(use, detail)
-        files = copy_rows(read_catalog(self._spark(pin.name), self._name(pin.schema, pin.table), None), folder)
-        for number, path in enumerate(map(Path, files)):
+        if not folder.exists():
+            copy_rows(read_catalog(self._spark(pin.name), self._name(pin.schema, pin.table), None), folder)
+        files = sorted(folder.glob("*.parquet"))
+        for number, path in enumerate(files):
             # Files that an earlier attempt has renamed come first.
             path.replace(folder / _file_name(number))
         done = replace(pin, parts=len(files))

@@ -7,6 +7,7 @@ log of each format (``catalog_log.py``).
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 KIND = "table"
+SESSION_CATALOG = "spark_catalog"
+"""The catalog that every session of Spark has."""
 TRIES = 30
 
 _TYPES: Mapping[str, Type] = {
@@ -198,6 +201,10 @@ class CatalogTarget:
     def _require_creatable(self) -> None:
         """Refuse to compute what cannot be written: there must be the schema, and the connector of the format."""
         self._refuse_reserved(LOGS[self.form])
+        if self.name.catalog == SESSION_CATALOG and re.fullmatch(r"[A-Za-z0-9_]+", self.name.table) is None:
+            self._refuse(
+                "Spark's own catalog takes letters, digits and `_` in the names of tables; choose another name"
+            )
         self._spark.sql(f"SHOW TABLES IN {self.name.schema_sql}").collect()
         try:
             self._spark.sql(LOGS[self.form].probe.format(self.name.sql)).collect()
