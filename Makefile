@@ -9,7 +9,7 @@ UV := build/uv/bin/uv
 LIGHT := "not spark and not postgresql and not native"
 # What `make jars` fetches: a Spark for which there are connectors of Delta and Iceberg, and these.
 NATIVE := build/native
-# How many processes share the tests of `make test`; each has a Java of its own, with 1 GB for its heap.
+# How many processes share the tests of `make test`; each has a Java of its own, with 3 GB for its heap.
 PROCESSES ?= 3
 # How many mutants `make mutants` makes of each package.
 COUNT ?= 40

@@ -79,6 +79,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = open_session(
         master="local[2]",
         conf={
+            # Each process of the tests has such a Java, which by default takes up to 8 GB.
+            "spark.driver.memory": "3g",
             "spark.sql.shuffle.partitions": "1",
             "spark.sql.adaptive.enabled": "false",
             # Of the 48 MB for compiled code that go with this level, generated code fills nearly all.
