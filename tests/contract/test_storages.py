@@ -315,6 +315,23 @@ class TestRoundTrip:
         assert [len(each) for each in found] == [2, 1]
         assert found[1] == rows("a")
 
+    def test_a_dataset_that_is_read_several_times_is_opened_once(self, storage: Storage, spark: SparkSession) -> None:
+        storage.put(rows("a"), SIMPLE, table="one")
+        storage.put(rows("b", "c"), SIMPLE, table="two")
+        inputs = storage.inputs()
+        first, again, other = (
+            storage.use(SIMPLE, name, role="join", alias=alias)
+            for name, alias in (("one", "x"), ("one", "y"), ("two", "z"))
+        )
+        reader = inputs.reader(spark, inputs.extract([first, again, other], inputs.pin([first, again, other])))
+        frame = reader.read(first)[0].frame
+        assert reader.read(again)[0].frame is frame
+        assert len(rows_of(reader.read(other)[0].frame, SIMPLE)) == 2
+        joined = frame.alias("x").join(reader.read(again)[0].frame.alias("y"), on="id")
+        assert [row.asDict() for row in joined.selectExpr("x.value AS x", "y.value AS y").collect()] == [
+            {"x": "a", "y": "a"}
+        ]
+
     def test_system_columns_are_stored_and_come_along(self, storage: Storage, spark: SparkSession) -> None:
         written: dict[str, Type] = {
             **SIMPLE,

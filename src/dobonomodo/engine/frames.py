@@ -135,7 +135,7 @@ class Frames:
     def _make(self, node: Rel) -> Query:
         if isinstance(node, Scan):
             loaded = self._loader.load(node)
-            made, has_place = Query.of(loaded.frame), loaded.has_place
+            made, has_place = loaded.rows, loaded.has_place
         else:
             computed = self._compute(node)
             made, has_place = computed if isinstance(computed, Query) else Query.of(computed), self._run.places

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.query import Query
 from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
 from dobonomodo.engine.rowid import id_by_key, id_by_place
 from dobonomodo.formula.sql import literal, quote_name, quote_text
@@ -45,7 +46,7 @@ REPEATED = "NATURAL_KEY_REPEATED"
 class Loaded:
     """The rows of a scan."""
 
-    frame: DataFrame
+    rows: Query
     has_place: bool
     """Whether they carry their place, for windows and for ids that are made late."""
 
@@ -101,17 +102,17 @@ class Loader:
         stored = self._stored[id(node)] = self._reader.read(node.use)
         _require_periods(node.use, stored)
         parts = [self._load(node, rows) for rows in stored]
-        frame = reduce(lambda one, other: one.unionByName(other), (part.frame for part in parts))
         has_place = any(part.has_place for part in parts)
         if all(rows.has_positions for rows in stored):
-            return Loaded(frame, has_place)
+            return parts[0] if len(parts) == 1 else Loaded(Query.of(_stack(parts)), has_place)
+        frame = _stack(parts)
         if self._needs_ids(node.use):
             frame, has_place = self._identify(frame, node), False
         if self._needs_places(node):
             names = [quote_name(name) for name in node.schema.columns]
             values = [quote_name(name) for name in node.use.columns]
             frame, has_place = frame.selectExpr(*names, place_by_values(values)), True
-        return Loaded(frame, has_place)
+        return Loaded(Query.of(frame), has_place)
 
     def _load(self, node: Scan, rows: StoredRows) -> Loaded:
         """The rows of one location that belong to the run, with every system column in place."""
@@ -121,8 +122,9 @@ class Loader:
         present = {name.casefold(): name for name in frame.columns}
         self.loads_deleted |= use.role == "input" and DELETED in present
         _require_time(use, rows, present)
+        loaded = Query.of(frame)
         for condition in self._conditions(use, present):
-            frame = frame.where(condition)
+            loaded = loaded.where(condition)
         selected = []
         for name, kind in node.schema.columns.items():
             sql = (
@@ -134,7 +136,7 @@ class Loader:
         has_place = (self._is_late(use) or self._needs_places(node)) and ROW_NUMBER in present
         if has_place:
             selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
-        return Loaded(frame.selectExpr(*selected), has_place)
+        return Loaded(loaded.select(selected), has_place)
 
     def _needs_ids(self, use: DatasetUse) -> bool:
         return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
@@ -209,6 +211,11 @@ class Loader:
             keys = [alike, ordinal]
         made = id_by_key(self._run.seed, seed_part(node.use), keys)
         return frame.selectExpr(*others, f"coalesce({quote_name(ROW_ID)}, {made}) AS {quote_name(ROW_ID)}")
+
+
+def _stack(parts: Sequence[Loaded]) -> DataFrame:
+    """The rows of all locations."""
+    return reduce(lambda one, other: one.unionByName(other), (part.rows.make() for part in parts))
 
 
 def late_id(run: RunContext, use: DatasetUse) -> str:

@@ -362,8 +362,14 @@ class Runner:
 
     def _complete_intents(self, project: str, period: str, heart: Heartbeat, *, but: str | None = None) -> None:
         """Carry out what a killed run was publishing: some of its outputs may be there already. Needs no engine."""
-        for run in self._store.list_runs(project=project, period=period):
-            if run.id != but and run.status != RunStatus.CANCELLED and Progress.load(run.progress).intent is not None:
+        # A run that completed has published everything. There may be many of them, each with a long record.
+        unfinished = (
+            run
+            for status in (RunStatus.RUNNING, RunStatus.FAILED)
+            for run in self._store.list_runs(project=project, period=period, status=status)
+        )
+        for run in unfinished:
+            if run.id != but and Progress.load(run.progress).intent is not None:
                 self._listener.working(f"completing the publication of run {run.id}")
                 spec, data = self._open_data(run)
                 data.hold(heart.lease.fence)

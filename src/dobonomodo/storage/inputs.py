@@ -234,14 +234,22 @@ def _hash(file: InputFile, kept: KeptInputs | None) -> str | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
 class SparkReader:
     """Gives the pinned rows of a run to the engine."""
 
-    inputs: Inputs
-    spark: SparkSession
-    pinned: Pinned
+    def __init__(self, inputs: Inputs, spark: SparkSession, pinned: Pinned) -> None:
+        self._inputs, self._spark, self._pinned = inputs, spark, pinned
+        self._known: list[tuple[tuple[object, ...], list[StoredRows]]] = []
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
-        """The rows of every location of a dataset."""
-        return self.inputs.read(self.spark, use, self.pinned[use.key])
+        """The rows of every location of a dataset.
+
+        Spark takes its time to open files, so a dataset that is read for several joins is opened once.
+        """
+        pins = self._pinned[use.key]
+        same = (use.dataset_id, use.version, use.table, use.columns, use.optional, pins)
+        found = next((rows for key, rows in self._known if key == same), None)
+        if found is None:
+            found = self._inputs.read(self._spark, use, pins)
+            self._known.append((same, found))
+        return found

@@ -10,7 +10,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
@@ -285,7 +285,7 @@ def read_stored(
 ) -> StoredRows:
     """The rows of one location. Positions cost something, so they are read only where they are asked for."""
     read = partial(read_parquet, spark, files, use, links=Path(links), given=given)
-    return StoredRows(read(positions=False), period, lambda: read(before=before()))
+    return StoredRows(read(positions=False), period, cache(lambda: read(before=before())))
 
 
 def read_parquet(
