@@ -858,6 +858,13 @@ class TestRuns:
         assert ids(project="sales") == ["3", "2", "1"]
         assert ids(period="2026-02", status="completed") == ["1"]
 
+    def test_without_a_limit_there_are_all(self, store: Store) -> None:
+        """What is decided by the runs of the past must not depend on how many there are."""
+        count = 120
+        for number in range(count):
+            store.put_run(replace(RUN, id=f"run-{number}", created_at=AT + timedelta(microseconds=number)))
+        assert len(store.list_runs()) == count
+
     def test_a_status_changes_only_from_the_expected_one(self, store: Store) -> None:
         store.put_run(RUN)
         running = store.change_run_status(

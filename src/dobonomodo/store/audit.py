@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 _ASIDE = frozenset({Event.SIGN, Event.UNSIGN, Event.OVERRIDE})
 """What happens to something and does not change its record."""
-ALL = 1_000_000
-"""No store has so many runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ def audit_store(store: Store, *, kinds: Iterable[str], calendars: Iterable[str])
             periods |= {(name, each): record for each, record in store.list_periods(name).items()}
         except ValueError:
             unreadable.append(Doubt(f"calendar {name}", "the status of a period is unknown"))
-    runs = store.list_runs(limit=ALL)
+    runs = store.list_runs()
     checks = (_check_versions(versions, history), _check_runs(runs, history), _check_periods(periods, history))
     found = [*unreadable, *(each for check in checks for each in check)]
     return StoreAudit(

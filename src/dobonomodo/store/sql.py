@@ -351,7 +351,7 @@ class SqlStore(Store):
         project: str | None = None,
         period: str | None = None,
         status: str | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> tuple[Run, ...]:
         wanted = ((RUN.c.project, project), (RUN.c.period, period), (RUN.c.status, status))
         latest = (

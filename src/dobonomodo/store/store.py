@@ -347,9 +347,9 @@ class Store(Protocol):
         project: str | None = None,
         period: str | None = None,
         status: str | None = None,
-        limit: int = 100,
+        limit: int | None = None,
     ) -> tuple[Run, ...]:
-        """The latest runs, newest first."""
+        """All runs, newest first; with a limit, the latest of them."""
         ...
 
     def change_run_status(

@@ -35,9 +35,6 @@ SWEPT = "swept"
 AT_MOST = 1_000
 """So many runs of a status, or of a project and period, are looked at: the latest."""
 
-ALL = 1_000_000
-"""No workspace has so many runs."""
-
 OpenData = Callable[[str, RunSpec], RunData]
 """Gives the rows that a run reads and writes, by its id."""
 
@@ -82,7 +79,7 @@ def find_needless_copies(root: Path, store: Store, *, keep_inputs: str) -> list[
     # Before the records are read, so that what a run keeps and records meanwhile is not among them.
     copies = list(KeptInputs.of(root).files())
     alive = find_alive(store.list_leases(), is_dead=is_dead)
-    runs = store.list_runs(limit=ALL)
+    runs = store.list_runs()
     history = store.list_history()
     subjects = {entry.subject for entry in history if entry.subject.kind == Kind.RUN and entry.event == Event.SIGN}
     signed = {each.subject.id for each in store.list_signoffs(*subjects)}

@@ -20,7 +20,6 @@ from dobonomodo.storage import Storages, load_stored
 from dobonomodo.store import Entry, PeriodEvent
 from dobonomodo.workspace.arguments import read_choice, read_reason, require_reason
 from dobonomodo.workspace.session import SparkChoice
-from dobonomodo.workspace.signing import AT_MOST
 from dobonomodo.workspace.stamp import now, who
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ class Closing:
 
     def _require_published(self, identifier: str) -> None:
         """No run was killed between its first publication and its last: half of its results would be there."""
-        for run in self._stores.main.list_runs(period=identifier, limit=AT_MOST):
+        for run in self._stores.main.list_runs(period=identifier):
             if run.status != RunStatus.CANCELLED and Progress.load(run.progress).intent is not None:
                 raise Rejected([PeriodInUse(period=identifier, project=run.project, run=run.id)])
 

@@ -23,7 +23,7 @@ def find_run(store: Store | None, name: str) -> Run:
     if store is not None:
         if (found := store.get_run(name) or _find_named(name, store)) is not None:
             return found
-        known = [run for run in store.list_runs(limit=10_000) if run.id.startswith(name) or run.id.endswith(name)]
+        known = [run for run in store.list_runs() if run.id.startswith(name) or run.id.endswith(name)]
         if len(known) == 1:
             return known[0]
         if known:

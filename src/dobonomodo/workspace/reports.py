@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 FOLDER = ".dobo/reports"
 INDEX = "index.html"
-AT_MOST = 10_000
-"""So many runs have a line in the index: the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +76,7 @@ class Reports:
 
     def write_all(self, folder: Path) -> Path:
         """The report of every run and the index of them, which is what it gives."""
-        runs = self._store.list_runs(limit=AT_MOST)
+        runs = self._store.list_runs()
         folder.mkdir(parents=True, exist_ok=True)
         known = {run.id for run in runs} | {Path(INDEX).stem}
         for run in runs:
@@ -100,7 +98,7 @@ class Reports:
         return _others(self.neighbours(run))
 
     def _runs_of(self, project: str, period: str) -> Sequence[Run]:
-        return self._store.list_runs(project=project, period=period, limit=AT_MOST)
+        return self._store.list_runs(project=project, period=period)
 
     def _write(self, run: Run, to: Path, around: Neighbours, *, known: set[str]) -> None:
         page = render_report(

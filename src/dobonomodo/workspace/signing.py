@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from dobonomodo.workspace.planning import PlannedRun
     from dobonomodo.workspace.stores import Stores
 
-AT_MOST = 10_000
-"""So many runs of a period are looked at: the latest."""
-
 _VERSION = re.compile(r"(?P<project>.+)@v(?P<version>[0-9]+)")
 
 
@@ -103,7 +100,7 @@ class Signing:
 
     def of_run(self, run: Run) -> SignableRun:
         """A run."""
-        others = self._stores.main.list_runs(project=run.project, period=run.period, limit=AT_MOST)
+        others = self._stores.main.list_runs(project=run.project, period=run.period)
         return SignableRun(run, find_later_result(run, others))
 
     def of_version(self, version: Version) -> SignableVersion:
@@ -127,7 +124,7 @@ class Signing:
     def list_results(self, identifier: str) -> tuple[Run, ...]:
         """The runs whose rows are the results of a period, one per project."""
         store = self._stores.find_main()
-        return find_results(store.list_runs(period=identifier, limit=AT_MOST)) if store is not None else ()
+        return find_results(store.list_runs(period=identifier)) if store is not None else ()
 
     def _find_version(self, project: str, number: int) -> SignableVersion:
         versions = self._stores.main.list_versions("project", project)
