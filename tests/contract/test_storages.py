@@ -1285,8 +1285,6 @@ class TestPublishing:
         assert storage.get(spark, SIMPLE) == rows("a", "b")
 
     def test_publications_at_the_same_time_wait_for_each_other(self, storage: Storage) -> None:
-        if storage.source.options.get("format") == "delta":
-            pytest.skip("a Delta table of a catalog refuses some of them, which can be tried again: docs/lake.md")
         faults: list[BaseException] = []
         start = threading.Barrier(4)
 

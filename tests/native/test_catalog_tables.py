@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -15,8 +16,9 @@ import pytest
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import DataLoad, OutputWrite
-from dobonomodo.storage import WrittenOutput, load_pin
+from dobonomodo.storage import WrittenOutput, catalog_target, load_pin
 from dobonomodo.storage.kept import KeptInputs
 from tests.contract.storages import SEQ, Storage, arrow_table, catalog_name, failure, fault_of, publish
 from tests.contract.test_storages import CATALOGS, SIMPLE, make_storage, rows
@@ -166,6 +168,76 @@ def test_a_commit_that_was_overtaken_is_not_made(catalog: Storage, place: str, t
         del os.environ[failpoint.VARIABLE]
     assert codes == ["LEASE_LOST"]
     assert catalog.see(SIMPLE) == rows("next")
+
+
+def test_runs_of_several_periods_meet_in_a_table_that_they_make(catalog: Storage, spark: SparkSession) -> None:
+    """Each makes the table, claims its key, adds a column of its own and replaces its period, all at the same moment."""
+    periods = ["2026-01", "2026-02", "2026-03"]
+
+    def put(period: str) -> None:
+        columns: dict[str, Type] = {"id": INTEGER, "value": TEXT, f"of_{period[-2:]}": INTEGER}
+        outputs = catalog.outputs(run=f"run-{period}", period=period)
+        output = columns_of(catalog, columns)
+        row = {"id": int(period[-2:]), "value": period, f"of_{period[-2:]}": 1}
+        staged = catalog.stage_by_hand(outputs, arrow_table(columns, [row]), output)
+        outputs.claim([output])
+        publish(outputs, output, staged, rows=1, digest=period)
+
+    assert at_once([partial(put, each) for each in periods]) == []
+    found = spark.table(catalog_name(catalog)).orderBy("id").collect()
+    assert [(row["value"], row["_run_period"], row["of_01"], row["of_02"], row["of_03"]) for row in found] == [
+        ("2026-01", "2026-01", 1, None, None),
+        ("2026-02", "2026-02", None, 1, None),
+        ("2026-03", "2026-03", None, None, 1),
+    ]
+
+
+def test_of_claims_at_the_same_moment_the_latest_stays(catalog: Storage) -> None:
+    output = columns_of(catalog, SIMPLE)
+
+    def claim(fence: int) -> None:
+        catalog.outputs(run=f"run-{fence}", fence=fence).claim([output])
+
+    faults = at_once([partial(claim, fence) for fence in (1, 2, 3)])
+    assert {each.problem.code for each in faults if isinstance(each, RunFailed)} <= {"LEASE_LOST"}
+    assert all(isinstance(each, RunFailed) for each in faults)
+    claim(3)
+    for late in (1, 2):
+        assert fault_of(partial(claim, late)).code == "LEASE_LOST"
+
+
+def test_a_folder_of_somebody_else_in_the_place_of_a_table_is_refused(
+    delta: Storage, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run that is about to make the table leaves the same trace for a moment, so it is waited for."""
+    monkeypatch.setattr(catalog_target, "_PATIENCE_SECONDS", 1)
+    told = spark.sql(f"DESCRIBE SCHEMA {catalog_name(delta).rpartition('.')[0]}").collect()
+    (place,) = (Path(urlparse(row[1]).path) for row in told if row[0] == "Location")
+    (place / "out").mkdir(parents=True)
+    (place / "out" / "theirs.txt").write_text("precious")
+    refused = fault_of(lambda: delta.put(rows("a"), SIMPLE))
+    assert (refused.code, "not empty" in refused.detail) == ("OUTPUT_WRITE", True)
+    assert [path.name for path in (place / "out").iterdir()] == ["theirs.txt"]
+
+
+def at_once(calls: Sequence[Callable[[], None]]) -> list[BaseException]:
+    """What calls end with that begin at the same moment, of those that do not succeed."""
+    faults: list[BaseException] = []
+    start = threading.Barrier(len(calls))
+
+    def follow(call: Callable[[], None]) -> None:
+        try:
+            start.wait()
+            call()
+        except BaseException as fault:  # noqa: BLE001  it is raised where it is seen
+            faults.append(fault)
+
+    threads = [threading.Thread(target=follow, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return faults
 
 
 def test_branches_of_killed_runs_are_leftovers(tmp_path: Path, spark: SparkSession) -> None:

@@ -31,9 +31,11 @@ _COUNTER = 40
 """So many bits of a transaction's number count the versions of the table, those above it are the fencing number."""
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NoSuchTableException", "NoSuchNamespaceException")
 _CONFLICT = re.compile(
-    r"DELTA_CONCURRENT_|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|Concurrent\w*Exception|MetadataChangedException"
-    r"|Cannot fast-forward|Commit(Failed|StateUnknown)Exception|unknown snapshot|TABLE_OR_VIEW_ALREADY_EXISTS"
+    r"DELTA_CONCURRENT_|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|DELTA_SCHEMA_CHANGE|DELTA_MAX_COMMIT_RETRIES"
+    r"|Concurrent\w*Exception|MetadataChangedException"
+    r"|Cannot fast-forward|Commit(Failed|StateUnknown)Exception|unknown snapshot"
 )
+_BEING_MADE = re.compile(r"DELTA_CREATE_TABLE_|(TABLE|VIEW)_ALREADY_EXISTS|AlreadyExistsException")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,11 @@ def is_not_there(fault: BaseException) -> bool:
 def is_conflict(fault: BaseException) -> bool:
     """Whether somebody else committed first."""
     return is_said_by_spark(fault) and _CONFLICT.search(str(fault)) is not None
+
+
+def is_being_made(fault: BaseException) -> bool:
+    """Whether somebody else may be about to make the table: its first files are there, and the catalog does not know it yet."""
+    return is_conflict(fault) or (is_said_by_spark(fault) and _BEING_MADE.search(str(fault)) is not None)
 
 
 @dataclass(frozen=True, slots=True)

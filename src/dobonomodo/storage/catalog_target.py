@@ -6,7 +6,6 @@ log of each format (``catalog_log.py``).
 
 from __future__ import annotations
 
-import random
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,6 +29,7 @@ from dobonomodo.storage.catalog_log import (
     TableLog,
     TableName,
     VersionNote,
+    is_being_made,
     is_conflict,
     read_catalog,
 )
@@ -42,6 +42,7 @@ from dobonomodo.storage.rewriting import Fit, fit_columns
 from dobonomodo.storage.storage import Session
 from dobonomodo.storage.table_files import free_key, is_key
 from dobonomodo.storage.target import Commit, Publication, Target
+from dobonomodo.storage.tries import look_again
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +51,8 @@ KIND = "table"
 SESSION_CATALOG = "spark_catalog"
 """The catalog that every session of Spark has."""
 TRIES = 30
+_PATIENCE_SECONDS = 20
+"""For so long another run may be about to make a table."""
 
 _TYPES: Mapping[str, Type] = {
     "string": TEXT,
@@ -227,12 +230,13 @@ class CatalogTarget:
     def claim(self) -> None:
         """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on, by the table itself."""
         with self._explaining():
-            for log, _ in self._tries():
+            for log, key in self._tries():
                 upon, notes = log.version(), log.notes()
                 if self._is_claimed(notes):
                     return
-                nothing = self._spark.table(self.name.sql).where("FALSE")
-                self._commit(log, nothing, upon=upon, outputs=(), replaced=None)
+                with self._giving_way(key):
+                    nothing = self._spark.table(self.name.sql).where("FALSE")
+                    self._commit(log, nothing, upon=upon, outputs=(), replaced=None)
 
     def _is_claimed(self, notes: Sequence[VersionNote]) -> bool:
         own = [each.note["fence"]["number"] for each in notes if each.note["fence"]["key"] == self._fence_key]
@@ -249,11 +253,23 @@ class CatalogTarget:
         with self._explaining():
             for log, key in self._tries():
                 upon, notes = log.version(), log.notes()
-                self._is_claimed(notes)
+                # What is there was committed in time: a later run that has claimed since will replace it.
                 pending = [each for each in group if not any(self._like(each.target).find_own(notes))]
                 if not pending:
                     return
-                self._publish(log, key, pending, upon=upon)
+                self._is_claimed(notes)
+                with self._giving_way(key):
+                    self._publish(log, key, pending, upon=upon)
+
+    @contextmanager
+    def _giving_way(self, key: str) -> Iterator[None]:
+        """Leave it to the next try if somebody else committed first, or changed the columns for which rows were made."""
+        there = self._own_columns(key)
+        try:
+            yield
+        except Exception as fault:
+            if not is_conflict(fault) and not (is_said_by_spark(fault) and self._own_columns(key) != there):
+                raise
 
     def _publish(self, log: TableLog, key: str, pending: Sequence[Publication], *, upon: int) -> None:
         replacing = [at for at, each in enumerate(pending) if each.mode == "replace"]
@@ -312,40 +328,37 @@ class CatalogTarget:
             "history": head._asdict() if head is not None else None,
         }
         branch = f"{self._own}{self.fence.number}"
-        try:
-            log.commit(
-                CatalogCommit(rows, replaced, note, self._fence_key, self.fence.number, branch),
-                upon=upon,
-            )
-        except Exception as fault:
-            if not is_conflict(fault):
-                raise
+        log.commit(CatalogCommit(rows, replaced, note, self._fence_key, self.fence.number, branch), upon=upon)
 
     def _tries(self) -> Iterator[tuple[TableLog, str]]:
         """The table, again and again while others commit to it, each time as they left it; it is made if there is none."""
-        for number in range(TRIES):
-            opened = self._open()
-            if opened is None:
-                self._create()
-            else:
-                yield opened
-                time.sleep(random.uniform(0, 0.05) * min(number, 20))
-        raise writing_failed(str(self.name), "other writers committed first each time", retry_helps=True)
+        return look_again(lambda: self._open() or self._create(), name=str(self.name), tries=TRIES, pause=0.05)
 
-    def _create(self) -> None:
+    def _create(self) -> tuple[TableLog, str] | None:
         """Make the table, without rows, unless somebody else does."""
         key, form = free_key(self.columns), LOGS[self.form]
         fields = ", ".join(f"{quote_name(name)} {kind.sql}" for name, kind in {**self.columns, key: TEXT}.items())
         properties = form.properties(tuple(self.columns)).items()
         given = ", ".join(f"{quote_text(name)} = {quote_text(value)}" for name, value in properties)
-        try:
-            self._spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self.name.sql} ({fields}) USING {form.provider} "
-                f"PARTITIONED BY ({quote_name(key)})" + (f" TBLPROPERTIES ({given})" if given else "")
-            )
-        except Exception as fault:
-            if not is_conflict(fault):
-                raise
+        making = (
+            f"CREATE TABLE IF NOT EXISTS {self.name.sql} ({fields}) USING {form.provider} "
+            f"PARTITIONED BY ({quote_name(key)})" + (f" TBLPROPERTIES ({given})" if given else "")
+        )
+        deadline = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            try:
+                self._spark.sql(making)
+            except Exception as fault:
+                if not is_being_made(fault):
+                    raise
+                opened = self._open()
+                if opened is not None:
+                    return opened
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
+            else:
+                return self._open()
 
     def _like(self, target: Target) -> CatalogTarget:
         """Another output of the same group: what has the same place is of the same kind."""

@@ -5,8 +5,6 @@ What is the same whatever keeps the list. How a commit is made, and what it note
 
 from __future__ import annotations
 
-import random
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,6 +23,7 @@ from dobonomodo.storage.rewriting import Fit, clear_folder, fit_columns, hash_fi
 from dobonomodo.storage.table_files import OWN, StoredTableFiles, TableFile, is_key
 from dobonomodo.storage.table_home import TableHome
 from dobonomodo.storage.target import Commit, Publication, Target
+from dobonomodo.storage.tries import look_again
 
 T = TypeVar("T")
 """A table as the library of its kind has it, as it was at one moment."""
@@ -282,12 +281,7 @@ class TableFilesTarget(ABC, Generic[T]):
 
     def _tries(self) -> Iterator[T]:
         """The table, again and again while others commit to it, each time as they left it."""
-        for number in range(TRIES):
-            table = self._open() or self._create()
-            if table is not None:
-                yield table
-            time.sleep(random.uniform(0, 0.02) * min(number + 1, 20))
-        raise writing_failed(self.name, "other writers committed first each time", retry_helps=True)
+        return look_again(lambda: self._open() or self._create(), name=self.name, tries=TRIES, pause=0.02)
 
     def like(self, target: Target) -> Self:
         """Another output of the same group: what has the same place is of the same kind."""
