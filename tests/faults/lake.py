@@ -20,12 +20,17 @@ from deltalake.exceptions import TableNotFoundError
 from pyiceberg.catalog import load_catalog
 
 from dobonomodo.workspace import Workspace
+from tests.faults.forked import fork
 from tests.world import MONTHS, PERIOD, Folder
 
 if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
+
     from tests.object_server import ObjectServer
 
 ROWS = 40
+Seen = dict[str, tuple[int, set[str]]]
+"""What a reader finds in each destination: the number of rows of the period, and the clocks in them."""
 
 PLACES = """
 datasource: {id: lake, type: delta, options: {path_prefix: "ABOVElake"}}
@@ -103,22 +108,24 @@ class Lake:
     def start(self, *arguments: str, failpoint: str | None = None) -> subprocess.Popen[str]:
         """A command that computes, in a process of its own."""
         return subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "dobonomodo.cli",
-                "-C",
-                str(self.root),
-                *arguments,
-                "--remote",
-                self.remote,
-                "--json",
-            ],
+            [sys.executable, "-m", "dobonomodo.cli", *self._command(*arguments)],
             env={**os.environ, **({"DOBO_FAILPOINT": failpoint} if failpoint else {})},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
+
+    def fork(self, *arguments: str) -> ForkServerProcess:
+        """A command that computes, in a process of its own that has loaded the product already."""
+        return fork(self._command(*arguments), out=self.said)
+
+    @property
+    def said(self) -> Path:
+        """What a forked command said."""
+        return self.root / "said.txt"
+
+    def _command(self, *arguments: str) -> list[str]:
+        return ["-C", str(self.root), *arguments, "--remote", self.remote, "--json"]
 
     def run(self, at: str, *, failpoint: str | None = None) -> subprocess.CompletedProcess[str]:
         """`dobo run`, which a failpoint may kill."""
@@ -145,8 +152,8 @@ class Lake:
     def _write_lines(self, rows: pa.Table, *, mode: Literal["append", "overwrite"]) -> None:
         write_deltalake(self.delta("raw/lines"), rows, mode=mode, partition_by=["_period"], storage_options=self.access)
 
-    def see(self) -> dict[str, tuple[int, set[str]]]:
-        """What a reader finds in each destination: the number of rows of the period, and the clocks in them."""
+    def see(self) -> Seen:
+        """What a reader finds in each destination."""
         found: dict[str, list[dict[str, Any]]] = {}
         for name in ("one", "two", "same"):
             with suppress(TableNotFoundError):

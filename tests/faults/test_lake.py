@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -15,10 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from dobonomodo.failpoint import FAILPOINTS
-from tests.faults.lake import ROWS, Lake
+from tests.faults.lake import ROWS, Lake, Seen
 from tests.searching import tries
+from tests.world import PERIOD
 
 if TYPE_CHECKING:
+    from multiprocessing.context import ForkServerProcess
+
     from dobonomodo.runs import RunView
     from tests.object_server import ObjectServer
 
@@ -84,15 +85,17 @@ def test_killed_and_resumed(place: str, failpoint: str, request: pytest.FixtureR
         _check_the_end(lake, at, same)
 
 
-def _check(lake: Lake, before: dict[str, tuple[int, set[str]]], at: str) -> None:
-    """Each destination has all rows of one run."""
-    for name, (rows, clocks) in lake.see().items():
+def _check(lake: Lake, before: Seen, at: str) -> Seen:
+    """Each destination has all rows of one run; gives what is there."""
+    found = lake.see()
+    for name, (rows, clocks) in found.items():
         assert rows == before[name][0], name
         assert clocks in (before[name][1], {at[:19].replace("T", " ")}), name
+    return found
 
 
-def _check_the_end(lake: Lake, at: str, same: str) -> None:
-    """Every destination has all rows of the run, once, and what does not depend on the clock has the same digest."""
+def _check_the_end(lake: Lake, at: str, same: str) -> Seen:
+    """Every destination has all rows of the run, once, and what does not depend on the clock has the same digest; gives what is there."""
     found = lake.see()
     run = _latest(lake)
     assert {name: rows for name, (rows, _) in found.items()} == dict.fromkeys(run.outputs, ROWS)
@@ -101,6 +104,17 @@ def _check_the_end(lake: Lake, at: str, same: str) -> None:
     assert (run.status, run.outputs["same"].digest) == ("completed", same)
     # The same rows, in Delta, Parquet and Iceberg.
     assert len({each.digest for name, each in run.outputs.items() if name != "same"}) == 1
+    return found
+
+
+def _run_at(at: str) -> list[str]:
+    return ["run", "lake", "-p", PERIOD, "--started-at", at]
+
+
+def _finish(lake: Lake, process: ForkServerProcess) -> None:
+    """Wait for a command that must succeed."""
+    process.join(600)
+    assert process.exitcode == 0, lake.said.read_text()
 
 
 @pytest.mark.search
@@ -114,17 +128,22 @@ def test_killed_at_random_moments(
     lake: Lake = request.getfixturevalue(place)
     same = _latest(lake).outputs["same"].digest
     counts: Counter[str] = Counter()
-    started = time.monotonic()
-    assert lake.run(_clock()).returncode == 0
-    longest = time.monotonic() - started
-    for _ in range(kills):
-        before, at = lake.see(), _clock()
-        process = lake.start("run", "lake", "-p", "2026-01", "--started-at", at)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=chance.uniform(0.3, 1.05) * longest)
+    longest = 0.0
+    # The first one waits until the product is loaded.
+    for _ in range(2):
+        started = time.monotonic()
+        _finish(lake, lake.fork(*_run_at(_clock())))
+        longest = time.monotonic() - started
+    before = lake.see()
+    while counts["kills"] < kills:
+        at = _clock()
+        process = lake.fork(*_run_at(at))
+        process.join(chance.uniform(0.1, 1.05) * longest)
         process.kill()
-        process.communicate()
-        _check(lake, before, at)
+        process.join()
+        assert process.exitcode in (0, -9), lake.said.read_text()
+        counts["kills" if process.exitcode else "ended before they were killed"] += 1
+        found = _check(lake, before, at)
         run = _latest(lake)
         if run.started_at.isoformat()[:19] != at[:19]:
             counts["killed before there was a record"] += 1
@@ -132,13 +151,12 @@ def test_killed_at_random_moments(
             longest *= 1.2
             continue
         if run.status == "completed":
-            counts["completed"] += 1
+            counts["killed when they were completed"] += process.exitcode != 0
             longest /= 1.1
         else:
             counts["resumed"] += 1
-            counts["resumed when something was published"] += lake.see() != before
-            done = lake.resume(run.id)
-            assert done.returncode == 0, done.stdout
-        _check_the_end(lake, at, same)
-    for name, counted in {"kills": kills, **counts}.items():
+            counts["resumed when something was published"] += found != before
+            _finish(lake, lake.fork("resume", run.id))
+        before = _check_the_end(lake, at, same)
+    for name, counted in counts.items():
         record_property(name, counted)
