@@ -253,11 +253,11 @@ class CatalogTarget:
         with self._explaining():
             for log, key in self._tries():
                 upon, notes = log.version(), log.notes()
-                # What is there was committed in time: a later run that has claimed since will replace it.
+                # First, since what is there of the same run may be of a later attempt, which has the lease.
+                self._is_claimed(notes)
                 pending = [each for each in group if not any(self._like(each.target).find_own(notes))]
                 if not pending:
                     return
-                self._is_claimed(notes)
                 with self._giving_way(key):
                     self._publish(log, key, pending, upon=upon)
 
