@@ -51,6 +51,7 @@ _NOTHING = ("NA", "N/A", "n/a", "NULL", "null", "-", "#N/A")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 _PERIOD = re.compile(r"(?<![0-9])[12][0-9]{3}-(?:0[1-9]|1[0-2])(?![0-9])")
 _USUAL_DIGITS = 15
+_MOST_DIGITS = 38
 _SURE_ROWS = 50
 """With fewer rows, columns are unique by chance."""
 _KEYED_COLUMNS = 6
@@ -393,7 +394,10 @@ def _are_numbers(texts: list[str], notation: Notation) -> bool:
 
 
 def _is_plain_number(text: str) -> bool:
-    return re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", text) is not None and sum(map(str.isdigit, text)) <= 38
+    return (
+        re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)", text) is not None
+        and sum(map(str.isdigit, text)) <= _MOST_DIGITS
+    )
 
 
 def _number_type(texts: list[str], notation: Notation) -> Type:
@@ -404,7 +408,10 @@ def _number_type(texts: list[str], notation: Notation) -> Type:
     scale = max(len(text.partition(".")[2]) for text in plain)
     if not any("." in text for text in plain) and whole <= 18:
         return INTEGER
-    return DecimalType(min(38, max(_USUAL_DIGITS, whole + scale)), scale)
+    # Amounts such as 10.5 and 99.5 have cents, though no value of this file shows them: the next file may.
+    if scale == 1 and whole + 2 <= _MOST_DIGITS:
+        scale = 2
+    return DecimalType(min(_MOST_DIGITS, max(_USUAL_DIGITS, whole + scale)), scale)
 
 
 def _is_doubtful(texts: list[str], notation: Notation) -> bool:

@@ -67,10 +67,15 @@ def test_an_export_of_a_german_system(tmp_path: Path) -> None:
     [
         (["1", "-20", ""], "integer"),
         (["1", "2.50"], "decimal(15,2)"),
-        (["1234567890123456.5"], "decimal(17,1)"),
+        (["1234567890123456.5"], "decimal(18,2)"),
+        (["10.5", "99.5"], "decimal(15,2)"),
+        (["10.5", "-99.125"], "decimal(15,3)"),
+        (["9" * 36 + ".5"], "decimal(38,2)"),
+        (["9" * 37 + ".5"], "decimal(38,1)"),
+        (["10.", "99."], "decimal(15,0)"),
         (["99999999999999999999"], "decimal(20,0)"),
         (["007", "008"], "string"),
-        (["0", "0.5"], "decimal(15,1)"),
+        (["0", "0.5"], "decimal(15,2)"),
         (["1,50", "2,75"], "decimal(15,2)"),
         (["1.234,50", "2"], "decimal(15,2)"),
         (["1,234.50", "2"], "decimal(15,2)"),
@@ -83,7 +88,7 @@ def test_an_export_of_a_german_system(tmp_path: Path) -> None:
         (["01/02/2026", "03/04/2026"], "string"),
         (["20260131", "20260228"], "date"),
         (["2026-01-31T08:30:00Z"], "timestamp"),
-        (["NA", "1.5"], "decimal(15,1)"),
+        (["NA", "1.5"], "decimal(15,2)"),
         (["NA", "x"], "string"),
         (["", ""], "string"),
         (["1" * 39], "string"),
@@ -100,7 +105,7 @@ def test_what_can_be_read_in_two_ways_is_text_with_a_note(tmp_path: Path) -> Non
     found = inferred(tmp_path, "a;b\n1,234;01/02/2026\n2,345;03/04/2026\n")
     assert (set(types(found).values()), len(found.notes)) == ({"string"}, 2)
     decided = inferred(tmp_path, "a;c\n1,234;1,5\n2,345;2,5\n")
-    assert types(decided) == {"a": "decimal(15,3)", "c": "decimal(15,1)"}
+    assert types(decided) == {"a": "decimal(15,3)", "c": "decimal(15,2)"}
 
 
 def test_files_without_a_header_or_with_comments(tmp_path: Path) -> None:
@@ -142,6 +147,16 @@ def test_a_workbook(tmp_path: Path) -> None:
     assert (types(found), found.rows) == ({"Konto": "integer", "Betrag": "decimal(15,2)"}, 2)
     with pytest.raises(NotInferredError, match="empty"):
         infer(tmp_path / "plan-2026-01.xlsx")
+
+
+def test_amounts_of_a_workbook_have_cents(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row("A1", ["account", "amount", "heads"])
+        sheet.write_row("A2", ["4000", 10.5, 3])
+        sheet.write_row("A3", ["4001", 99.5, 4])
+    found = infer(tmp_path / "plan.xlsx")
+    assert types(found) == {"account": "integer", "amount": "decimal(15,2)", "heads": "integer"}
 
 
 def test_a_parquet_file(tmp_path: Path) -> None:
