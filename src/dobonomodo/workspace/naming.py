@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import RunNotFound
-from dobonomodo.runs.neighbours import is_draft
+from dobonomodo.runs.neighbours import find_neighbours, is_draft
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.workspace.arguments import read_run
 
@@ -41,6 +41,21 @@ def find_completed(store: Store | None, name: str) -> Run:
         if found is not None:
             return found
     return find_run(store, name)
+
+
+def find_compared(store: Store | None, before: str, after: str) -> tuple[Run, Run]:
+    """Two runs that are compared. ``previous`` is the one that the figures of the other run compare it with.
+
+    The run before the latest may be of another project or period, or may have failed: it is taken where there is no such run.
+    """
+    if "previous" not in (before, after) or before == after:
+        return find_completed(store, before), find_completed(store, after)
+    other = find_completed(store, after if before == "previous" else before)
+    previous = None
+    if store is not None:
+        previous = find_neighbours(other, store.list_runs(project=other.project, period=other.period)).previous
+    found = previous or find_completed(store, "previous")
+    return (found, other) if before == "previous" else (other, found)
 
 
 def _find_named(name: str, store: Store) -> Run | None:

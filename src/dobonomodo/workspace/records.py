@@ -13,7 +13,7 @@ from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.store import Kind
 from dobonomodo.workspace.arguments import check_session
-from dobonomodo.workspace.naming import find_completed, find_run
+from dobonomodo.workspace.naming import find_compared, find_completed, find_run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,13 +81,13 @@ class Records(ABC):
     ) -> RunDifference:
         """What differs between the rows of two runs: of one output, or of all that both have.
 
-        Runs are named as everywhere; ``PROJECT@PERIOD`` is the newest that completed. ``key`` are the columns by which rows are
+        Runs are named as everywhere; ``PROJECT@PERIOD`` is the newest that completed, and ``previous`` the one before the other
+        run for its project and period, where there is one. ``key`` are the columns by which rows are
         paired; left out, what the plans know of their rows. With ``attribute``, differences of rows and totals are divided among
         their causes, which computes the outputs several times.
         """
         check_session(spark)
-        store = self._stores.find_main()
-        sides = [self._side(find_completed(store, name)) for name in (before, after)]
+        sides = [self._side(run) for run in find_compared(self._stores.find_main(), before, after)]
         return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
 
     def diff_columns(self, before: str, after: str, table: str | None = None) -> ChangedColumns:
@@ -98,8 +98,7 @@ class Records(ABC):
         from dobonomodo.runs.columns import ChangedColumns, compare_columns
         from dobonomodo.workspace.diffing import shared_outputs
 
-        store = self._stores.find_main()
-        one, other = (self._side(find_completed(store, name)) for name in (before, after))
+        one, other = (self._side(run) for run in find_compared(self._stores.find_main(), before, after))
         tables = [compare_columns(name, one.view, other.view) for name in shared_outputs(one, other, table)]
         return ChangedColumns(one.view.id, other.view.id, tuple(tables))
 

@@ -106,6 +106,26 @@ def test_runs_have_names(dobo: Dobo, record: Record) -> None:
             assert result.document["data"]["run_id"] == run.id, (command, name)
 
 
+def test_previous_is_comparable_in_a_comparison(dobo: Dobo, record: Record) -> None:
+    """After a year, January is run again: what changed is asked of January, whatever ran in between."""
+    done: dict[str, Any] = {"status": "completed", "progress": {"outputs": [OUTPUT]}}
+    january, february = record(**done), record(period="2026-02", **done)
+
+    def compared(*names: str) -> tuple[str, str]:
+        data = dobo("diff", *names, "--columns", "--json").document["data"]
+        return data["before"], data["after"]
+
+    assert compared("previous", "latest") == (january.id, february.id)
+    again = record(**done)
+    record(status="failed", progress={})
+    last = record(**done)
+    assert compared("previous", "latest") == (again.id, last.id)
+    assert compared("latest", "previous") == (last.id, again.id)
+    assert compared("previous", again.id) == (january.id, again.id)
+    assert compared("previous", f"{PROJECT}@{PERIOD}") == (again.id, last.id)
+    assert dobo("runs", "show", "previous", "--json").document["data"]["status"] == "failed"
+
+
 @pytest.mark.parametrize("name", ["latest:nobody", f"{PROJECT}@2026-12", "other@", "@", "nothing"])
 def test_names_of_no_run(dobo: Dobo, record: Record, name: str) -> None:
     record()
