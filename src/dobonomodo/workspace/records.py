@@ -86,8 +86,12 @@ class Records(ABC):
         paired; left out, what the plans know of their rows. With ``attribute``, differences of rows and totals are divided among
         their causes, which computes the outputs several times.
         """
+        from dobonomodo.workspace.diffing import shared_outputs
+
         check_session(spark)
         sides = [self._side(run) for run in find_compared(self._stores.find_main(), before, after)]
+        # Refused before Spark starts, which takes seconds.
+        shared_outputs(*sides, table)
         return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
 
     def diff_columns(self, before: str, after: str, table: str | None = None) -> ChangedColumns:

@@ -126,6 +126,18 @@ def test_previous_is_comparable_in_a_comparison(dobo: Dobo, record: Record) -> N
     assert dobo("runs", "show", "previous", "--json").document["data"]["status"] == "failed"
 
 
+def test_what_cannot_be_compared_is_said_before_spark_starts(
+    dobo: Dobo, record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(*_: object, **__: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("dobonomodo.workspace.session.SparkChoice.engine", start)
+    nothing, something = record(status="failed"), record(status="completed", progress={"outputs": [OUTPUT]})
+    assert dobo("diff", nothing.id, something.id, "--json").codes == ["NOT_COMPARABLE"]
+    assert dobo("diff", something.id, something.id, "other", "--json").codes == ["OUTPUT_NOT_FOUND"]
+
+
 @pytest.mark.parametrize("name", ["latest:nobody", f"{PROJECT}@2026-12", "other@", "@", "nothing"])
 def test_names_of_no_run(dobo: Dobo, record: Record, name: str) -> None:
     record()
