@@ -269,8 +269,14 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
         say(f"next: dobo runs report {run.id}\n      dobo verify {run.id}")
 
 
-def show_periods(periods: Sequence[str], runs: Sequence[RunView], locale: Locale = ENGLISH) -> None:
-    """The result of each of several periods, in one table."""
+def show_periods(
+    periods: Sequence[str],
+    runs: Sequence[RunView],
+    locale: Locale = ENGLISH,
+    *,
+    stopped: tuple[str, str] | None = None,
+) -> None:
+    """The result of each of several periods, in one table; ``stopped`` is the period and run that was interrupted."""
     from dobonomodo.cli.table import show_counts
 
     run_by_period = {run.period: run for run in runs}
@@ -279,7 +285,8 @@ def show_periods(periods: Sequence[str], runs: Sequence[RunView], locale: Locale
     for period in periods:
         run = run_by_period.get(period)
         if run is None:
-            lines.append((period, "not run", *("" for _ in tables), "", ""))
+            status, run_id = ("interrupted", stopped[1]) if stopped and stopped[0] == period else ("not run", "")
+            lines.append((period, status, *("" for _ in tables), "", run_id))
             continue
         rows = [locale.show(run.outputs[name].rows) if name in run.outputs else "" for name in tables]
         lines.append((period, run.status, *rows, f"{run.seconds:.1f}", run.id))

@@ -102,6 +102,7 @@ def run(
         return
     workspace.require_runnable(chosen, override_closed=override_closed)
     finished: list[RunView] = []
+    stopped: tuple[str, str] | None = None
     if not draft and workspace.has_newer_files(project):
         say("the files changed after this version was activated; `--draft` runs them and writes to the sandbox")
     try:
@@ -125,6 +126,9 @@ def run(
                         session=choose_session(master, remote, spark_conf, wait_for_executors),
                         parameters=read_set(parameters),
                     )
+                except (KeyboardInterrupt, SystemExit):
+                    stopped = (each.identifier, progress.run_id) if progress.run_id is not None else None
+                    raise
                 finally:
                     _release(progress)
                 finished.append(view)
@@ -138,7 +142,7 @@ def run(
             from dobonomodo.model.locale import LOCALES
 
             names = [each.identifier for each in chosen]
-            show_periods(names, finished, LOCALES[workspace.settings.locale])
+            show_periods(names, finished, LOCALES[workspace.settings.locale], stopped=stopped)
     _leave(finished, workspace, as_json=as_json, thing="run")
 
 

@@ -89,10 +89,10 @@ class Records(ABC):
         from dobonomodo.workspace.diffing import shared_outputs
 
         check_session(spark)
-        sides = [self._side(run) for run in find_compared(self._stores.find_main(), before, after)]
+        one, other = (self._side(run) for run in find_compared(self._stores.find_main(), before, after))
         # Refused before Spark starts, which takes seconds.
-        shared_outputs(*sides, table)
-        return self._diffing(spark, session, report).compare(*sides, table=table, key=key, attribute=attribute)
+        shared_outputs(one, other, table)
+        return self._diffing(spark, session, report).compare(one, other, table=table, key=key, attribute=attribute)
 
     def diff_columns(self, before: str, after: str, table: str | None = None) -> ChangedColumns:
         """Which columns of the outputs of two runs changed, as far as their records tell; reads no rows and needs no Spark.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from dobonomodo.problems.run import RunHeld, SparkLost
 from dobonomodo.problems.store import StoreUnavailable
 from dobonomodo.problems.workspace import NotDefined, WorkspaceNotFound
 from tests.unit.cli.conftest import Dobo, change
+from tests.unit.runs.reporting import make_view
 
 COMMANDS = (
     "validate",
@@ -253,6 +255,21 @@ def test_an_interruption(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(dobonomodo.workspace.Workspace, "problems", interrupted)
     assert dobo("validate").code == 130
+
+
+def test_an_interruption_among_several_periods(dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = make_view(period="2026-01", snapshot={"inputs": {}})
+
+    def interrupted(*_: object, listener: Any, **__: object) -> None:
+        listener.started(view, None)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(dobonomodo.workspace.Workspace, "run", interrupted)
+    result = dobo("run", "monthly-sales", "-p", "2026-01..2026-02")
+    lines = [line.split() for line in result.err.splitlines()]
+    assert (result.code, ["to", "resume:", "dobo", "resume", view.id] in lines) == (130, True)
+    assert ["2026-01", "interrupted", view.id] in lines
+    assert ["2026-02", "not", "run"] in lines
 
 
 # --- a workspace that cannot be read

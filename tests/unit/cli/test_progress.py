@@ -96,6 +96,13 @@ def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) ->
     ]
 
 
+def test_a_period_that_was_interrupted_is_not_one_that_was_not_run(capsys: pytest.CaptureFixture[str]) -> None:
+    january = make_view(period="2026-01", outputs={"out": make_output(rows=1234)})
+    show_periods(["2026-01", "2026-02", "2026-03"], [january], stopped=("2026-02", "20260203-080000-000002"))
+    lines = [line.split() for line in capsys.readouterr().err.splitlines() if line]
+    assert lines[2:] == [["2026-02", "interrupted", "20260203-080000-000002"], ["2026-03", "not", "run"]]
+
+
 def test_a_log_of_json_has_one_line_for_each_event(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
