@@ -16,6 +16,7 @@ from dobonomodo.formula.meaning import Value, as_value, fit
 from dobonomodo.formula.types import DecimalType, Type
 from dobonomodo.model import Definitions, load_documents
 from dobonomodo.plan import DatasetUse, Plan, Step
+from dobonomodo.plan.counts import OutputTotals
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.problems import Source
 from dobonomodo.scenarios import run_suite
@@ -132,10 +133,11 @@ def test_every_row_is_explained_and_outputs_are_summed(record_property: Any) -> 
         assert sums is not None
         steps = {step.spec.seq: step for step in plan.steps}
         for output in want.outputs:
-            step, (count, totals) = steps[output.seq], sums[output.seq]
+            step, summed = steps[output.seq], sums[output.seq]
+            check_kinds(summed)
             rows = interpreter_of(case, plan).find(step.write.rows, {})
-            assert count == len(rows) == len(output.rows), (number, output.seq)
-            for name, total in totals.items():
+            assert summed.rows == len(rows) == len(output.rows), (number, output.seq)
+            for name, total in summed.totals.items():
                 assert total == sum_of(row.values[name] for row in output.rows), (number, output.seq, name)
             for row in rows:
                 contributors += explain_all(case, plan, step, row)
@@ -143,6 +145,16 @@ def test_every_row_is_explained_and_outputs_are_summed(record_property: Any) -> 
     record_property("projects", number)
     record_property("cells", cells)
     record_property("contributors", contributors)
+
+
+def check_kinds(summed: OutputTotals) -> None:
+    """Every row is of one kind, so that kinds add up to the whole."""
+    assert summed.kinds is not None
+    assert sum(kind.rows for kind in summed.kinds) == summed.rows
+    for name, total in summed.totals.items():
+        parts = [kind.totals[name] for kind in summed.kinds]
+        if total is not None and None not in parts:
+            assert sum((part or Decimal(0) for part in parts), Decimal(0)) == total, name
 
 
 def explain_all(case: Case, plan: Plan, step: Step, row: Traced) -> int:

@@ -129,15 +129,25 @@ def divide_among_all(ledger: Ledger, one: Any, other: Any, monkeypatch: pytest.M
         return ledger.open().diff_runs(one.id, other.id, attribute=True, spark=ledger.spark).attribution
 
 
-def parts_of(attribution: Any) -> dict[tuple[str, str | None], dict[str, Decimal]]:
+def parts_of(attribution: Any) -> dict[tuple[str, str | None, str | None], dict[str, Decimal]]:
     """What changed, with the causes that have a part of it."""
     return {
-        (line.table, line.column): {
+        (line.table, line.column, line.kind): {
             name: part for name, part in zip(attribution.causes, line.parts, strict=True) if part
         }
-        for line in attribution.lines
+        for line in (*attribution.lines, *attribution.by_kind)
         if line.difference
     }
+
+
+def check_kinds(attribution: Any) -> int:
+    """What the kinds of rows of a table grew by is what all of its rows grew by; gives the number of their lines."""
+    whole = {(line.table, line.column): line.difference for line in attribution.lines}
+    kinds: dict[tuple[str, str | None], Decimal] = {}
+    for line in attribution.by_kind:
+        kinds[line.table, line.column] = kinds.get((line.table, line.column), Decimal(0)) + line.difference
+    assert kinds == {name: whole[name] for name in kinds}
+    return len(attribution.by_kind)
 
 
 @pytest.mark.search
@@ -145,7 +155,7 @@ def test_random_changes_are_divided_among_their_causes(
     tmp_path: Path, spark: SparkSession, record_property: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "---\nproject:" in DEFINITIONS
-    compared = several = left_out = 0
+    compared = several = left_out = by_kind = 0
     made = Random(Ledger(tmp_path, spark), random.Random(1))
     one, _ = made.change_and_run()
     for number in range(tries(sample=1, full=100)):
@@ -163,8 +173,9 @@ def test_random_changes_are_divided_among_their_causes(
                 assert parts_of(among_all) == parts_of(attribution), number
         left_out += beside
         assert {kind for each in attribution.kinds for kind in each} <= kinds, number
-        for line in attribution.lines:
+        for line in (*attribution.lines, *attribution.by_kind):
             assert (line.residual, sum(line.parts, Decimal(0))) == (0, line.difference), (number, line)
+        by_kind += check_kinds(attribution)
         (table,) = found.tables
         rows = next(line for line in attribution.lines if line.column is None)
         assert (rows.before, rows.after) == (table.rows_before, table.rows_after)
@@ -173,4 +184,5 @@ def test_random_changes_are_divided_among_their_causes(
         one = other
     record_property("pairs of runs", compared)
     record_property("with several causes", several)
+    record_property("numbers of a kind of rows", by_kind)
     record_property("operations that reach no number that changed", left_out)

@@ -283,6 +283,12 @@ def test_a_difference_is_divided_among_its_causes(ledger: Ledger) -> None:
     assert [str(part) for part in lines["amount"].parts] == ["6.00", "-3.50"]
     assert [str(part) for part in lines["total"].parts] == ["9.50", "0.00"]
     assert not list((ledger.root / ".dobo/runs").glob("compare-*"))
+    # The output has lines beside their totals: a sum over both says nothing.
+    kinds = {(line.kind, line.column): line for line in found.by_kind if line.table == "closed"}
+    assert [str(part) for part in kinds["loaded rows", "amount"].parts] == ["6.00", "-3.50"]
+    assert {line.residual for line in found.by_kind} == {0}
+    for column, line in lines.items():
+        assert line.difference == sum(each.difference for name, each in kinds.items() if name[1] == column)
     # Without the rows of before, they cannot be told apart from the program; everything else can.
     lines_before = workspace.find_run("previous").inputs["input/lines/v1/lines/0/"][0][0]
     for file in KeptInputs.of(ledger.root).files():

@@ -184,8 +184,12 @@ def _columns(table: TableDifference) -> Iterator[tuple[str, ...]]:
     for each in table.columns:
         if each.differs:
             changed = f"{each.changed:,}" if each.changed is not None else ""
-            numbers = (each.before, each.after, each.difference)
+            kinds = table.kinds_of(each.column)
+            numbers = (each.before, each.after, each.difference) if not kinds else ()
             yield (each.column, changed, *(f"{number:,f}" if number is not None else "" for number in numbers))
+            for kind in kinds:
+                if kind.difference:
+                    yield f"  {kind.kind}", "", f"{kind.before:,f}", f"{kind.after:,f}", f"{kind.difference:,f}"
 
 
 def _largest(table: TableDifference) -> Iterator[tuple[str, ...]]:

@@ -30,10 +30,12 @@ def draw_bar(start: float, end: float, *, grows: bool) -> str:
 
 
 def list_differences(found: Attribution) -> list[Line]:
-    """The numbers that differ."""
-    return [line for line in found.lines if line.difference != Decimal(0) or any(line.parts)]
+    """The numbers that differ; of rows of several kinds each kind by itself, as in the figures of a run."""
+    from dobonomodo.runs.attribution import shown_lines
+
+    return [line for line in shown_lines(found) if line.difference != Decimal(0) or any(line.parts)]
 
 
 def name_number(line: Line) -> str:
     """How people name a number."""
-    return f"{line.table}, {line.column or 'rows'}"
+    return f"{line.table}, {line.column or 'rows'}" + (f": {line.kind}" if line.kind is not None else "")

@@ -22,7 +22,7 @@ from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
-from dobonomodo.engine.kinds import without_kinds
+from dobonomodo.engine.kinds import can_be_summed, count_kinds, find_kinds, list_kinds, sum_kinds, without_kinds
 from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.observation import (
     Counting,
@@ -42,7 +42,7 @@ from dobonomodo.formula.meaning import Value
 from dobonomodo.formula.sql import quote_name
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import CheckResult
-from dobonomodo.plan.counts import Totals
+from dobonomodo.plan.counts import OutputTotals
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import AssignIds, Group, Keep, Window, expressions_of, walk_between
@@ -180,7 +180,7 @@ class SparkEngine:
 
     def totals(
         self, plan: Plan, facts: RunFacts, *, reader: Reader, as_of: date | None = None
-    ) -> dict[int, tuple[int, Totals]]:
+    ) -> dict[int, OutputTotals]:
         """The number of rows of every output of a plan, and the totals of its columns, without writing any. Raises ``RunFailed``.
 
         One job for all outputs of the same working dataset; Spark computes what the totals need and nothing else.
@@ -188,20 +188,31 @@ class SparkEngine:
         from pyspark.sql import functions as F
 
         frames = self._frames(plan, facts, reader, as_of)
-        found: dict[int, tuple[int, Totals]] = {}
+        found: dict[int, OutputTotals] = {}
         for group in _groups(plan, ()):
             sums = {step.spec.seq: written_sums(step, chosen_by(step, facts)) for step in group}
+            kinds = {step.spec.seq: find_kinds(plan, step) for step in group}
             aggregates = {
                 f"{step.spec.seq} {ROWS}": f"count(CASE WHEN {chosen_by(step, facts)} THEN 1 END)" for step in group
             }
+            for step in group:
+                seq, chosen = step.spec.seq, chosen_by(step, facts)
+                if can_be_summed(step, kinds[seq], tracked=True):
+                    sums[seq] |= sum_kinds(step, kinds[seq], chosen=chosen, tracked=False)
+                    counts = count_kinds(kinds[seq], chosen=chosen, tracked=False)
+                    aggregates |= {f"{seq} {name}": sql for name, sql in counts.items()}
             aggregates |= {f"{seq} {name}": each.sql for seq, own in sums.items() for name, each in own.items()}
             with self._explaining(plan, frames, until=group[-1]):
                 working = frames.make_with_ids(group[0].before.node, plan.input)
                 row = working.agg(*(F.expr(sql).alias(name) for name, sql in aggregates.items())).first()
             values = row.asDict() if row is not None else {}
-            for seq, own in sums.items():
-                metrics = {name: values[f"{seq} {name}"] for name in (ROWS, *own)}
-                found[seq] = (metrics[ROWS], read_totals(own, metrics))
+            for step in group:
+                start = f"{step.spec.seq} "
+                metrics = {name.removeprefix(start): value for name, value in values.items() if name.startswith(start)}
+                totals = read_totals(written_sums(step, ""), metrics)
+                found[step.spec.seq] = OutputTotals(
+                    metrics[ROWS], totals, list_kinds(step, kinds[step.spec.seq], metrics)
+                )
         return found
 
     def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:

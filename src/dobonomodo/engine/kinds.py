@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from dobonomodo.engine.digest import ROWS, Metrics
-from dobonomodo.engine.totals import Sum, numeric_columns, read_totals
+from dobonomodo.engine.totals import Sum, numeric_columns, read_totals, written_sums
 from dobonomodo.engine.tracking import SEQ
 from dobonomodo.formula import ColumnRef
 from dobonomodo.formula.sql import quote_name, quote_text
@@ -129,14 +129,24 @@ def read_kinds(step: Step, kinds: Sequence[Kind], metrics: Metrics) -> tuple[Kin
     """The kinds that there are rows of; empty where there is one kind at most, None where that is not known."""
     if len(kinds) < 2:
         return ()
-    if any(kind.metric not in metrics for kind in kinds):
+    found = list_kinds(step, kinds, metrics)
+    return found if found is None or len(found) > 1 else ()
+
+
+def list_kinds(step: Step, kinds: Sequence[Kind], metrics: Metrics) -> tuple[KindTotals, ...] | None:
+    """The same, with a single kind too."""
+    if len(kinds) == 1 and metrics[ROWS]:
+        (kind,) = kinds
+        totals = read_totals(written_sums(step, "TRUE"), metrics)
+        return (KindTotals(kind.seq, kind.name, kind.level, metrics[ROWS], totals),)
+    if len(kinds) > 1 and any(kind.metric not in metrics for kind in kinds):
         return None
     found = []
-    for kind in kinds:
+    for kind in kinds if len(kinds) > 1 else ():
         totals = read_totals(sum_kinds(step, (kind,), chosen="TRUE", tracked=True), metrics)
         if rows := int(metrics[kind.metric] or 0):
             found.append(KindTotals(kind.seq, kind.name, kind.level, rows, totals))
     if sum(each.rows for each in found) != metrics[ROWS]:
         # An operation has given a row another level.
         return None
-    return tuple(found) if len(found) > 1 else ()
+    return tuple(found)

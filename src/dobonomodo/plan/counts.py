@@ -145,6 +145,16 @@ class KindTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class OutputTotals:
+    """What an output would write: rows and totals, as a whole and of each kind of rows."""
+
+    rows: int
+    totals: Totals
+    kinds: tuple[KindTotals, ...] | None
+    """The kinds that there are rows of, one or more; None where they are not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Measures:
     """What the observation of an output knows beside row counts. Columns that the output does not write have no totals."""
 

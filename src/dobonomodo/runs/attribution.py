@@ -306,6 +306,8 @@ class Line:
     after: Decimal
     parts: tuple[Decimal, ...]
     """One for each cause."""
+    kind: str | None = None
+    """The rows that are counted, where an output has rows of several kinds; None for all of them."""
 
     @property
     def difference(self) -> Decimal:
@@ -325,6 +327,7 @@ class Line:
         return {
             "table": self.table,
             "column": self.column,
+            "kind": self.kind,
             "before": self.before,
             "after": self.after,
             "difference": self.difference,
@@ -337,7 +340,7 @@ class Line:
         """From plain data."""
         before, after = Decimal(document["before"]), Decimal(document["after"])
         parts = tuple(Decimal(each) for each in document["parts"])
-        return cls(document["table"], document["column"], before, after, parts)
+        return cls(document["table"], document["column"], before, after, parts, document.get("kind"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -356,6 +359,8 @@ class Attribution:
     notes: tuple[str, ...] = ()
     computed: int = 0
     """How many times the outputs were computed again."""
+    by_kind: tuple[Line, ...] = ()
+    """Where rows were made in several ways: the same for each kind of rows, which add up to the lines."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -369,6 +374,7 @@ class Attribution:
             "unknown": list(self.unknown),
             "notes": list(self.notes),
             "computed": self.computed,
+            "by_kind": [line.to_dict() for line in self.by_kind],
         }
 
     @classmethod
@@ -383,7 +389,16 @@ class Attribution:
             tuple(document["unknown"]),
             tuple(document["notes"]),
             document["computed"],
+            tuple(Line.load(each) for each in document.get("by_kind", ())),
         )
+
+
+def shown_lines(found: Attribution) -> list[Line]:
+    """The lines without sums over details and totals: those say nothing where each kind of rows has its own."""
+    by_kind: dict[tuple[str, str | None], list[Line]] = {}
+    for line in found.by_kind:
+        by_kind.setdefault((line.table, line.column), []).append(line)
+    return [each for line in found.lines for each in by_kind.get((line.table, line.column), [line])]
 
 
 def scale_of(values: Iterable[Decimal]) -> int:

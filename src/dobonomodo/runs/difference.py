@@ -101,6 +101,31 @@ class ValueChange:
 
 
 @dataclass(frozen=True, slots=True)
+class KindDifference:
+    """A number of the rows of both outputs that were made in one way: one sum over details and totals says nothing."""
+
+    kind: str
+    column: str | None
+    """None for the number of rows."""
+    before: Decimal
+    after: Decimal
+
+    @property
+    def difference(self) -> Decimal:
+        """What it grew by."""
+        return EXACT.subtract(self.after, self.before)
+
+    def to_dict(self) -> dict[str, object]:
+        """As plain data."""
+        return {name: getattr(self, name) for name in ("kind", "column", "before", "after", "difference")}
+
+    @classmethod
+    def load(cls, document: Document) -> KindDifference:
+        """From plain data."""
+        return cls(document["kind"], document["column"], Decimal(document["before"]), Decimal(document["after"]))
+
+
+@dataclass(frozen=True, slots=True)
 class TableDifference:
     """One output of both runs."""
 
@@ -118,6 +143,12 @@ class TableDifference:
     largest: tuple[ValueChange, ...] = ()
     new_columns: tuple[str, ...] = ()
     lost_columns: tuple[str, ...] = ()
+    kinds: tuple[KindDifference, ...] = ()
+    """Where rows of both runs were made in several ways: the numbers of each, by what the runs recorded."""
+
+    def kinds_of(self, column: str) -> list[KindDifference]:
+        """The totals of a column for each kind of rows; empty where all rows are of one kind."""
+        return [each for each in self.kinds if each.column == column]
 
     @property
     def differs(self) -> bool:
@@ -134,6 +165,7 @@ class TableDifference:
             "largest": [each.to_dict() for each in self.largest],
             "new_columns": list(self.new_columns),
             "lost_columns": list(self.lost_columns),
+            "kinds": [each.to_dict() for each in self.kinds],
         }
 
     @classmethod
@@ -152,6 +184,7 @@ class TableDifference:
             lost_columns=tuple(document["lost_columns"]),
             columns=tuple(ColumnDifference.load(each) for each in document["columns"]),
             largest=tuple(ValueChange.load(each) for each in document["largest"]),
+            kinds=tuple(KindDifference.load(each) for each in document.get("kinds", ())),
         )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from dobonomodo.formula import columns_of, render_formula
 from dobonomodo.model import load_definitions
@@ -38,15 +38,44 @@ if TYPE_CHECKING:
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.model.plain import Document
     from dobonomodo.plan import Plan
+    from dobonomodo.plan.counts import Totals
     from dobonomodo.plan.facts import RunFacts
     from dobonomodo.runs import RunSpec
     from dobonomodo.runs.difference import RunDifference
     from dobonomodo.workspace.diffing import Side
     from dobonomodo.workspace.running import RunData
 
-Number = tuple[str, str | None]
-"""A table with one of its columns; None for its rows."""
-Numbers = Mapping[Number, Decimal | None]
+
+class Number(NamedTuple):
+    """A row count or a total of an output."""
+
+    table: str
+    column: str | None
+    """None for its rows."""
+    kind: str | None = None
+    """The rows that are counted, where there are several kinds of them; None for all."""
+
+    @property
+    def whole(self) -> Number:
+        """The number of all rows."""
+        return self._replace(kind=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The numbers of all outputs. Those of a kind that there are no rows of are 0."""
+
+    values: Mapping[Number, Decimal | None]
+    told_apart: frozenset[str] = frozenset()
+    """Tables whose rows are known by their kinds."""
+
+    def get(self, number: Number) -> Decimal | None:
+        """One of them; None if it is not known."""
+        if number.kind is None or number in self.values:
+            return self.values.get(number)
+        return Decimal(0) if number.table in self.told_apart else None
+
+
 Group = tuple[Factor, ...]
 """Causes that are exchanged together."""
 
@@ -122,8 +151,8 @@ class Attributing:
             restored = data.restore(mixed.hashes)
             if restored.changes:
                 raise _Impossible("; ".join(restored.changes))
-            rows = data.rows(mixed.hashes)
-            results = sum_outputs(spec.plan, spec.facts, rows, as_of=spec.as_of) if self.without_spark else None
+            stored = data.rows(mixed.hashes)
+            results = sum_outputs(spec.plan, spec.facts, stored, as_of=spec.as_of) if self.without_spark else None
             if results is None:
                 data.prepare()
                 reader = data.reader(self.engine.spark)
@@ -136,12 +165,17 @@ class Attributing:
             data.clear()
         found: dict[Number, Decimal | None] = {}
         steps = {step.spec.seq: step for step in spec.plan.steps}
+        told_apart = set()
         for name, seq in _name_outputs(spec.plan).items():
-            count, totals = results[seq]
-            found[name, None] = Decimal(count)
-            written = steps[seq].write.written_name
-            found |= {(name, written(column)): total for column, total in totals.items()}
-        return found
+            written, result = steps[seq].write.written_name, results[seq]
+            counted: list[tuple[str | None, int, Totals]] = [(None, result.rows, result.totals)]
+            if result.kinds is not None:
+                told_apart.add(name)
+                counted += [(kind.label, kind.rows, kind.totals) for kind in result.kinds]
+            for label, rows, totals in counted:
+                found[Number(name, None, label)] = Decimal(rows)
+                found |= {Number(name, written(column), label): total for column, total in totals.items()}
+        return Numbers(found, frozenset(told_apart))
 
     def _describe(
         self,
@@ -173,12 +207,15 @@ class Attributing:
                 or None in values
                 or any(work.value(each).get(name) is None for each in _subsets(free))
             ):
-                unknown.append(f"{name[0]}: {name[1] or 'rows'}")
+                unknown.append(name)
                 continue
-            if name in work.still:
-                lines.append(Line(name[0], name[1], was, now, (Decimal(0),) * len(causes)))
+            if name.whole in work.still:
+                lines.append(Line(name.table, name.column, was, now, (Decimal(0),) * len(causes), name.kind))
                 continue
             lines.append(self._attribute(name, was, now, work, free, causes, edges))
+        # All kinds of rows have a line, or none has: a reader adds them up.
+        incomplete = {name.whole for name in unknown if name.kind is not None}
+        lines = [line for line in lines if line.kind is None or Number(line.table, line.column) not in incomplete]
         if not (work.first or work.last):
             self._require_reproducible(before, after, lines)
         self.notes += [
@@ -187,18 +224,17 @@ class Attributing:
             if factor in work.beside
         ]
         shown = [at for at, cause in enumerate(causes) if cause != (PROGRAM,) or any(line.parts[at] for line in lines)]
+        chosen = [replace(line, parts=tuple(line.parts[at] for at in shown)) for line in lines]
         return Attribution(
             before.view.id,
             after.view.id,
             tuple(" + ".join(factor.name for factor in causes[at]) for at in shown),
             tuple(tuple(str(factor.cause) for factor in causes[at]) for at in shown),
-            tuple(
-                Line(line.table, line.column, line.before, line.after, tuple(line.parts[at] for at in shown))
-                for line in lines
-            ),
-            tuple(unknown),
+            tuple(line for line in chosen if line.kind is None),
+            tuple(f"{name.table}: {name.column or 'rows'}" for name in unknown if name.kind is None),
             tuple(self.notes),
             len(self.values),
+            tuple(line for line in chosen if line.kind is not None),
         )
 
     def _attribute(
@@ -224,7 +260,7 @@ class Attributing:
         more[rest.index(edges[1]) if edges[1] in rest else 0] += end
         computed = [work.value(each).get(name) for each in _subsets(free)]
         scale = scale_of([was, now, *(each for each in computed if each is not None)])
-        return Line(name[0], name[1], was, now, tuple(round_parts([*parts, *more], scale=scale)))
+        return Line(name.table, name.column, was, now, tuple(round_parts([*parts, *more], scale=scale)), name.kind)
 
     def _require_reproducible(self, before: Side, after: Side, lines: Iterable[Line]) -> None:
         """The part of the program is that of another version: the same one computes the same, or something is wrong."""
@@ -318,7 +354,7 @@ class _Work:
 
         def effect(group: Group) -> float:
             changed = self.value([group])
-            pairs = [(start.get(name), value) for name, value in changed.items()]
+            pairs = [(start.get(name), value) for name, value in changed.values.items() if name.kind is None]
             return sum(
                 abs(float(now) - float(was)) / (1 + abs(float(was)))
                 for was, now in pairs
@@ -391,20 +427,27 @@ def _name_outputs(plan: Plan) -> dict[str, int]:
 def _numbers(difference: RunDifference) -> Iterable[tuple[Number, Decimal | None, Decimal | None]]:
     """The numbers of all outputs that both runs have; columns that are no numbers have none."""
     for table in difference.tables:
-        yield (table.table, None), Decimal(table.rows_before), Decimal(table.rows_after)
+        yield Number(table.table, None), Decimal(table.rows_before), Decimal(table.rows_after)
         for each in table.columns:
             if each.is_number:
-                yield (table.table, each.column), each.before, each.after
+                yield Number(table.table, each.column), each.before, each.after
+        names = {None, *(each.column for each in table.columns if each.is_number)}
+        for kind in table.kinds:
+            if kind.column in names:
+                yield Number(table.table, kind.column, kind.kind), kind.before, kind.after
 
 
 def _changed_numbers(difference: RunDifference) -> Iterable[Number]:
     """The numbers of outputs that changed, also those that changed in single rows and not as a whole."""
     for table in difference.tables:
         if table.rows_before != table.rows_after:
-            yield table.table, None
+            yield Number(table.table, None)
         for each in table.columns:
             if each.differs:
-                yield table.table, each.column
+                yield Number(table.table, each.column)
+        for kind in table.kinds:
+            if kind.difference:
+                yield Number(table.table, kind.column)
 
 
 def _find_reached(one: Pinned, other: Pinned, factors: Iterable[Factor]) -> dict[Factor, frozenset[Number]]:
@@ -420,7 +463,9 @@ def _find_reached(one: Pinned, other: Pinned, factors: Iterable[Factor]) -> dict
                 written = step.write.written_name
                 reached = [None, *step.write.columns] if columns is None else columns
                 names = {name for seq, name in named if seq == step.spec.seq}
-                numbers |= {(name, written(each) if each is not None else None) for name in names for each in reached}
+                numbers |= {
+                    Number(name, written(each) if each is not None else None) for name in names for each in reached
+                }
             found[factor] = frozenset(numbers)
     return found
 

@@ -21,7 +21,7 @@ from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.difference import NotComparable, RowsGone
 from dobonomodo.problems.why import InvalidKey, OutputNotFound
 from dobonomodo.runs import restore_snapshot
-from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.runs.difference import ColumnDifference, KindDifference, RunDifference, TableDifference, ValueChange
 from dobonomodo.workspace.verifying import read_output
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class Diffing:
                 every = {column: kinds for column, kinds in shared.items() if is_comparable(column)}
                 found = compare_as_multisets(Sides(sides.before, sides.after, every))
         paired = tuple(expressions) if unpaired is None else ()
-        return _describe(name, found, key=paired, unpaired=unpaired, types=types)
+        described = _describe(name, found, key=paired, unpaired=unpaired, types=types)
+        return replace(described, kinds=_compare_kinds(name, before[0], after[0]))
 
     @contextmanager
     def _scratch(self, side: Side) -> Iterator[_Rows]:
@@ -256,6 +257,32 @@ def _describe(
         new_columns=tuple(column for column in other if column not in one),
         lost_columns=tuple(column for column in one if column not in other),
     )
+
+
+def _compare_kinds(name: str, before: Side, after: Side) -> tuple[KindDifference, ...]:
+    """The numbers of each kind of rows, where both records have several kinds; a kind that one of them lacks has no rows there."""
+    one, other = (_read_kinds(name, side) for side in (before, after))
+    if not one or not other:
+        return ()
+    found = []
+    for number in dict.fromkeys([*one, *other]):
+        was, now = (each.get(number, Decimal(0)) for each in (one, other))
+        if was is not None and now is not None:
+            found.append(KindDifference(*number, was, now))
+    return tuple(found)
+
+
+def _read_kinds(name: str, side: Side) -> dict[tuple[str, str | None], Decimal | None]:
+    """By kind and column as it is written."""
+    output, figures = side.view.outputs[name], side.view.figures
+    recorded = [each for each in figures.outputs if each.seq == output.seq] if figures is not None else []
+    plan = restore_snapshot(side.record.snapshot).plan
+    found: dict[tuple[str, str | None], Decimal | None] = {}
+    for kind in (recorded[0].kinds or ()) if recorded else ():
+        written = next(step.write.written_name for step in plan.steps if step.spec.seq == output.seq)
+        found[kind.label, None] = Decimal(kind.rows)
+        found |= {(kind.label, written(column)): total for column, total in kind.totals.items()}
+    return found
 
 
 def _decimal(value: object) -> Decimal | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
-from dobonomodo.cli.waterfall import draw_bar, list_differences, render_waterfall
+from dobonomodo.cli.waterfall import draw_bar, list_differences, name_number, render_waterfall
 from dobonomodo.runs.attribution import Attribution, Line
 
 UP = Line("t", "net", Decimal("10.00"), Decimal("12.00"), (Decimal("6.00"), Decimal("-4.00"), Decimal("0.00")))
@@ -25,6 +26,17 @@ def test_a_number_from_before_to_after() -> None:
 
 def test_numbers_that_differ_in_parts_are_shown_too() -> None:
     assert list_differences(FOUND) == [UP, CANCELLED]
+
+
+def test_each_kind_of_rows_has_a_waterfall_of_its_own() -> None:
+    details, totals = (replace(UP, kind=kind) for kind in ("loaded rows", "Totals"))
+    found = replace(FOUND, by_kind=(details, totals))
+    assert list_differences(found) == [details, totals, CANCELLED]
+    assert [name_number(line) for line in list_differences(found)] == [
+        "t, net: loaded rows",
+        "t, net: Totals",
+        "t, tax",
+    ]
 
 
 def test_a_bar_is_never_empty_and_never_too_long() -> None:

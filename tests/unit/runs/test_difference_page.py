@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 
 from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs.attribution import Attribution, Line
-from dobonomodo.runs.difference import ColumnDifference, LockedComparison, RunDifference, TableDifference, ValueChange
+from dobonomodo.runs.difference import (
+    ColumnDifference,
+    KindDifference,
+    LockedComparison,
+    RunDifference,
+    TableDifference,
+    ValueChange,
+)
 from dobonomodo.runs.report import render_report
 from dobonomodo.runs.report.difference import render_difference
 from tests.unit.runs.reporting import make_view
@@ -41,6 +49,21 @@ def test_the_page() -> None:
     assert "1,224.50" in page
     assert page.index("before</td>") < page.index("<svg") < page.index("after</td>")
     assert "<script" not in page
+
+
+def test_kinds_of_rows_are_shown_one_by_one() -> None:
+    """A sum over details and totals is not shown: it says nothing."""
+    kinds = (
+        KindDifference("loaded rows", "net", Decimal("5.00"), Decimal("617.25")),
+        KindDifference("Totals", "net", Decimal("5.00"), Decimal("617.25")),
+    )
+    lines = tuple(replace(LINE, kind=kind.kind) for kind in kinds)
+    found = RunDifference("r1", "r2", (replace(TABLE, kinds=kinds),), attribution=replace(WHY, by_kind=lines))
+    page = render_difference(found, title="by kind", made_at=AT)
+    assert ("612.25" in page, "1,224.50" in page, page.count("<svg")) == (True, False, 4)
+    assert "sales, net: Totals" in page
+    kept = LockedComparison("r0", found)
+    assert LockedComparison.load(json.loads(json.dumps(kept.to_dict(), default=str))) == kept
 
 
 def test_a_page_without_differences() -> None:

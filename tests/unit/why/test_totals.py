@@ -20,14 +20,24 @@ def sums(rows: Given = ROWS) -> Any:
 def test_rows_and_totals_of_an_output() -> None:
     # Three orders that are not empty, two totals of them, one budget.
     columns = {"amount": Decimal("225.00"), "net": Decimal("120.00"), "total": Decimal("120.00"), "number": Decimal(4)}
-    assert sums() == {90: (6, columns)}
+    found = sums()[90]
+    assert (found.rows, found.totals) == (6, columns)
 
 
 def test_totals_of_no_rows_have_the_digits_of_their_columns() -> None:
     found = sums({"orders": [], "customers": [], "budget": []})
     zero = {"amount": "0.00", "net": "0.00", "total": "0.00", "number": "0"}
-    assert found == {90: (0, {name: Decimal(value) for name, value in zero.items()})}
-    assert {name: str(value) for name, value in found[90][1].items()} == zero
+    assert (found[90].rows, found[90].kinds) == (0, ())
+    assert {name: str(value) for name, value in found[90].totals.items()} == zero
+
+
+def test_each_kind_of_rows_has_its_totals() -> None:
+    found = sums()[90]
+    assert [(kind.label, kind.rows, kind.totals["amount"], kind.totals["total"]) for kind in found.kinds] == [
+        ("loaded rows", 3, Decimal("135.00"), Decimal("0.00")),
+        ("Totals", 2, Decimal("0.00"), Decimal("120.00")),
+        ("Budget", 1, Decimal("90.00"), Decimal("0.00")),
+    ]
 
 
 def test_many_rows_and_rows_that_stop_a_run_are_for_spark(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 
-from dobonomodo.runs.attribution import Attribution, Line, find_bars
+from dobonomodo.runs.attribution import Attribution, Line, find_bars, shown_lines
 from dobonomodo.runs.difference import RunDifference
 from dobonomodo.runs.report.html import render
 
@@ -30,6 +30,7 @@ class Waterfall:
 
     table: str
     column: str | None
+    kind: str | None
     before: Decimal
     after: Decimal
     difference: Decimal
@@ -54,10 +55,10 @@ def find_waterfalls(found: RunDifference | None) -> list[Waterfall]:
 
 
 def _waterfalls(found: Attribution) -> Iterator[Waterfall]:
-    for line in found.lines:
+    for line in shown_lines(found):
         if line.difference or any(line.parts):
             bars = tuple(_bars(found, line))
-            yield Waterfall(line.table, line.column, line.before, line.after, line.difference, bars)
+            yield Waterfall(line.table, line.column, line.kind, line.before, line.after, line.difference, bars)
 
 
 def _bars(found: Attribution, line: Line) -> Iterator[Bar]:
