@@ -185,7 +185,7 @@ def _columns(table: TableDifference) -> Iterator[tuple[str, ...]]:
         if each.differs:
             changed = f"{each.changed:,}" if each.changed is not None else ""
             kinds = table.kinds_of(each.column)
-            numbers = (each.before, each.after, each.difference) if not kinds else ()
+            numbers = (each.before, each.after, each.difference) if not kinds else (None, None, None)
             yield (each.column, changed, *(f"{number:,f}" if number is not None else "" for number in numbers))
             for kind in kinds:
                 if kind.difference:

@@ -1,9 +1,20 @@
-"""`dobo diff` of two versions of a project."""
+"""`dobo diff` of two versions of a project, and how differences of rows are shown."""
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 
+import pytest
+
+from dobonomodo.cli.diff import show_locked
+from dobonomodo.runs.difference import (
+    ColumnDifference,
+    KindDifference,
+    LockedComparison,
+    RunDifference,
+    TableDifference,
+)
 from dobonomodo.workspace import Workspace
 from tests.unit.cli.conftest import Dobo, change
 
@@ -40,3 +51,34 @@ def test_what_is_typed_in_a_wrong_way(dobo: Dobo, stored: Path) -> None:
     assert dobo("diff", "a@2026-01", "b", "c", "--draft").code == 2
     assert dobo("diff", "latest", "previous", "--json").codes == ["RUN_NOT_FOUND"]
     assert dobo("diff", "nobody@2026-01", "--draft", "--json").codes == ["RUN_NOT_FOUND"]
+
+
+def test_totals_of_each_kind_of_rows_stand_in_place_of_their_sum(capsys: pytest.CaptureFixture[str]) -> None:
+    table = TableDifference(
+        table="closed",
+        key=(),
+        unpaired=None,
+        rows_before=4,
+        rows_after=4,
+        added=0,
+        removed=0,
+        changed=2,
+        columns=(
+            ColumnDifference("net", 2, Decimal("20.00"), Decimal("24.00"), is_number=True),
+            ColumnDifference("tax", 1, Decimal("1.00"), Decimal("3.00"), is_number=True),
+        ),
+        kinds=(
+            KindDifference("loaded rows", "net", Decimal("10.00"), Decimal("12.00")),
+            KindDifference("Totals", "net", Decimal("10.00"), Decimal("12.00")),
+            KindDifference("Budget", "net", Decimal("0.00"), Decimal("0.00")),
+        ),
+    )
+    show_locked(LockedComparison("r1", RunDifference("r1", "r2", (table,))))
+    shown = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert shown == [
+        ["COLUMN", "CHANGED", "BEFORE", "AFTER", "DIFFERENCE"],
+        ["net", "2"],
+        ["loaded", "rows", "10.00", "12.00", "2.00"],
+        ["Totals", "10.00", "12.00", "2.00"],
+        ["tax", "1", "1.00", "3.00", "2.00"],
+    ]
