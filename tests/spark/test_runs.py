@@ -316,6 +316,21 @@ def test_a_missing_file_fails_the_run(ledger: Ledger) -> None:
     assert [problem.code for problem in refused.value.problems] == ["RESUME_REFUSED"]
 
 
+def check_what_a_failed_run_has_published(ledger: Ledger, run: str) -> None:
+    """It is explained, compared and proved like any other result; the output that failed is not."""
+    workspace = ledger.open()
+    found = workspace.find_run(run)
+    assert found.why("early", key={"id": 1}).row["amount"] == Decimal("10.00")
+    (table,) = workspace.diff_runs(run, run, spark=ledger.spark).tables
+    assert (table.table, table.rows_after, table.differs) == ("early", 3, False)
+    package = workspace.write_evidence(run, ledger.root / "evidence.zip")
+    assert package.path.exists()
+    for ask in (lambda: found.why("late", key={"id": 1}), lambda: workspace.diff_runs(run, run, "late")):
+        with pytest.raises(Rejected) as refused:
+            ask()
+        assert [problem.code for problem in refused.value.problems] == ["OUTPUT_NOT_FOUND"]
+
+
 @pytest.mark.parametrize("publish", ["together", "as_done"])
 def test_a_fault_in_the_data_names_the_operation_and_publishes_nothing_more(ledger: Ledger, publish: str) -> None:
     ledger.add(
@@ -346,6 +361,8 @@ project:
     assert (ledger.root / "out/early").exists() == early
     assert not early or len(ledger.rows("out/early")) == 3
     assert not (ledger.root / "out/late").exists()
+    if early:
+        check_what_a_failed_run_has_published(ledger, run.id)
     again = ledger.open().resume(run.id, spark=ledger.spark)
     assert (again.status, again.attempts) == ("failed", 2)
     ledger.write_lines("2026-01", [(1, "A", "1.00")])
