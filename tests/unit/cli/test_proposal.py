@@ -34,7 +34,7 @@ def test_a_workspace_for_files(dobo: Dobo, tmp_path: Path) -> None:
         ("2026-02-01", "Bonn", "-0.05"),
     ]
     shown = dobo("-C", str(home), "show", "plan", "--rows", "1", "-p", "2026-01")
-    assert shown.out.split() == ["plan", "2026-01", "Konto", "Betrag", "4000", "0.3"]
+    assert shown.out.split() == ["plan", "2026-01", "Konto", "Betrag", "4000", "0.30"]
     data = dobo("-C", str(home), "show", "plan", "--rows", "1", "-p", "2026-01", "--json").document["data"]
     assert list(data) == ["plan 2026-01"]
     assert dobo("init", str(home), "--from", files[0]).code == 2, "nothing is overwritten"
