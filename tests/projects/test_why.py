@@ -187,7 +187,7 @@ def snapshot_of(case: Case) -> dict[str, Any]:
 
 
 @pytest.mark.search
-def test_every_exported_scenario_passes(spark: SparkSession) -> None:
+def test_every_exported_scenario_passes(spark: SparkSession, record_property: Any) -> None:
     suite = []
     for number in range(1000, 1000 + tries(sample=5, full=60)):
         case = draw_case(number)
@@ -207,3 +207,4 @@ def test_every_exported_scenario_passes(spark: SparkSession) -> None:
     assert suite
     for result in run_suite(suite, lambda: spark, definitions=Definitions()):
         assert result.differences == (), result.name
+    record_property("scenarios", len(suite))
