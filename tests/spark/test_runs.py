@@ -325,9 +325,11 @@ def check_what_a_failed_run_has_published(ledger: Ledger, run: str) -> None:
     assert (table.table, table.rows_after, table.differs) == ("early", 3, False)
     package = workspace.write_evidence(run, ledger.root / "evidence.zip")
     assert package.path.exists()
-    for ask in (lambda: found.why("late", key={"id": 1}), lambda: workspace.diff_runs(run, run, "late")):
-        with pytest.raises(Rejected) as refused:
-            ask()
+    with pytest.raises(Rejected) as unexplained:
+        found.why("late", key={"id": 1})
+    with pytest.raises(Rejected) as uncompared:
+        workspace.diff_runs(run, run, "late")
+    for refused in (unexplained, uncompared):
         assert [problem.code for problem in refused.value.problems] == ["OUTPUT_NOT_FOUND"]
 
 

@@ -4,11 +4,14 @@ show them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
+from decimal import Context, Decimal
 
 from dobonomodo.model.plain import Document
+
+_EXACT = Context(prec=100)
+"""Sums of decimals with 38 digits need more digits than Python computes with by itself."""
 
 Totals = Mapping[str, Decimal | None]
 """The exact sum of the values of each column; None where it has more digits than Spark can sum."""
@@ -142,6 +145,20 @@ class KindTotals:
         """What they are called."""
         name = self.name if self.seq else "loaded rows"
         return name if self.level is None else f"{name}, {self.level}"
+
+
+def merge_kinds(kinds: Iterable[KindTotals]) -> dict[str, tuple[int, Totals]]:
+    """Rows and totals by what a kind is called: operations may have the same name, and then their rows are one kind for people."""
+    found: dict[str, tuple[int, Totals]] = {}
+    for kind in kinds:
+        rows, totals = found.get(kind.label, (0, {}))
+        added = {name: _add(totals.get(name, Decimal(0)), value) for name, value in kind.totals.items()}
+        found[kind.label] = (rows + kind.rows, {**totals, **added})
+    return found
+
+
+def _add(one: Decimal | None, other: Decimal | None) -> Decimal | None:
+    return _EXACT.add(one, other) if one is not None and other is not None else None
 
 
 @dataclass(frozen=True, slots=True)

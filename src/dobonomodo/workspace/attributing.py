@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from dobonomodo.formula import columns_of, render_formula
 from dobonomodo.model import load_definitions
+from dobonomodo.plan.counts import merge_kinds
 from dobonomodo.plan.influence import find_influence
 from dobonomodo.plan.system import CREATED_AT, UPDATED_AT
 from dobonomodo.problems import InternalError, Rejected, RunFailed, Source
@@ -171,7 +172,7 @@ class Attributing:
             counted: list[tuple[str | None, int, Totals]] = [(None, result.rows, result.totals)]
             if result.kinds is not None:
                 told_apart.add(name)
-                counted += [(kind.label, kind.rows, kind.totals) for kind in result.kinds]
+                counted += [(label, *numbers) for label, numbers in merge_kinds(result.kinds).items()]
             for label, rows, totals in counted:
                 found[Number(name, None, label)] = Decimal(rows)
                 found |= {Number(name, written(column), label): total for column, total in totals.items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import is_number
+from dobonomodo.plan.counts import merge_kinds
 from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.plan.pairing import find_pairing
 from dobonomodo.plan.system import is_comparable
@@ -106,7 +107,8 @@ class Diffing:
                 found = compare_as_multisets(Sides(sides.before, sides.after, every))
         paired = tuple(expressions) if unpaired is None else ()
         described = _describe(name, found, key=paired, unpaired=unpaired, types=types)
-        return replace(described, kinds=_compare_kinds(name, before[0], after[0]))
+        kinds = compare_kinds(_read_kinds(name, before[0]), _read_kinds(name, after[0]), shared)
+        return replace(described, kinds=kinds)
 
     @contextmanager
     def _scratch(self, side: Side) -> Iterator[_Rows]:
@@ -259,29 +261,37 @@ def _describe(
     )
 
 
-def _compare_kinds(name: str, before: Side, after: Side) -> tuple[KindDifference, ...]:
-    """The numbers of each kind of rows, where both records have several kinds; a kind that one of them lacks has no rows there."""
-    one, other = (_read_kinds(name, side) for side in (before, after))
-    if not one or not other:
+KindNumbers = Mapping[tuple[str, str | None], Decimal | None]
+"""By kind and column as it is written; None for its rows."""
+
+
+def compare_kinds(before: KindNumbers, after: KindNumbers, columns: Iterable[str]) -> tuple[KindDifference, ...]:
+    """The numbers of each kind of rows, where both runs have several kinds; a kind that one of them lacks has no rows there.
+
+    A column has all of its kinds or none, since a reader adds them up.
+    """
+    if not before or not after:
         return ()
+    shared = {None, *columns} - {
+        column for each in (before, after) for (_, column), total in each.items() if total is None
+    }
     found = []
-    for number in dict.fromkeys([*one, *other]):
-        was, now = (each.get(number, Decimal(0)) for each in (one, other))
-        if was is not None and now is not None:
-            found.append(KindDifference(*number, was, now))
+    for kind, column in dict.fromkeys([*before, *after]):
+        was, now = (each.get((kind, column), Decimal(0)) for each in (before, after))
+        if column in shared and was is not None and now is not None:
+            found.append(KindDifference(kind, column, was, now))
     return tuple(found)
 
 
-def _read_kinds(name: str, side: Side) -> dict[tuple[str, str | None], Decimal | None]:
-    """By kind and column as it is written."""
+def _read_kinds(name: str, side: Side) -> KindNumbers:
     output, figures = side.view.outputs[name], side.view.figures
     recorded = [each for each in figures.outputs if each.seq == output.seq] if figures is not None else []
     plan = restore_snapshot(side.record.snapshot).plan
     found: dict[tuple[str, str | None], Decimal | None] = {}
-    for kind in (recorded[0].kinds or ()) if recorded else ():
-        written = next(step.write.written_name for step in plan.steps if step.spec.seq == output.seq)
-        found[kind.label, None] = Decimal(kind.rows)
-        found |= {(kind.label, written(column)): total for column, total in kind.totals.items()}
+    written = next(step.write.written_name for step in plan.steps if step.spec.seq == output.seq)
+    for label, (rows, totals) in merge_kinds((recorded[0].kinds or ()) if recorded else ()).items():
+        found[label, None] = Decimal(rows)
+        found |= {(label, written(column)): total for column, total in totals.items()}
     return found
 
 

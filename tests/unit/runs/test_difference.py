@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 
-from dobonomodo.runs.difference import ColumnDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.plan.counts import KindTotals, merge_kinds
+from dobonomodo.runs.difference import ColumnDifference, KindDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.workspace.diffing import compare_kinds
 
 
 def table(**more: object) -> TableDifference:
@@ -48,3 +50,40 @@ def test_a_run_differs_if_a_table_does() -> None:
     assert RunDifference("a", "b", (), only_after=("t",)).differs
     written = json.dumps(RunDifference("a", "b", (table(changed=3),)).to_dict(), default=str)
     assert json.loads(written)["tables"][0]["changed"] == 3
+
+
+def test_operations_of_the_same_name_are_one_kind() -> None:
+    large = Decimal("9" * 37 + ".9")
+    kinds = [
+        KindTotals(seq, "Totals", level, 2, {"net": net, "tax": tax})
+        for seq, level, net, tax in (
+            (20, None, large, None),
+            (30, None, large, Decimal(1)),
+            (30, "all", large, Decimal(1)),
+        )
+    ]
+    assert merge_kinds(kinds) == {
+        "Totals": (4, {"net": Decimal("1" + "9" * 37 + ".8"), "tax": None}),
+        "Totals, all": (2, {"net": large, "tax": Decimal(1)}),
+    }
+
+
+def test_a_column_has_the_totals_of_all_kinds_or_of_none() -> None:
+    one, two, three = Decimal(1), Decimal(2), Decimal(3)
+    before = {
+        ("a", None): one,
+        ("a", "net"): two,
+        ("a", "tax"): one,
+        ("a", "old"): one,
+        ("b", None): one,
+        ("b", "tax"): None,
+    }
+    after = {("b", None): three, ("b", "net"): three, ("b", "tax"): two}
+    # Of `tax` one total has too many digits; `old` is written by one of the runs alone.
+    assert compare_kinds(before, after, ["net", "tax"]) == (
+        KindDifference("a", None, one, Decimal(0)),
+        KindDifference("a", "net", two, Decimal(0)),
+        KindDifference("b", None, one, three),
+        KindDifference("b", "net", Decimal(0), three),
+    )
+    assert compare_kinds({}, after, ["net"]) == ()
