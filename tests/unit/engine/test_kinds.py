@@ -14,6 +14,7 @@ from dobonomodo.engine.kinds import (
     carry_levels,
     count_kinds,
     find_kinds,
+    list_kinds,
     read_kinds,
     sum_kinds,
     without_kinds,
@@ -83,6 +84,19 @@ def test_kinds_without_rows_are_left_out() -> None:
     assert found[0].totals == {"quantity": 1, "amount": 1, "total": 1}
     assert read_kinds(step, kinds, metrics_of(step, kinds, {10: 3})) == ()
     assert read_kinds(step, kinds[:1], {}) == ()
+
+
+def test_a_single_kind_is_listed_with_the_totals_of_all_rows() -> None:
+    plan, step = make(TOTALS)
+    kinds = find_kinds(plan, step)
+    (found,) = list_kinds(step, kinds, metrics_of(step, kinds, {10: 3})) or ()
+    assert (found.seq, found.rows, found.totals["total"]) == (10, 3, Decimal(1))
+    plan, step = make("")
+    kinds = find_kinds(plan, step)
+    metrics: dict[str, Any] = {"rows": 2, "total_0": 7, "total_1": 8}
+    (found,) = list_kinds(step, kinds, metrics) or ()
+    assert (found.label, found.rows, list(found.totals.values())) == ("loaded rows", 2, [Decimal(7), Decimal(8)])
+    assert list_kinds(step, kinds, {**metrics, "rows": 0}) == ()
 
 
 def test_kinds_are_not_known_where_they_were_not_measured_or_do_not_hold_all_rows() -> None:
