@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -157,7 +158,7 @@ def _read_template(template: str) -> dict[str, bytes]:
     contents = _with_schemas(contents)
     if template in SAMPLES:
         contents |= dict(SAMPLES[template]())
-    return contents | _common()
+    return {**contents, **_common()}
 
 
 def _with_schemas(contents: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -170,8 +171,9 @@ def _with_schemas(contents: Mapping[str, bytes]) -> dict[str, bytes]:
     return found
 
 
-def _common() -> dict[str, bytes]:
-    """What every new workspace has."""
+@cache
+def _common() -> Mapping[str, bytes]:
+    """What every new workspace has. The schema takes long to make."""
     from dobonomodo.model.json_schema import make_any_schema
     from dobonomodo.plan.operations.catalogue import argument_schemas
     from dobonomodo.storage import options_by_type

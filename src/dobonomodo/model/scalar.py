@@ -71,7 +71,7 @@ def decode_scalar(text: str, start: int, end: int, *, style: str, value: str) ->
     """
     if style in ("|", ">"):
         return _decode_block(text, start, end, value=value)
-    return _decode_flow(text, start, end, style=style)
+    return _decode_flow(text, start, end, style=style, value=value)
 
 
 def locate_characters(text: str, start: int, end: int, *, style: str, value: str) -> Sequence[int]:
@@ -90,10 +90,13 @@ def _require_short(text: str) -> str:
     return text
 
 
-def _decode_flow(text: str, start: int, end: int, *, style: str) -> Decoded:
+def _decode_flow(text: str, start: int, end: int, *, style: str, value: str) -> Decoded:
     """Plain and quoted scalars: a line break between words is a space, an empty line is a line break."""
     quoted = style in ("'", '"')
     at, stop = (start + 1, end - 1) if quoted else (start, end)
+    if text[at:stop] == value:
+        # Whatever is written in another way is longer than what it stands for, but a line break, which is a space then.
+        return value, range(at, stop + 1)
     chars: list[str] = []
     offsets = array("l")
 

@@ -155,9 +155,8 @@ def _walk_value(value: _Value, *, beside: Places) -> Iterator[Part]:
 
 
 def _elements(value: _Value) -> Iterator[_Value]:
-    steps: Iterable[str | int] = value.places.keys
-    if value.places.is_list:
-        steps = range(len(tuple(value.places.elements())))
+    content = value.places.node.value
+    steps: Iterable[str | int] = range(len(content)) if isinstance(content, tuple) else value.places.keys
     for step in steps:
         if (element := _step_into(value, step)) is not None:
             yield element

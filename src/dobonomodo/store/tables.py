@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NoReturn
 
@@ -21,6 +22,8 @@ NAME_LIMIT = 255
 """Two names of four bytes a character fit into an index entry of PostgreSQL."""
 
 SHOWN_AT_MOST = 40
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class PlainText(TypeDecorator[str]):
@@ -109,7 +112,7 @@ class Json(TypeDecorator[Document], Canonical):
 def _check_text(value: str) -> None:
     if "\0" in value:
         _refuse(value, TextReason.NUL)
-    if any("\ud800" <= char <= "\udfff" for char in value):
+    if _SURROGATE.search(value):
         _refuse(value, TextReason.SURROGATE)
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.cli.main import run as run_command
 from dobonomodo.runs.resume import require_resumable
 from dobonomodo.store import Run
 from dobonomodo.workspace import Workspace
 from tests.unit.cli.conftest import Dobo
+from tests.world import Folder, copy_workspace
 
 PROJECT, PERIOD = "monthly-sales", "2026-01"
 OUTPUT = {
@@ -30,10 +32,20 @@ OUTPUT = {
 Record = Callable[..., Run]
 
 
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A store with one run, which really found no inputs."""
+    folder = Folder(copy_workspace("sales", tmp_path_factory.mktemp("first") / "sales")).with_store()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.chdir(folder.root)
+        assert run_command(["run", PROJECT, "-p", PERIOD]) == 1
+    return folder.store_file.read_bytes()
+
+
 @pytest.fixture
-def record(dobo: Dobo, stored: Path) -> Record:
+def record(stored: Path, first_run: bytes) -> Record:
     """Puts runs into the store, each later than the one before; the first is one that really found no inputs."""
-    assert dobo("run", PROJECT, "-p", PERIOD).code == 1
+    Folder(stored).store_file.write_bytes(first_run)
     workspace = Workspace.open(stored)
     (first,) = workspace.store.list_runs()
     assert first.snapshot["inputs"] is None
