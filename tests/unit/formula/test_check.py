@@ -27,7 +27,18 @@ from dobonomodo.problems.formula import (
     UnknownFunction,
     WrongArity,
 )
-from tests.unit.formula.orders import GROUPS, ROWS, SELECTORS, WINDOWS, check, codes_in, problems_in, type_in
+from dobonomodo.problems.operation import UnknownOperation
+from tests.unit.formula.orders import (
+    GROUPS,
+    ROWS,
+    SELECTORS,
+    WINDOWS,
+    check,
+    codes_in,
+    columns_from,
+    problems_in,
+    type_in,
+)
 
 P = TypeVar("P", bound=Problem)
 
@@ -54,6 +65,12 @@ def marked(text: str, scope: Scope = ROWS) -> list[str]:
 def test_known_columns(text: str) -> None:
     """C-09, C-10: bare and qualified are equal, case does not matter."""
     assert codes_in(text) == []
+
+
+def test_a_parameter_is_found_under_its_qualifier() -> None:
+    scope = replace(ROWS, parameters=columns_from(uplift="decimal"))
+    assert only(UnknownColumn, "Uplift", scope).also_under == ("param",)
+    assert only(UnknownColumn, "fx.uplift", scope).also_under == ()
 
 
 def test_unknown_column() -> None:
@@ -581,3 +598,17 @@ def test_a_broken_selector_is_not_a_broken_formula() -> None:
     (problem,) = check_formula(passage, ROWS).problems
     assert problem.span is not None
     assert problem.span.source == SELECTORS["unfinished"].source
+
+
+# --- what is wrong inside is reported once
+
+
+@pytest.mark.parametrize("text", ["-status", "-status + 1", "quantity > -status"])
+def test_only_numbers_are_negated(text: str) -> None:
+    assert only(TypeMismatch, text).found == "text"
+
+
+@pytest.mark.parametrize("text", ['MADE_BY("sum")', 'NOT MADE_BY("sum")', 'MADE_BY("sum") AND paid'])
+def test_only_one_operation_of_the_project_made_a_row(text: str) -> None:
+    problem = only(UnknownOperation, text, replace(ROWS, makers={"split": (3,)}))
+    assert (problem.name, problem.known) == ("sum", ("split",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import calendar
 from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -49,6 +50,10 @@ FAULTS = [
     ('VALUE("1e40")', "ARITHMETIC_OVERFLOW"),
     ("LPAD(status, 3000000000)", "ARITHMETIC_OVERFLOW"),
     ("TO_INTEGER(amount * 1000000000000000000)", "ARITHMETIC_OVERFLOW"),
+    ('VALUE("1e2147483647")', "ARITHMETIC_OVERFLOW"),
+    ('VALUE("1e2147483648")', "INVALID_NUMBER"),
+    ('VALUE("1e-2147483648")', "INVALID_NUMBER"),
+    ('VALUE("0.1e-2147483647")', "INVALID_NUMBER"),
     ("DATE(notes)", "INVALID_DATE"),
     ("DATE(quantity, 13, 1)", "INVALID_DATE"),
     ("VALUE(status)", "INVALID_NUMBER"),
@@ -94,7 +99,22 @@ def test_examples_of_windows_are_true_in_every_row(example: str) -> None:
     assert [over_of(example, at).get() for at in range(len(GROUP))] == [True] * len(GROUP)
 
 
+def test_a_number_of_very_many_places_is_zero() -> None:
+    assert value_of('VALUE("1e-2147483647")') == 0
+
+
+@pytest.mark.parametrize("month", range(1, 13))
+def test_the_last_day_of_every_month(month: int) -> None:
+    last = calendar.monthrange(2026, month)[1]
+    assert str(value_of(f"EOMONTH(DATE(2026, {month}, 1), 0)")) == f"2026-{month:02}-{last}"
+
+
 # --- what the tree says
+
+
+@pytest.mark.parametrize("text", ["quantity BETWEEN 1 AND 5", "quantity NOT BETWEEN 1 AND 5"])
+def test_a_range_has_its_text(text: str) -> None:
+    assert result_of(text).text == text
 
 
 def test_every_part_has_its_text_and_value() -> None:

@@ -226,3 +226,8 @@ def test_time_patterns(pattern: str) -> None:
 @pytest.mark.parametrize("pattern", ["yyyy-mm-dd", "mm", "hh:mm", "HH:MM:mm"])
 def test_no_time_patterns(pattern: str) -> None:
     assert codes_in(f'TEXT(shipped_at, "{pattern}")') == ["TYPE_MISMATCH"]
+
+
+@pytest.mark.parametrize(("width", "is_checked"), [(2**31 - 1, False), (2**31, True)])
+def test_a_width_that_no_text_has_is_left_to_spark(width: int, is_checked: bool) -> None:
+    assert ("CAST" in sql_in(f"LPAD(status, {width})")) == is_checked

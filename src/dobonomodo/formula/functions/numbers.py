@@ -225,7 +225,7 @@ def read_decimal(written: str) -> Value:
         raise not_a_number(written)
     mantissa = Decimal(text[: found.start(2)] if found["exponent"] else text)
     exponent = _read_exponent(found["exponent"] or "0")
-    if exponent is None or not -(2**31) <= -int(mantissa.as_tuple().exponent) - exponent < 2**31:
+    if exponent is None or -int(mantissa.as_tuple().exponent) - exponent >= 2**31:
         raise not_a_number(written)
     if mantissa.adjusted() + exponent > MAX_DIGITS and mantissa:
         raise overflow(written)
