@@ -88,7 +88,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "by the plans that it is part of": (
         "unit/plan/test_planner.py unit/plan/operations/test_check.py unit/workspace/test_chains.py",
         (
-            "plan/chain.py", "plan/check.py", "plan/conservation.py", "plan/contract.py", "plan/counts.py",
+            "plan/conservation.py", "plan/counts.py",
             "plan/facts.py", "plan/operations/lowered.py", "plan/operations/operation.py", "plan/step.py",
             "model/plain.py",
         ),

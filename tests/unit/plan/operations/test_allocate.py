@@ -92,6 +92,15 @@ def test_amounts_are_asked_for_what_their_type_allows_only() -> None:
     assert reasons("round: 1") == {*always, "amount is finer than round"}
 
 
+@pytest.mark.parametrize(("digits", "is_checked"), [(32, False), (33, True)])
+def test_only_amounts_that_could_be_too_large_are_asked_for_that(digits: int, is_checked: bool) -> None:
+    columns = f'[{{name: region, type: string}}, {{name: amount, type: "decimal({digits},2)"}}]'
+    world = WORLD.with_dataset(f"dataset: {{id: large, main_table: {{name: large, columns: {columns}}}}}")
+    plan = plan_of(allocate("round: 2"), world=world, input_id="large")
+    reasons = {each.reason for each in nodes(step_of(plan, 1).after.node, Require)}
+    assert ("amount is too large" in reasons) == is_checked
+
+
 def test_lineage_names_amount_driver_and_what_chooses() -> None:
     written = "set: [{column: status, expression: receivers.region}], match: receivers.region = orders.status"
     step = step_of(plan_of(allocate(written, receivers="dataset_id: heads, selector: heads > 0"), world=WORLD), 1)

@@ -1,0 +1,35 @@
+"""The checks that a dataset declares, as they are planned."""
+
+from __future__ import annotations
+
+from dobonomodo.plan.check import Check, GroupCondition, RowCondition
+from tests.unit.plan.building import WORLD_BUILT, plan_of, planned, update
+
+
+def contract(check: str) -> Check:
+    world = WORLD_BUILT.with_dataset(declaring(check))
+    (found,) = plan_of(update("twice = id * 2"), world=world, input_id="own").contracts
+    return found
+
+
+def declaring(check: str) -> str:
+    columns = "[{name: id, type: integer}, {name: region, type: string}, {name: day, type: date}]"
+    return f"dataset: {{id: own, natural_key_columns: [id], checks: [{check}], main_table: {{name: own, columns: {columns}}}}}"
+
+
+def test_rows_are_unique_by_columns_in_any_case() -> None:
+    condition = contract("{unique: [ID, Region]}").condition
+    assert isinstance(condition, GroupCondition)
+    assert tuple(condition.groups.keys) == ("#id", "#region")
+
+
+def test_a_violation_shows_its_key_and_the_columns_once() -> None:
+    condition = contract("{not_null: [ID, Region]}").condition
+    assert isinstance(condition, RowCondition)
+    assert condition.shown == ("id", "region")
+
+
+def test_a_check_that_cannot_be_read_is_reported_where_it_is() -> None:
+    world = WORLD_BUILT.with_dataset(declaring('{range: {day: {min: "2026-02-30"}}}'))
+    problems = planned(update("twice = id * 2"), world=world, input_id="own").problems
+    assert [problem.code for problem in problems] == ["INVALID_DATE"]
