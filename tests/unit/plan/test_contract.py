@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from tests.unit.plan.building import WORLD_BUILT, plan_of, planned, update
 
@@ -33,3 +35,9 @@ def test_a_check_that_cannot_be_read_is_reported_where_it_is() -> None:
     world = WORLD_BUILT.with_dataset(declaring('{range: {day: {min: "2026-02-30"}}}'))
     problems = planned(update("twice = id * 2"), world=world, input_id="own").problems
     assert [problem.code for problem in problems] == ["INVALID_DATE"]
+
+
+def test_the_number_of_rows_may_differ_by_a_part() -> None:
+    found = contract('{rows_against_previous: "12.5 %", severity: warn}')
+    assert (found.tolerance, found.severity, found.text) == (Decimal("12.5"), "warn", "COUNT(*)")
+    assert contract("{not_null: [region]}").tolerance is None

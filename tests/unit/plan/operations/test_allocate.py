@@ -142,3 +142,8 @@ def test_a_table_cannot_be_called_receivers() -> None:
 def test_wrong_arguments_hide_nothing_that_follows() -> None:
     wrong = allocate("set: [{column: bonus, expression: receivers.heads}]", driver="receivers.head")
     assert codes(wrong + aggregate("region", "n = SUM(bonus)", seq=2), world=WORLD) == ["UNKNOWN_COLUMN"]
+
+
+def test_receivers_of_no_day_are_not_read_as_of_one() -> None:
+    problem = problem_in(allocate(receivers="dataset_id: heads, as_of: period_end"), world=WORLD)
+    assert (problem.code, problem.key) == ("INVALID_VALUE", "as_of")
