@@ -44,7 +44,7 @@ def three() -> dict[str, Project]:
     }
 
 
-MAKERS = {"one": ("a",), "two": ("b",), "three": ("c",)}
+MAKERS: dict[str, tuple[str, ...]] = {"one": ("a",), "two": ("b",), "three": ("c",)}
 
 
 def test_who_registers_is_planned_first_and_once() -> None:

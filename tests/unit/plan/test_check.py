@@ -48,9 +48,9 @@ def test_it_is_told_in_a_few_words(changes: dict[str, Any], text: str) -> None:
 
 
 def test_it_is_recorded_and_read_again() -> None:
-    result = replace(RESULT, sample=((("id", "1"), ("debit", None)), (("id", "2"), ("debit", "3"))))
+    result = replace(RESULT, sample=((("id", "1"), ("debit", "NULL")), (("id", "2"), ("debit", "3"))))
     document = result.document()
-    assert document["sample"] == [[["id", "1"], ["debit", None]], [["id", "2"], ["debit", "3"]]]
+    assert document["sample"] == [[["id", "1"], ["debit", "NULL"]], [["id", "2"], ["debit", "3"]]]
     assert CheckResult.load(document) == result
 
 
