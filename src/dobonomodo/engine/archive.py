@@ -1,7 +1,7 @@
-"""An archive of the classes that Spark loads at its start, made once per installation; with it Spark starts in half the time.
+"""A class-data archive (CDS) of the classes that Spark loads, created once per installation: Spark then starts in half the time.
 
-Java checks an archive against its own version and class path and goes on without one that does not fit. Where none can be
-made or read, as in a home that is read-only, nothing is said and nothing is lost but the time.
+Java compares an archive with its own version and class path, and ignores one that does not fit. If no archive can be written or
+read, for example in a read-only home, Spark starts without it, and no message is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dobonomodo.engine.java import Java, require_java
 from dobonomodo.problems import RunFailed
 
 SWITCH = "DOBO_CLASS_ARCHIVE"
-"""Set to `off`, it keeps archives from being used and made."""
+"""Set to `off`, it disables reading and creating archives."""
 
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java would print a warning about every archive that does not fit."""
@@ -31,19 +31,19 @@ _LATER = "import os; os.nice(19); from dobonomodo.engine import make_archive; ma
 
 
 def find_archive(java: Java) -> Path | None:
-    """The archive for a Java and the Spark that is installed; None if there is none yet."""
+    """Path of the archive for a Java and the installed Spark; None if it does not exist yet."""
     path = _path(java)
     return path if path is not None and path.is_file() and os.access(path, os.R_OK) else None
 
 
 def archive_options(java: Java) -> list[str]:
-    """What to say to Java so that it uses the archive."""
+    """JVM options that load the archive."""
     path = find_archive(java)
     return [f'"-XX:SharedArchiveFile={path}"', "-Xshare:auto", *_QUIET] if path is not None else []
 
 
 def make_archive_later() -> None:
-    """Have a process of its own make the archive, behind everything else, if there is none and Spark was started here."""
+    """Create the archive in a separate process with low priority, if it does not exist and this process started Spark."""
     if not _has_started_spark():
         return
     with suppress(OSError, RunFailed):
@@ -70,7 +70,7 @@ def _has_started_spark() -> bool:
 
 
 def make_archive() -> bool:
-    """Start Spark, let it work a little, and keep the classes it has loaded; gives whether there is an archive now."""
+    """Start Spark, run a few typical jobs, and dump the loaded classes; returns whether the archive exists now."""
     java = require_java()
     path = _path(java)
     if path is None:
@@ -111,7 +111,7 @@ def _path(java: Java, environment: Mapping[str, str] = os.environ) -> Path | Non
 
 
 def _exercise_spark(option: str) -> None:
-    """What most runs do: read and write Parquet, join, group, observe, hash."""
+    """Run what most runs do: read and write Parquet, join, group, observe, hash."""
     from pyspark import SparkContext
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
@@ -151,7 +151,7 @@ def _exercise_spark(option: str) -> None:
 
 
 def _is_usable(java: Java, archive: Path) -> bool:
-    """Ask Java itself: it refuses an archive that was cut off."""
+    """Whether Java accepts the archive; it refuses a truncated one."""
     if not archive.is_file():
         return False
     command = [str(java.executable), f"-XX:SharedArchiveFile={archive}", *_QUIET, "-version"]

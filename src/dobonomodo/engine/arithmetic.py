@@ -1,4 +1,4 @@
-"""Whether a session computes as Spark does. Compatible servers were seen to wrap, truncate and round otherwise, silently."""
+"""Check that a session computes as Spark does: some compatible servers wrap, truncate or round differently, without an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ANSWERS: Mapping[str, str] = MappingProxyType(
         # The time zone of the session, and the locale of the machine that computes.
         "max(s)": "2026-01-01 00:30:00",
         "upper(max(t))": "IĞDIR",
-        # Digests and row ids are made of this hash. Names are found in any case.
+        # Digests and row ids use this hash. Names are case-insensitive.
         "xxhash64(max(T), max(D), max(n) IS NULL)": "4708226919461608863",
     }
 )
@@ -43,7 +43,7 @@ _PROVEN: WeakSet[object] = WeakSet()
 
 
 def require_arithmetic(spark: SparkSession, *, of: object) -> None:
-    """Raise ``RunFailed`` for a session that computes otherwise than Spark. Two queries without data.
+    """Raise ``RunFailed`` if a session computes differently from Spark. Runs two queries without data.
 
     ``of`` is the session that the user gave, which is asked once.
     """
@@ -64,7 +64,7 @@ def require_arithmetic(spark: SparkSession, *, of: object) -> None:
 
 
 def find_differences(answers: Mapping[str, str | None], *, overflow: str | None) -> tuple[str, ...]:
-    """How answers differ from those of Spark; ``overflow`` is None where the sum that is too large was refused."""
+    """How results differ from those of Spark; ``overflow`` is None if the session raised an error for the sum that overflows."""
     found = [
         f"`{sql}` is `{answers.get(sql)}` instead of `{expected}`"
         for sql, expected in ANSWERS.items()

@@ -1,7 +1,7 @@
-"""Checks of a plan: evaluated from what was observed while outputs were written, else in jobs of their own.
+"""Evaluates the checks of a plan: from metrics observed while outputs are written, otherwise in separate jobs.
 
-What a check reads of a state is kept in hidden columns, so that rows are observed when they are written and not read again. Checks per
-group, and checks against other datasets, take one aggregate more.
+Hidden columns keep the values that a check reads, so that rows are observed while they are written and are not read again. Checks
+per group, and checks against other datasets, need one additional aggregate.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Checking:
                 self._keep_measures(step, check.condition)
 
     def _keep(self, seq: int, node: Rel, name: str, value: Typed) -> str:
-        """The hidden column with a value of the rows of a node; what several checks read is kept once."""
+        """The hidden column that keeps a value of a node's rows; checks that read the same value share it."""
         known = self._kept.setdefault((id(node), value), name)
         if known == name:
             self.values[id(node)] = (*self.values.get(id(node), ()), HiddenValue(name, value))
@@ -88,7 +88,7 @@ class Checking:
             self._metrics[seq][_metric(seq, measure.name)] = over
 
     def metrics(self, frames: Frames, until: Step) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output, for the checks that it can evaluate."""
+        """SQL aggregates over the working dataset before an output, for the checks that this output can evaluate."""
         there = set(frames.trackers(until.before.node))
         return {
             name: sql if isinstance(sql, str) else frames.sql(sql)
@@ -98,7 +98,7 @@ class Checking:
         }
 
     def take(self, frames: Frames, spark: SparkSession, metrics: Metrics) -> tuple[CheckResult, ...]:
-        """The results of the checks that an observation has reached."""
+        """The results of the checks whose metrics are in an observation."""
         found = []
         for seq, (_, check) in list(self._pending.items()):
             wanted = self._metrics[seq]
@@ -117,7 +117,7 @@ class Checking:
         return tuple(found)
 
     def evaluate(self, frames: Frames, step: Step) -> CheckResult:
-        """The result of a check that no observation has reached, by a job of its own."""
+        """The result of a check that no observation covers, computed in a separate job."""
         _, check = self._pending.pop(step.spec.seq)
         condition = check.condition
         if isinstance(condition, GroupCondition):
@@ -132,7 +132,7 @@ class Checking:
 
 
 def evaluate_contracts(frames: Frames, contracts: Sequence[Check]) -> tuple[CheckResult, ...]:
-    """The checks of datasets: those on the rows of one reading in one job, each of the others in its own."""
+    """Evaluate the checks of datasets: one job for all row checks of a reading, one job for each other check."""
     counts: dict[int, tuple[int, int]] = {}
     by_rows: dict[int, list[tuple[int, RowCondition]]] = {}
     for number, check in enumerate(contracts):
@@ -151,7 +151,7 @@ def evaluate_contracts(frames: Frames, contracts: Sequence[Check]) -> tuple[Chec
 
 
 def _count_rows(frames: Frames, conditions: Sequence[RowCondition]) -> list[tuple[int, int]]:
-    """For conditions on the same rows, how many of them each selects, and how many violate it. One job."""
+    """For each condition on the same rows: the number of selected rows and of violations. One job."""
     sql = [f"count_if({frames.sql(part)})" for each in conditions for part in (each.selected, each.violated)]
     row = frames.make(conditions[0].rows).selectExpr(*sql).first()
     found = [int(each) for each in row] if row is not None else [0] * len(sql)
@@ -168,7 +168,7 @@ def _judge_rows(frames: Frames, check: Check, condition: RowCondition, reached: 
 def _judge_total(
     frames: Frames, spark: SparkSession, check: Check, condition: GroupCondition, values: Metrics
 ) -> CheckResult:
-    """A condition on totals that were observed: their values take the places of their columns."""
+    """Evaluate a condition on observed totals: each total replaces its column as a literal."""
 
     def change(node: Typed) -> Typed | None:
         if isinstance(node, ColumnRef) and node.name in values:
@@ -182,7 +182,7 @@ def _judge_total(
 
 
 def _judge_groups(frames: Frames, check: Check, condition: GroupCondition) -> CheckResult:
-    """A condition on groups: how many there are and how many violate it, then the first of those."""
+    """Evaluate a condition on groups: the number of groups, the number of violations, and the first violations."""
     keys = [f"{quote_name(f'#{name}')} AS {quote_name(name)}" for name in condition.keys]
     rows = f"{quote_name(ROWS)} AS {quote_name(ROWS)}"
     judged = frames.make(condition.groups).selectExpr(*keys, rows, *_columns(frames, _parts(condition)))
@@ -226,7 +226,7 @@ def _result_of(check: Check, row: Row | None, reached: int) -> CheckResult:
 
 
 def _subtract(left: str | None, right: str | None) -> str | None:
-    """The difference of two numbers as text; None where one of them is NULL."""
+    """The difference of two numbers as text; None if one of them is NULL."""
     if left is None or right is None:
         return None
     try:
@@ -237,7 +237,7 @@ def _subtract(left: str | None, right: str | None) -> str | None:
 
 
 def _sample(rows: DataFrame, columns: Collection[str]) -> tuple[Cells, ...]:
-    """The first rows in the order of some columns, as text. A bounded number, for a message."""
+    """The first rows ordered by some columns, as text, for a message. Their number is limited."""
     shown = [f"CAST({quote_name(name)} AS STRING) AS {quote_name(name)}" for name in columns]
     if not shown:
         return ()

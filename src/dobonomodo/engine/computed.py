@@ -1,4 +1,4 @@
-"""An output that is ready to be written, and what is known of it once it is."""
+"""An output that is ready to be written, and its metrics after it is written."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OutputResult:
-    """What was written of an output, and what is known of the operations before it."""
+    """Rows and metrics of a written output, with the metrics of the operations before it."""
 
     seq: int
     rows: int
@@ -56,19 +56,19 @@ class OutputResult:
 
 
 class EndSteps(NamedTuple):
-    """Outputs whose totals are those of all active rows at the end, and of all rows, of which none was deleted when it was loaded."""
+    """Outputs whose totals equal those of all active rows at the end, and those of all rows (if no row was deleted when loaded)."""
 
     active: Step | None = None
     everything: Step | None = None
 
     @property
     def known(self) -> Known:
-        """Which of them there are."""
+        """Which of the two exist."""
         return Known(self.active is not None, self.everything is not None)
 
 
 Reopen = Callable[[int | None], "DataFrame | None"]
-"""Gives written rows as they can be read again, or those of one part; None where there is no file with any."""
+"""Reads the written rows again, all or one part; None if no file has any."""
 
 
 def _find_nothing(part: int | None) -> None:
@@ -77,7 +77,7 @@ def _find_nothing(part: int | None) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SharedFiles:
-    """Files of another output that hold all rows of this one, and no others."""
+    """Files of another output that hold exactly the rows of this one."""
 
     seq: int
     parts: frozenset[int]
@@ -86,7 +86,7 @@ class SharedFiles:
 class Computed:
     """One output of a plan: a frame for the caller to write, once and completely, or parts of another one that hold its rows.
 
-    The caller writes it within ``explained`` and says ``finish``, before it asks for the next output.
+    The caller writes it within ``explained`` and calls ``finish`` before it requests the next output.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Computed:
         return self._frame
 
     def finish(self, written: Reopen | None = None) -> OutputResult:
-        """The output is written. ``written`` gives its rows as they can be read again, to measure them and take other outputs from."""
+        """Record that the output is written. ``written`` reads its rows again, to measure them and to derive other outputs from them."""
         self.written = written or self.written
         seen = self._observation.get if self._observation is not None else {}
         again = self._measure_again()
@@ -146,14 +146,14 @@ class Computed:
         return self.result
 
     def _measure_again(self) -> Metrics:
-        """What is measured of the written rows, where it was not observed; of outputs that share its files too."""
+        """Metrics of the written rows that were not observed, also for outputs that share its files."""
         if not self._observing.rereads or self.shared is not None:
             return {}
         measured = self._observing.written(self.step, alone=True)
         parts = range(1 << len(self.twins)) if self.twins else (None,)
         rows = {part: frame for part in parts if (frame := self.written(part)) is not None}
         if not rows:
-            # Without rows there are no parts, only a file that says which columns there are.
+            # Without rows there are no parts, only one file with the schema.
             if (frame := self.written(None)) is None:
                 raise AssertionError("rows that are measured again are there to be read")
             rows = {None: frame}
@@ -165,7 +165,7 @@ class Computed:
         return add_parts(measured, list(found.values()))
 
     def _read_ends(self, metrics: Mapping[int, Metrics]) -> Ends:
-        """Totals of rows at the end, out of what was measured of outputs."""
+        """Totals of the rows at the end, taken from the metrics of outputs."""
         measuring = self._observing.measuring
         if measuring is None:
             return Ends()
@@ -174,7 +174,7 @@ class Computed:
         return Ends(*found)
 
     def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        """The keys of a join that most of the rows without a match have; none where Spark cannot say, since it is a figure."""
+        """The most frequent keys without a match in a join; empty if Spark fails, since a run does not depend on this figure."""
         measuring, frames = self._observing.measuring, self._observing.frames
         if measuring is None:
             return ()
@@ -186,7 +186,7 @@ class Computed:
 
 
 def _unless_spark_fails(figure: Callable[[], T]) -> T | None:
-    """A figure; None where Spark cannot say, since the run does not depend on it."""
+    """A figure; None if Spark fails, since the run does not depend on it."""
     try:
         return figure()
     except Exception as error:
@@ -197,7 +197,7 @@ def _unless_spark_fails(figure: Callable[[], T]) -> T | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observing:
-    """What the observations of a run's outputs are made and read with."""
+    """Builds and reads the observations of a run's outputs."""
 
     frames: Frames
     counting: Counting
@@ -215,18 +215,18 @@ class Observing:
         return [*map(quote_name, names), *levels, f"{quote_name(OPERATION_SEQ)} AS {quote_name(SEQ)}"]
 
     def metrics(self, step: Step, known: Known) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
+        """SQL aggregates over the working dataset before an output, without the totals that are ``known`` from elsewhere."""
         more = self.measuring.metrics(step, known) if self.measuring is not None else {}
         return {**self.counting.metrics(step), **self.checking.metrics(self.frames, step), **more}
 
     def take_checks(self, metrics: Metrics) -> tuple[CheckResult, ...]:
-        """The results of the checks that an observation has reached."""
+        """The results of the checks whose metrics are in an observation."""
         return self.checking.take(self.frames, self.spark, metrics)
 
     def written(self, step: Step, *, alone: bool = False, tracked: bool = False) -> Written:
-        """What is measured of the rows that an output writes, among all rows of the working dataset or ``alone``.
+        """The metrics of the rows that an output writes, among all rows of the working dataset or ``alone``.
 
-        ``tracked``: rows have hidden columns beside those that are written.
+        ``tracked``: rows also have hidden columns, which are not written.
         """
         chosen = "TRUE" if alone else chosen_by(step, self.frames.facts)
         return measure_written(step, self.measuring, chosen=chosen, tracked=tracked)

@@ -1,4 +1,4 @@
-"""What the frames of a run depend on beside its plan."""
+"""Everything except the plan that the frames of a run depend on."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dobonomodo.plan.facts import RunFacts
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What frames depend on beside the plan."""
+    """The inputs of frames other than the plan."""
 
     facts: RunFacts
     seed: IdSeed

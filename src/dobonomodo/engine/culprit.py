@@ -1,4 +1,4 @@
-"""Which operation made a Spark job fail: from an exception of Spark to a problem that names operation and formula."""
+"""Finds the operation that made a Spark job fail: maps a Spark exception to a problem that names operation and formula."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from dobonomodo.storage.faults import is_of_spark
 
 
 def explain_failure(error: Exception, plan: Plan, frames: Frames, *, until: Step | None) -> Problem:
-    """The problem behind an exception of Spark, with the operation that defined what failed, if one did.
+    """The problem that a Spark exception stands for, with the operation that failed, if there is one.
 
     ``until`` is the output that was being computed, if one was.
     """
@@ -58,7 +58,7 @@ def _is_before(step: Step, until: Step | None) -> bool:
 
 
 def _find_culprit(steps: Sequence[Step], frames: Frames) -> OperationRef | None:
-    """The first operation that fails by itself. Computed only after a failure, where Spark does not say."""
+    """The first operation that fails when it is run alone. Computed only after a failure whose message does not point to one."""
     for step in steps:
         try:
             frames.make(step.after.node).write.format("noop").mode("overwrite").save()
@@ -70,7 +70,7 @@ def _find_culprit(steps: Sequence[Step], frames: Frames) -> OperationRef | None:
 
 
 def _places(plan: Plan, facts: RunFacts) -> Iterator[ExpressionPlace]:
-    """Every expression of every operation as SQL, to find by Spark's report which operation it came from."""
+    """Every expression of every operation as SQL, to map a fragment in a Spark message to its operation."""
     for step in plan.steps:
         for node in walk_between(step.top, step.before.node):
             for expression in expressions_of(node):

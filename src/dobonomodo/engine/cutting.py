@@ -1,6 +1,6 @@
-"""Cutting plans: what was computed up to a point is computed once, and what follows starts from it.
+"""Cuts plans: rows up to a node are materialised once, and the rest of the plan starts from them.
 
-Each aggregate doubles the plan, since its rows are both summed up and kept. Beyond some point Spark takes longer to plan than to
+Each aggregate doubles the plan, since its rows are both summed up and kept. Large plans take Spark longer to plan than to
 compute.
 """
 
@@ -31,17 +31,17 @@ class Cut:
 
 
 def hold_in_memory() -> Cut:
-    """Rows stay in the memory of this machine; the first job that needs them computes them. A lost worker would lose them."""
+    """Cache rows in memory; the first job that needs them computes them. They are lost with the worker."""
     return Cut(lambda frame: frame.localCheckpoint(eager=False), in_memory=True)
 
 
 def stage_in(folder: str, spark: SparkSession) -> Cut:
-    """Rows are written to files in a folder that all workers see, by a job of its own."""
+    """Write rows to files in a shared folder, in a separate job."""
     numbers = count()
 
     def stage(frame: DataFrame) -> DataFrame:
         names, place = frame.columns, f"{folder}/stage-{next(numbers)}"
-        # Plain names, since ours have blanks and dots.
+        # Plain names, because hidden names contain blanks and dots.
         frame.toDF(*(f"c{at}" for at in range(len(names)))).write.mode("overwrite").parquet(place)
         stored = spark.read.parquet(_PATTERN.sub(r"\\\g<0>", place))
         return stored.selectExpr(*(f"c{at} AS {quote_name(name)}" for at, name in enumerate(names)))

@@ -1,7 +1,4 @@
-"""Two sets of rows beside each other, by expressions alone: a full outer join by key, or a comparison as multisets.
-
-Nothing comes back but counts, sums and a few rows.
-"""
+"""Compares two sets of rows: a full outer join by key, or a comparison as multisets. Collects only counts, sums and a few rows."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class FoundColumn:
-    """What was counted of a column."""
+    """The counts and sums of a column."""
 
     changed: int | None
     before: object
@@ -56,7 +53,7 @@ class FoundChange:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a comparison counted."""
+    """The result of a comparison."""
 
     rows_before: int
     rows_after: int
@@ -68,7 +65,7 @@ class Found:
 
 
 def repeats_key(frame: DataFrame, key: Sequence[str]) -> bool:
-    """Whether two rows have the same key, which is some SQL."""
+    """Whether two rows have the same key, given as SQL expressions."""
     from pyspark.sql import functions as F
 
     named = frame.selectExpr(*(f"{sql} AS k{at}" for at, sql in enumerate(key)))
@@ -77,7 +74,7 @@ def repeats_key(frame: DataFrame, key: Sequence[str]) -> bool:
 
 
 def compare_by_key(sides: Sides, key: Mapping[str, str]) -> Found:
-    """Rows paired by their key; ``key`` has SQL for each column of it."""
+    """Compare rows by key (full outer join); ``key`` holds SQL for each key column."""
     from pyspark.sql import functions as F
 
     names, keys = list(sides.columns), list(key.values())
@@ -174,7 +171,7 @@ def _find_largest(
 
 
 def compare_as_multisets(sides: Sides) -> Found:
-    """Rows that cannot be paired: those that one side has more often than the other are removed or added."""
+    """Compare rows without a key: rows that occur more often on one side count as removed or added."""
     from pyspark.sql import functions as F
 
     names = list(sides.columns)

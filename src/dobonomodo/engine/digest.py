@@ -1,4 +1,4 @@
-"""A digest of rows that does not depend on their order: their number and the sums of two hashes of each."""
+"""An order-independent digest of rows: their number and the sums of two hashes per row."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SEED, MISSING = 7046029288634856825, 1609587929392839161
 def hash_rows(columns: Sequence[str]) -> dict[str, str]:
     """SQL for two independent hashes of a row, by hidden columns.
 
-    Spark's hash passes NULLs over, so the first one also says of each value whether it is there. What is hashed so far is the seed for the
-    next value: the other one begins with a number, and so has another seed for every value. It has another number in place of a
-    NULL, which costs half of saying of each value whether it is there.
+    Spark's hash skips NULLs, so the first hash includes an IS NULL flag for each value. Spark chains hashes: each value is
+    hashed with the previous hash as its seed. The second hash starts with a constant, so all its seeds differ from those of the
+    first. It replaces NULL by a constant, which costs half as much as a flag.
     """
     values = [quote_name(name) for name in columns]
     marked = [part for value in values for part in (value, f"CASE WHEN {value} IS NULL THEN {MISSING}L END")]
@@ -38,9 +38,9 @@ def hash_rows(columns: Sequence[str]) -> dict[str, str]:
 
 
 def digest_columns() -> dict[str, str]:
-    """SQL aggregates over the columns of hashes; rows without them do not count.
+    """SQL aggregates over the hash columns; rows without hashes are not counted.
 
-    The mask removes the bits that an arithmetic shift copies from the sign. ``shiftright`` is known to more servers than
+    The mask removes the bits that an arithmetic shift copies from the sign. More servers support ``shiftright`` than
     ``shiftrightunsigned``.
     """
     sums = {
@@ -52,7 +52,7 @@ def digest_columns() -> dict[str, str]:
 
 
 def _find_places() -> dict[str, tuple[int, int]]:
-    """Where each piece of a hash begins, and how many bits it has."""
+    """The offset and width in bits of each part of a hash."""
     places, shift = {}, 0
     for part, bits in PARTS.items():
         places[part] = (shift, bits)
@@ -65,16 +65,16 @@ HALVES = {"low": "{} & 2147483647L", "high": "shiftright({}, 33) & 2147483647L"}
 
 
 def hash_values(columns: Mapping[str, str], key: Sequence[str]) -> dict[str, str]:
-    """SQL for the hash of each value together with the key of its row; ``columns`` and the result have a name for each.
+    """SQL by name for the hash of each value together with the key of its row. The key is hashed separately, so that Spark
 
-    The key is hashed by itself, so that Spark does it once for all columns.
+    computes it once for all columns.
     """
     of_key = f"xxhash64({', '.join(_with_null(key))})"
     return {name: f"xxhash64({', '.join((of_key, *_with_null([column])))})" for name, column in columns.items()}
 
 
 def digest_values(hashes: Iterable[str], *, chosen: str) -> dict[str, str]:
-    """SQL aggregates over columns of such hashes, two for each, which are NULL where there are too many rows."""
+    """SQL aggregates over these hash columns, two per column; NULL if there are too many rows."""
     return {
         f"{name}_{half}": f"try_sum(CASE WHEN {chosen} THEN {piece.format(quote_name(name))} END)"
         for name in hashes
@@ -83,12 +83,12 @@ def digest_values(hashes: Iterable[str], *, chosen: str) -> dict[str, str]:
 
 
 def _with_null(values: Sequence[str]) -> list[str]:
-    """SQL values, each with whether it is there."""
+    """SQL values, each followed by its IS NULL flag."""
     return [part for value in values for part in (value, f"{value} IS NULL")]
 
 
 def render_values(name: str, sums: Metrics) -> str | None:
-    """The digest of the values of a column as short text; None where it is not known."""
+    """The digest of a column's values as short text; None if unknown."""
     low, high = (sums[f"{name}_{half}"] for half in HALVES)
     if low is None or high is None:
         return "0" if not sums[ROWS] else None

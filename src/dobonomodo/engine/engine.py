@@ -76,7 +76,7 @@ class SparkEngine:
         self._patience = patience or Patience()
 
     def require_arithmetic(self, *, of: object) -> None:
-        """Refuse a session that does not compute as Spark does. Needless for a Spark that we started ourselves."""
+        """Refuse a session that does not compute as Spark does. Skipped for a Spark that we started ourselves."""
         with self._attended():
             require_arithmetic(self.spark, of=of)
 
@@ -93,10 +93,10 @@ class SparkEngine:
         figures: bool = False,
         digests: bool = False,
     ) -> Iterator[Computed]:
-        """Every output of a plan but those to ``skip``, ready to be written. Raises ``RunFailed``.
+        """Yield every output of a plan except those to ``skip``, ready to be written. Raises ``RunFailed``.
 
-        They come in order; with ``sharing``, an output comes first from whose written rows others can be taken. With ``staging``, written
-        rows can be read again. With ``figures``, totals and matches are measured too.
+        Outputs come in order; with ``sharing``, an output whose written rows contain those of others comes before them. With
+        ``staging``, written rows can be read again. With ``figures``, totals and matches are also measured.
         """
         frames = self._frames(plan, facts, reader, as_of)
         counting, checking = Counting(plan), Checking(plan)
@@ -128,7 +128,7 @@ class SparkEngine:
                     shared = computed
 
     def _count_twins(self) -> int:
-        """How many outputs can share the files of another one: Spark has to write the parts of a task side by side, without sorting."""
+        """How many outputs can share the files of another one: Spark must keep one open file per part in each task, without sorting."""
         writers = int(self.spark.conf.get(CONCURRENT_WRITERS, "0") or 0)
         return max(0, writers.bit_length() - 1)
 
@@ -141,7 +141,7 @@ class SparkEngine:
         as_of: date | None = None,
         skip: Collection[int] = (),
     ) -> tuple[CheckResult, ...]:
-        """The checks of a plan but those to ``skip``, each by a job of its own. Raises ``RunFailed``."""
+        """Evaluate the checks of a plan except those to ``skip``, one job per check. Raises ``RunFailed``."""
         checking = Checking(plan, skip=skip)
         found = []
         for step in checking.pending:
@@ -153,7 +153,7 @@ class SparkEngine:
     def contracts(
         self, plan: Plan, facts: RunFacts, *, reader: Reader, as_of: date | None = None
     ) -> tuple[CheckResult, ...]:
-        """What the datasets that a plan reads say must hold of their rows. Raises ``RunFailed``."""
+        """Evaluate the checks that are defined on the datasets which a plan reads. Raises ``RunFailed``."""
         if not plan.contracts:
             return ()
         frames = self._frames(plan, facts, reader, as_of)
@@ -173,7 +173,7 @@ class SparkEngine:
         shares: Mapping[str, Typed],
         at_most: int | None,
     ) -> list[LargeGroup]:
-        """The groups of a node of a plan whose keys have wanted values, each with its largest rows. Raises ``RunFailed``."""
+        """The groups of a node with the given key values, each with its largest rows. Raises ``RunFailed``."""
         frames = self._frames(plan, facts, reader, as_of)
         with self._explaining(plan, frames, until=None):
             return read_groups(frames, node, keys, names=names, shares=shares, at_most=at_most)
@@ -183,7 +183,7 @@ class SparkEngine:
     ) -> dict[int, OutputTotals]:
         """The number of rows of every output of a plan, and the totals of its columns, without writing any. Raises ``RunFailed``.
 
-        One job for all outputs of the same working dataset; Spark computes what the totals need and nothing else.
+        One job for all outputs of the same working dataset; Spark computes only the columns that the totals need.
         """
         from pyspark.sql import functions as F
 
@@ -221,12 +221,12 @@ class SparkEngine:
         return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._cut))
 
     def attended(self) -> AbstractContextManager[None]:
-        """Computing what is not a plan: where Spark is lost or has no executors, ``RunFailed`` is raised."""
+        """Guard work that is not part of a plan: raises ``RunFailed`` if Spark is lost or has no executors."""
         return self._attended()
 
     @contextmanager
     def _attended(self) -> Iterator[None]:
-        """Where Spark is lost or has no executors, raise ``RunFailed`` without an operation: none is at fault."""
+        """Raise ``RunFailed`` if Spark is lost or has no executors. The problem names no operation, since none caused it."""
         with waiting_for_executors(self.spark, self._patience):
             try:
                 yield
@@ -242,7 +242,7 @@ class SparkEngine:
 
     @contextmanager
     def _explaining(self, plan: Plan, frames: Frames, *, until: Step | None) -> Iterator[None]:
-        """Turn what Spark raises into ``RunFailed``, with the operation that defined what failed, if one did."""
+        """Convert Spark exceptions to ``RunFailed``, with the operation that failed, if there is one."""
         labels = labels_of(plan, frames.facts, run=self._run, step=until)
         with self._attended(), labelled(self.spark, labels), self._naming(plan, frames, until=until):
             yield
@@ -264,7 +264,7 @@ class SparkEngine:
     def _compute(
         self, plan: Plan, step: Step, observing: Observing, explained: _Explained, *, twins: Sequence[Step]
     ) -> Computed:
-        """An output from the inputs, with an observation of all rows that lead to it."""
+        """Compute an output from the inputs, with an observation of all rows of its working dataset."""
         frames = observing.frames
         working = frames.make_with_ids(step.before.node, plan.input)
         ends = _find_ends((step, *twins), frames) if observing.rereads else EndSteps()
@@ -278,7 +278,7 @@ class SparkEngine:
         return Computed(step, frame, observing=observing, explained=explained, observation=seen, twins=twins, ends=ends)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
-        """The digest of stored rows, as an output has it when it is written."""
+        """The digest of stored rows, comparable with the digest of a written output."""
         from pyspark.sql import functions as F
 
         with self._attended():
@@ -287,19 +287,19 @@ class SparkEngine:
         return render_digest(found.asDict() if found is not None else {})
 
     def require_reach(self, folder: Path) -> None:
-        """Raise ``RunFailed`` where workers may be elsewhere and do not share a folder with us."""
+        """Raise ``RunFailed`` if workers may run on other machines and do not share the folder."""
         with self._attended():
             if may_be_elsewhere(self.spark):
                 require_reach(self.spark, folder, find_outage=self._find_outage)
 
     def interrupt(self) -> None:
-        """Stop what Spark is doing for us. A Spark that is lost does nothing any more."""
+        """Cancel our Spark jobs. Does nothing if Spark is lost."""
         with suppress(RunFailed), noticing_loss():
             self.spark.interruptAll()
 
 
 def discard(outputs: Iterable[Computed]) -> tuple[OutputResult, ...]:
-    """Compute all rows of outputs, and keep nothing but counts and digests."""
+    """Compute all rows of outputs, and keep only counts and digests."""
     results = []
     for output in outputs:
         with output.explained():
@@ -309,14 +309,14 @@ def discard(outputs: Iterable[Computed]) -> tuple[OutputResult, ...]:
 
 
 def _groups(plan: Plan, skip: Collection[int]) -> Iterator[list[Step]]:
-    """The outputs that are to be written, those together that write the same working dataset."""
+    """The outputs to write, grouped by working dataset."""
     outputs = [step for step in plan.steps if step.lowered.write is not None and step.spec.seq not in skip]
     for _, group in groupby(outputs, key=lambda step: id(step.before.node)):
         yield list(group)
 
 
 def _find_host(group: Sequence[Step]) -> Step | None:
-    """An output that holds every row and column of the others, so that those need not be computed from the inputs."""
+    """An output that contains every row and column of the others, so that they can be derived from its written rows."""
     if len(group) < 2:
         return None
     needed: set[str] = set()
@@ -336,7 +336,7 @@ def _find_host(group: Sequence[Step]) -> Step | None:
 
 
 def _find_twins(group: Sequence[Step], host: Step, *, at_most: int) -> tuple[Step, ...]:
-    """The outputs that write some of the rows of another one, with the very same columns, in any number of files."""
+    """The outputs that write a subset of another output's rows, with the same columns, to any number of files."""
     if host.write.in_one_file:
         return ()
     columns = list(host.write.written_types(host.before.columns).items())
@@ -352,7 +352,7 @@ def _find_twins(group: Sequence[Step], host: Step, *, at_most: int) -> tuple[Ste
 
 
 def _find_ends(outputs: Sequence[Step], frames: Frames) -> EndSteps:
-    """Those of some outputs that write every active row of the working dataset and no other, and all rows."""
+    """The output that writes exactly the active rows of the working dataset, and the one that writes all rows."""
     rows = {step: step.write.rows for step in outputs}
     active = next((step for step, kept in rows.items() if isinstance(kept, Keep) and kept.condition == ACTIVE), None)
     whole = next((step for step, kept in rows.items() if not isinstance(kept, Keep)), None)
@@ -360,7 +360,7 @@ def _find_ends(outputs: Sequence[Step], frames: Frames) -> EndSteps:
 
 
 def _part_of(twins: Sequence[Step], facts: RunFacts) -> str | None:
-    """SQL for the part of an output that a row belongs to: a bit for each other output that has the row too."""
+    """SQL for the part of an output that a row belongs to: one bit for each other output that also contains the row."""
     if not twins:
         return None
     return " | ".join(f"CASE WHEN {chosen_by(step, facts)} THEN {1 << at} ELSE 0 END" for at, step in enumerate(twins))
@@ -376,7 +376,7 @@ def _share(host: Computed, step: Step, observing: Observing, explained: _Explain
 
 
 def _take(rows: DataFrame, host: Computed, step: Step, observing: Observing, explained: _Explained) -> Computed:
-    """An output from another one that holds all its rows and columns, and is written already."""
+    """Derive an output from a written one that contains all its rows and columns."""
     working, facts, before = with_working_names(rows, host.step), observing.frames.facts, without_kinds(host.metrics)
     if observing.rereads:
         frame = select_written(working, step, facts)
@@ -386,7 +386,7 @@ def _take(rows: DataFrame, host: Computed, step: Step, observing: Observing, exp
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:
-    """Who reads row ids: outputs that write them, formulas over the working dataset, or over joined rows. Windows read places."""
+    """Which consumers read row ids: outputs, formulas over the working dataset, or formulas over joined rows. Windows read positions."""
     readers = [
         column.qualifier
         for step in plan.steps
@@ -407,7 +407,7 @@ def _find_id_needs(plan: Plan) -> dict[str, bool]:
 
 
 def _ids_of_matches(step: Step) -> Iterator[str | None]:
-    """Whose ids the ids of matched rows are made from: those of the rows themselves as None, of joined rows by alias."""
+    """Which row ids the ids of matched rows are computed from: None for the row itself, the alias for a joined row."""
     for node in walk_between(step.top, step.before.node):
         if isinstance(node, AssignIds) and node.rows.schema.joined:
             for name in node.by:

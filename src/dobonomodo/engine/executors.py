@@ -1,4 +1,4 @@
-"""Notices that Spark has tasks to run and no executor that runs them. Spark itself would wait without an end."""
+"""Detects that Spark has tasks but no executor to run them. Spark itself would wait forever."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ POLL_EVERY_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Tasks:
-    """The tasks of the stages that Spark works on."""
+    """Task counts of the active stages."""
 
     running: int = 0
     left: int = 0
 
     @property
     def wait(self) -> bool:
-        """Whether there are tasks, and none of them runs."""
+        """Whether there are tasks but none of them runs."""
         return self.left > 0 and self.running == 0
 
 
 @dataclass(slots=True)
 class Patience:
-    """How long tasks have waited for an executor. ``say`` receives it in words, every ten seconds."""
+    """How long tasks have waited for an executor. ``say`` receives a message every ten seconds."""
 
     limit: float = math.inf
     say: Callable[[str], None] = lambda text: None
@@ -46,7 +46,7 @@ class Patience:
     _said: int = field(default=0, init=False)
 
     def observe(self, tasks: Tasks, *, at: float) -> None:
-        """Take note of the tasks at a time, in seconds."""
+        """Record the tasks at a time, in seconds."""
         if not tasks.wait:
             if self._said:
                 self.say("computing")
@@ -62,7 +62,7 @@ class Patience:
 
 @contextmanager
 def waiting_for_executors(spark: SparkSession, patience: Patience) -> Iterator[None]:
-    """Stop what Spark does in the block when it has waited too long for executors; ``patience`` then says so."""
+    """Cancel the Spark jobs of the block when they have waited too long for executors; ``patience`` records this."""
     with _observing(spark) as observe:
         if observe is None:
             yield
@@ -89,7 +89,7 @@ def _watch(spark: SparkSession, patience: Patience, observe: Callable[[], Tasks]
 
 @contextmanager
 def _observing(spark: SparkSession) -> Iterator[Callable[[], Tasks] | None]:
-    """A function that gives the tasks of a session; None where the driver itself is the only executor."""
+    """A function that returns the tasks of a session; None if the driver is the only executor."""
     if not is_remote(spark):
         context = spark.sparkContext
         yield None if is_local(context.master or "") else lambda: _tasks_of(context)

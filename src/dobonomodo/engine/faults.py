@@ -1,4 +1,4 @@
-"""What Spark says when a job fails, as one of our problems; Java's stack stays out of it."""
+"""Converts Spark exceptions to problems, without the Java stack trace."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ _LOSSES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 class ExpressionPlace:
-    """An operation and the SQL that it came to, to find it again by a piece of that SQL."""
+    """An operation and the SQL it was rendered to, to find it by a fragment of that SQL."""
 
     __slots__ = ("operation", "sql")
 
@@ -72,7 +72,7 @@ class ExpressionPlace:
 
 
 def find_loss(error: BaseException) -> RunFailed | None:
-    """The failure where Spark itself is gone, or a part of it; None where it is there, and the data may be at fault."""
+    """The problem if Spark or a part of it is lost; None if Spark is alive, and the data may be the cause."""
     if not is_of_spark(error):
         return None
     lost = _find_lost(error)
@@ -81,7 +81,7 @@ def find_loss(error: BaseException) -> RunFailed | None:
 
 def _find_lost(error: BaseException) -> str | None:
     name, text = type(error).__name__, text_of(error)
-    # The bridge to Java knows no class for it: a socket that is closed, or an answer without the trace of an error.
+    # Py4J has no exception class for this: a closed socket, or an error without a stack trace.
     if isinstance(error, OSError | EOFError) or name == "Py4JNetworkError":
         return _JAVA_ENDED
     if isinstance(error, UnboundLocalError):
@@ -96,7 +96,7 @@ def _find_lost(error: BaseException) -> str | None:
 
 @contextmanager
 def noticing_loss() -> Iterator[None]:
-    """Raise ``RunFailed`` where Spark is lost in the block."""
+    """Raise ``RunFailed`` if Spark is lost in the block."""
     try:
         yield
     except Exception as error:
@@ -106,7 +106,7 @@ def noticing_loss() -> Iterator[None]:
 
 
 def text_of(error: BaseException) -> str:
-    """What an error says. The bridge to Java asks Java for it, which may be gone."""
+    """The message of an error. Py4J requests it from Java, which may have ended."""
     try:
         return str(error)
     except Exception:  # noqa: BLE001  a report about a fault must not fail itself
@@ -114,7 +114,7 @@ def text_of(error: BaseException) -> str:
 
 
 def explain_fault(error: Exception) -> Problem:
-    """The problem behind an exception of Spark."""
+    """The problem that a Spark exception stands for."""
     text = text_of(error)
     found = _explain_data(text)
     return found if found is not None else SparkFailed(detail=one_line(text), conditions=_find_conditions(text))
@@ -125,7 +125,7 @@ def _find_conditions(text: str) -> tuple[str, ...]:
 
 
 def _explain_data(text: str) -> Problem | None:
-    """The problem in the data that Spark reports, if it is one."""
+    """The data problem that Spark reports, if any."""
     if found := _MULTIPLE.search(text):
         return JoinMultipleMatches(alias=found["alias"], keys=found["keys"].strip(), count=int(found["count"]))
     if found := _REQUIRED.search(text):
@@ -142,13 +142,13 @@ def _explain_data(text: str) -> Problem | None:
 
 
 def find_repeated(error: Exception) -> int | None:
-    """Which natural key is not unique, if that is what stopped the job."""
+    """The natural key that is not unique, if this stopped the job."""
     found = _REPEATED.search(text_of(error))
     return int(found["number"]) if found else None
 
 
 def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:
-    """The operations that can have raised an error: one when Spark points to its SQL, several when that is not clear."""
+    """The operations that may have raised an error: one if Spark points to its SQL, several if that is ambiguous."""
     text = text_of(error)
     if found := _MULTIPLE.search(text) or _REQUIRED.search(text):
         seq = int(found["seq"])
@@ -159,7 +159,7 @@ def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[O
 
 
 def find_fragments(error: Exception) -> list[str]:
-    """The pieces of SQL that Spark points to."""
+    """The SQL fragments that a Spark error points to."""
     fragments = _fragments(error) or re.findall(r"== SQL[^\n]*==\n(.*?)\n\^", text_of(error), re.DOTALL)
     return [fragment.strip() for fragment in fragments if fragment.strip()]
 

@@ -67,11 +67,11 @@ class Frames:
 
     @property
     def loads_deleted(self) -> bool:
-        """Whether rows of the input may be deleted when they are loaded, as far as frames of it are made."""
+        """Whether rows of the input may be marked as deleted when they are loaded, as far as its frames exist."""
         return self._loader.loads_deleted or any(each.loads_deleted for each in self._idless.values())
 
     def make(self, node: Rel) -> DataFrame:
-        """The frame of a node. Long chains are made from the bottom up, so that they need no deep recursion."""
+        """The frame of a node. Long chains are built bottom-up, to avoid deep recursion."""
         pending = [node]
         while pending:
             current = pending[-1]
@@ -95,16 +95,16 @@ class Frames:
         return self._run.facts
 
     def track(self, start: Rel, tracked: Tracked) -> None:
-        """Remember in hidden columns what operations and joins do with a row; ``start`` is before the first operation."""
+        """Record in hidden columns which operations select a row and which joins match it; ``start`` is before the first operation."""
         self._tracking.prepare(tracked)
         self._made[id(start)] = (start, Query.of(self._tracking.start(start, self.make(start))))
 
     def trackers(self, node: Rel) -> list[str]:
-        """The hidden columns of a node's frame that remember operations."""
+        """The hidden columns of a node's frame that record operations."""
         return self._tracking.trackers(node)
 
     def make_with_ids(self, node: Rel, use: DatasetUse) -> DataFrame:
-        """The frame of a node, with the ids that are made late; ``use`` is the input."""
+        """The frame of a node, with the row ids that are computed late; ``use`` is the input."""
         frame = self.make(node)
         if not self._run.late_ids or PLACE not in self._tracking.hidden(node):
             return frame
@@ -112,16 +112,16 @@ class Frames:
         return frame.selectExpr(*kept, f"{late_id(self._run, use)} AS {quote_name(ROW_ID)}")
 
     def find_unmatched(self, node: Lookup, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        """The keys without a match that most rows have, of a lookup whose matches are remembered. A job of its own."""
+        """The most frequent keys without a match, of a lookup whose matches are recorded. A separate job."""
         matched = self._tracking.is_matched(node)
         return find_unmatched(node, self.make(node), run=self._run, matched=matched, at_most=at_most)
 
     def count_matches(self, node: Lookup) -> MatchCounts:
-        """How many rows of a lookup have a match. A job of its own."""
+        """How many rows of a lookup have a match. A separate job."""
         return count_matches(node, self.make(node), run=self._run, matched=self._tracking.is_matched(node))
 
     def explain_repeated(self, number: int) -> DataLoad:
-        """The natural keys that occur more than once, where that stopped the job."""
+        """The natural keys that occur more than once, if this stopped the job."""
         return self._unique.explain(number)
 
     def _query(self, node: Rel) -> Query:
@@ -213,7 +213,7 @@ class Frames:
         return JoinSize(self._count_stored(node.rows), self._count_stored(node.source))
 
     def _count_stored(self, node: Rel) -> int | None:
-        """How many rows are stored of what a node is made from; None where that is not known."""
+        """The number of stored rows that a node reads; None if unknown."""
         counts = [self._loader.count(each) for each in walk_relation(node) if isinstance(each, Scan)]
         known = [count for count in counts if count is not None]
         return sum(known) if len(known) == len(counts) else None
@@ -236,7 +236,7 @@ class Frames:
         return stacked
 
     def _count_leaves(self, node: Rel) -> int:
-        """How many scans a node's plan has; one that occurs in it several times counts as often."""
+        """The number of scans in a node's plan, repeated ones included."""
         found = self._leaves.get(id(node))
         if found is None:
             found = sum(self._count_leaves(each) for each in inputs_of(node)) or 1
@@ -257,9 +257,9 @@ class Frames:
         return self._frame(node.rows).groupBy(*keys).agg(*values)
 
     def _goes_without_ids(self, node: Rel) -> bool:
-        """Whether rows are grouped and nothing reads their ids; Spark would compute the positions all the same.
+        """Whether rows are grouped and their ids are not read; Spark would compute the positions anyway. If plans are cut in
 
-        Where plans are cut in memory, the rows there serve both.
+        memory, the cached rows serve both.
         """
         in_memory = self._run.cut is not None and self._run.cut.in_memory
         if not isinstance(node, Group) or not self._run.ids or in_memory:

@@ -1,4 +1,4 @@
-"""Groups of many rows by Spark: how many rows they have, their totals, and the largest rows. For explanations of totals."""
+"""Large groups computed by Spark, for explanations of totals: number of rows, totals, and the largest rows."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def read_groups(
     shares: Mapping[str, Typed],
     at_most: int | None,
 ) -> list[LargeGroup]:
-    """The groups of a node whose keys have wanted values.
+    """The groups of a node with the given key values. ``names`` are the columns that identify rows, ``shares`` what a row adds
 
-    ``names`` are the columns that tell rows apart, ``shares`` what a row adds to each total; rows are sorted by the first share.
+    to each total; rows are sorted by the first share.
     """
     from pyspark.sql import functions as F
 
@@ -123,7 +123,7 @@ def _literal(value: Value, kind: Type) -> str:
 
 
 def _readable(sql: str, kind: Type) -> str:
-    """Days and times as numbers: Python's own end with the year 9999."""
+    """Days and times as numbers: Python supports no year after 9999."""
     if kind == DATE:
         return f"unix_date({sql})"
     return f"unix_micros({sql})" if kind == TIMESTAMP else sql

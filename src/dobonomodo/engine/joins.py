@@ -38,7 +38,7 @@ FEW_PAIRS = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class JoinSize:
-    """How many rows are stored of the two sides of a join, where that is known."""
+    """The numbers of stored rows of the two sides of a join, if known."""
 
     rows: int | None
     candidates: int | None
@@ -61,7 +61,7 @@ def join_lookup(
     hidden: _Hidden,
     size: Callable[[], JoinSize],
 ) -> Query:
-    """A left join that stops the job, within the job, when a row that takes part has more than one match."""
+    """A left join that raises an error inside the job if a participating row has more than one match."""
     condition = take_apart(node)
     if condition.way is Way.KEY:
         return _join_by_key(node, rows, source, condition=condition, run=run, hidden=hidden)
@@ -72,7 +72,7 @@ def join_lookup(
 
 
 def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
-    """An inner join, or a left join. Conditions are computed for the rows that take part alone, wherever Spark moves them."""
+    """An inner or left join. Conditions are evaluated only for participating rows, wherever the optimizer moves them."""
     from pyspark.sql import functions as F
 
     parts = take_apart(node)
@@ -89,7 +89,7 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
 def _join_by_key(
     node: Lookup, rows: Query, source: Query, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> Query:
-    """Equalities: how often a key occurs is counted beside the joined rows, where it sorts or hashes anyway."""
+    """Join by equality: a window counts the occurrences of each key on the joined side, in the shuffle that the join needs anyway."""
     outer, inner = _key_sql(node, condition.keys, run)
     matches = quote_name(MATCHES)
     kept = _flatten(node, source)
@@ -109,7 +109,7 @@ def _join_by_key(
 def _join_by_range(
     node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> DataFrame:
-    """A point in a range: the pieces into which the ranges of a key cut the line know how many ranges hold them."""
+    """Join a point to a range: the ranges of a key are cut into disjoint pieces, and each piece knows how many ranges cover it."""
     if condition.range is None:
         raise AssertionError("the condition has no range")
     joined = Line(condition.range, run).join(
@@ -128,7 +128,7 @@ def _join_by_range(
 def _join_by_search(
     node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
 ) -> DataFrame:
-    """Other conditions: the candidates of a key come as one list, in which each row searches for its match."""
+    """Join by other conditions: the candidates of a key are collected into one array, in which each row searches for its match."""
     from pyspark.sql import functions as F
 
     keys = condition.keys
@@ -161,7 +161,7 @@ def _sides_of_source(condition: Condition) -> Sequence[Typed]:
 
 
 def _takes_part(node: Lookup, condition: Condition, run: RunContext) -> str:
-    """SQL for the rows that can have a match: those that take part, and for which the conditions over them alone are true."""
+    """SQL for the rows that can have a match: participating rows for which the conditions over them alone are true."""
     own = condition.sides.of_rows if condition.sides is not None else ()
     return " AND ".join(map(run.sql, (node.only, *own)))
 
@@ -181,7 +181,7 @@ def _values(node: Lookup, struct: str) -> list[str]:
 def find_unmatched(
     node: Lookup, joined: DataFrame, *, run: RunContext, matched: str, at_most: int
 ) -> tuple[UnmatchedKey, ...]:
-    """The keys of rows that took part and have no match, those of the most rows first; ``joined`` is the frame of the join."""
+    """The keys of participating rows without a match, the most frequent first; ``joined`` is the frame of the join."""
     from pyspark.sql import functions as F
 
     keys = [F.expr(f"CAST({run.sql(each)} AS STRING)").alias(f"k{at}") for at, each in enumerate(key_columns(node))]
@@ -194,7 +194,7 @@ def find_unmatched(
 
 @dataclass(frozen=True, slots=True)
 class MatchCounts:
-    """How many rows took part in a join, and how many of them have a match."""
+    """The number of rows that took part in a join, and how many of them have a match."""
 
     rows: int
     matched: int
@@ -215,7 +215,7 @@ def key_columns(node: Lookup) -> list[ColumnRef]:
 def _key_sql(node: Lookup | Match, keys: KeyPairs, run: RunContext) -> tuple[list[str], list[str]]:
     """The keys of the rows and those of the source.
 
-    The former are computed for the rows that take part alone: Spark computes join keys before it tests ``only``.
+    The former are computed only for participating rows: Spark computes join keys before it tests ``only``.
     """
     only = run.sql(node.only)
     pairs = [match_keys(Argument(run.sql(one), one), Argument(run.sql(other), other)) for one, other in keys]

@@ -1,6 +1,6 @@
-"""Kinds of rows in an output: those that were loaded, and those that an operation added, on each of its levels.
+"""Kinds of rows in an output: loaded rows, and rows that an operation added, per level. An output may mix details with their
 
-An output may hold details beside their totals, or actual beside budget. One sum over all of them says nothing, so each kind has its own.
+totals, or actual with budget. One sum over all of them is meaningless, so each kind has its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _METRIC = "kind "
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """Rows that were made in one way."""
+    """Rows of the same origin."""
 
     seq: int
     """The operation that added them; 0 if they were loaded."""
@@ -38,11 +38,11 @@ class Kind:
 
     @property
     def metric(self) -> str:
-        """The metric that counts them: the same for all outputs."""
+        """The name of the metric that counts them, the same for all outputs."""
         return f"{_METRIC}{self.seq} {self.level or ''}"
 
     def condition(self, *, tracked: bool) -> str:
-        """SQL for these rows. ``tracked``: they have hidden columns beside those that are written."""
+        """SQL condition for these rows. ``tracked``: they also have hidden columns, which are not written."""
         made = f"{quote_name(SEQ if tracked else OPERATION_SEQ)} = {self.seq}L"
         if self.level is None or self.level_column is None:
             return made
@@ -61,7 +61,7 @@ def carry_levels(kinds: Sequence[Kind]) -> list[str]:
 
 
 def find_kinds(plan: Plan, step: Step) -> tuple[Kind, ...]:
-    """The kinds of rows that an output may hold, by what its plan says."""
+    """The kinds of rows that an output may hold according to its plan."""
     found = [Kind(0, "")]
     for each in plan.steps:
         if each.spec.seq < step.spec.seq and each.lowered.added is not None:
@@ -99,7 +99,7 @@ def sum_kinds(step: Step, kinds: Sequence[Kind], *, chosen: str, tracked: bool) 
         condition = f"{chosen} AND {kind.condition(tracked=tracked)}"
         for at, (name, type_) in enumerate(numeric_columns(step).items()):
             zero = f"CAST(0 AS {type_.sql})"
-            # Other rows add nothing rather than NULL, so that sums of parts can be added up.
+            # Other rows add zero rather than NULL, so that sums of parts can be added.
             value = f"CASE WHEN {condition} THEN coalesce({quote_name(name)}, {zero}) ELSE {zero} END"
             found[f"{kind.metric} total {at}"] = Sum(name, type_, f"try_sum({value})", ROWS)
     return found
@@ -114,19 +114,19 @@ def count_kinds(kinds: Sequence[Kind], *, chosen: str, tracked: bool) -> dict[st
 
 
 def can_be_summed(step: Step, kinds: Sequence[Kind], *, tracked: bool) -> bool:
-    """Whether there are several kinds, not too many, and rows can be told apart: by hidden columns, or by what is written of them."""
+    """Whether there are several kinds, not too many, and hidden or written columns distinguish them."""
     needed = {OPERATION_SEQ, *(kind.level_column for kind in kinds if kind.level_column is not None)}
     few = len(kinds) * (1 + len(numeric_columns(step))) <= SUMS_AT_MOST
     return len(kinds) > 1 and few and (tracked or needed <= set(step.write.columns))
 
 
 def without_kinds(metrics: Metrics) -> Metrics:
-    """What was measured of another output, without that of its kinds of rows."""
+    """The metrics of another output, without those of its kinds of rows."""
     return {name: value for name, value in metrics.items() if not name.startswith(_METRIC)}
 
 
 def read_kinds(step: Step, kinds: Sequence[Kind], metrics: Metrics) -> tuple[KindTotals, ...] | None:
-    """The kinds that there are rows of; empty where there is one kind at most, None where that is not known."""
+    """The kinds that have rows; empty if there is at most one, None if unknown."""
     if len(kinds) < 2:
         return ()
     found = list_kinds(step, kinds, metrics)

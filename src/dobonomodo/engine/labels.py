@@ -1,4 +1,4 @@
-"""What the jobs of a run are called in Spark: tags with run, project and operation, and a description in its user interface."""
+"""Labels of the Spark jobs of a run: tags with run, project and operation, and a description in the Spark UI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Labels:
 
 
 def labels_of(plan: Plan, facts: RunFacts, *, run: str | None, step: Step | None) -> Labels:
-    """The labels of jobs of a plan, of an operation where one is known. A tag has no comma."""
+    """The labels of jobs of a plan, and of an operation if it is known. A tag must not contain a comma."""
     facts_by_name = {"run": run, "project": plan.project.id, "period": facts.period}
     if step is not None:
         facts_by_name["operation"] = str(step.spec.seq)
@@ -43,7 +43,7 @@ def labels_of(plan: Plan, facts: RunFacts, *, run: str | None, step: Step | None
 
 @contextmanager
 def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
-    """Mark the jobs of a block; a session that cannot is used as it is, and has its own marks back afterwards."""
+    """Label the jobs of a block, and restore the session's own labels afterwards. A session without labels is used as it is."""
     added, described = [], None
     with _unless_it_cannot():
         own = spark.getTags()
@@ -61,13 +61,13 @@ def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
             for tag in added:
                 spark.removeTag(tag)
             if not is_remote(spark):
-                # None takes it away, whatever the signature says (Spark 4.3).
+                # None removes it, although the signature does not allow None (Spark 4.3).
                 spark.sparkContext.setLocalProperty(_DESCRIPTION, cast(str, described))
 
 
 @contextmanager
 def _unless_it_cannot() -> Iterator[None]:
-    """A label is worth no failure; what is lost is noticed by what computes."""
+    """A failed label never fails a run; a lost Spark is detected by the next job."""
     try:
         with suppress(AttributeError, NotImplementedError):
             yield

@@ -1,4 +1,4 @@
-"""Loading: the stored rows of a dataset that belong to the run, with every system column in place and ids where needed."""
+"""Loads the stored rows of a dataset that belong to the run, with all system columns, and with row ids where needed."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class Loaded:
 
 
 class UniqueKeys:
-    """The natural keys that must be unique, with the rows that have them: asked only when a run has failed."""
+    """The natural keys that must be unique, with their rows: queried only after a run has failed."""
 
     def __init__(self) -> None:
         self._checked: list[tuple[DatasetUse, DataFrame]] = []
 
     def require(self, frame: DataFrame, use: DatasetUse, keys: list[str]) -> DataFrame:
-        """The same rows; the job stops, within the job, where two have the same key."""
+        """The same rows; an error is raised inside the job if two rows have the same key."""
         count = quote_name(COUNT)
         head = quote_text(f"{REPEATED}|{len(self._checked)}|")
         self._checked.append((use, frame))
@@ -66,7 +66,7 @@ class UniqueKeys:
         return counted.where(f"CASE WHEN {count} > 1 THEN CAST(raise_error({head}) AS BOOLEAN) ELSE TRUE END")
 
     def explain(self, number: int) -> DataLoad:
-        """The problem behind a check that stopped the job: the keys that occur more than once."""
+        """The problem of a uniqueness check that stopped the job: the keys that occur more than once."""
         from pyspark.sql import functions as F
 
         use, frame = self._checked[number]
@@ -92,7 +92,7 @@ class Loader:
         """Whether rows of the input may be deleted when they are loaded: some location stores whether they are."""
 
     def count(self, node: Scan) -> int | None:
-        """How many rows are stored where a scan reads, if it is loaded here and that is known; it may load fewer."""
+        """The number of stored rows at the location of a scan, if known; the scan may load fewer."""
         counts = [rows.count for rows in self._stored.get(id(node), ())]
         known = [count() for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else None
@@ -115,7 +115,7 @@ class Loader:
         return Loaded(Query.of(frame), has_place)
 
     def _load(self, node: Scan, rows: StoredRows) -> Loaded:
-        """The rows of one location that belong to the run, with every system column in place."""
+        """The rows of one location that belong to the run, with all system columns."""
         use, frame = node.use, rows.frame
         if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(node)):
             frame = rows.positioned()
@@ -163,7 +163,7 @@ class Loader:
     def _system_column(
         self, name: str, kind: Type, use: DatasetUse, rows: StoredRows, present: Mapping[str, str]
     ) -> str:
-        """A system column: as stored where it is, else what a loaded row starts with."""
+        """SQL for a system column: the stored value if there is one, otherwise the initial value of a loaded row."""
         clock = literal(self._run.facts.started_at, TIMESTAMP)
         starts: dict[str, str] = {
             DELETED: "FALSE",
@@ -192,19 +192,19 @@ class Loader:
         return f"coalesce(CAST({quote_name(stored)} AS {kind.sql}), {starts[name]})"
 
     def _id_by_place(self, use: DatasetUse, present: Mapping[str, str]) -> str:
-        """SQL for the id of a row by its position (C-85); NULL where nothing reads it, or where it is made later."""
+        """SQL for the id of a row by its position (C-85); NULL if nothing reads it, or if it is computed later."""
         if not self._needs_ids(use) or self._is_late(use) or ROW_NUMBER not in present:
             return literal(None, TEXT)
         return id_by_place(self._run.seed, seed_part(use), quote_name(ROW_NUMBER))
 
     def _identify(self, frame: DataFrame, node: Scan) -> DataFrame:
-        """Rows without positions with ids by their natural key, which must be unique, or by all their values (C-85)."""
+        """Assign ids to rows without positions: by their natural key, which must be unique, or by all their values (C-85)."""
         others = [quote_name(name) for name in node.schema.columns if name != ROW_ID]
         keys = [quote_name(node.use.columns.spelling(name) or name) for name in node.use.natural_key]
         if keys:
             frame = self._unique.require(frame, node.use, keys)
         else:
-            # Rows that are the same in everything: which of them comes first makes no difference.
+            # Rows that are equal in all columns are interchangeable, so their order does not matter.
             alike, ordinal = quote_name(" alike"), quote_name(" ordinal")
             hashed = frame.selectExpr("*", f"{id_by_key(self._run.seed, 'alike', others)} AS {alike}")
             frame = hashed.selectExpr("*", f"row_number() OVER (PARTITION BY {alike} ORDER BY {alike}) AS {ordinal}")
@@ -219,18 +219,18 @@ def _stack(parts: Sequence[Loaded]) -> DataFrame:
 
 
 def late_id(run: RunContext, use: DatasetUse) -> str:
-    """SQL for the row id of loaded rows of the input that carry their place, and of others as they have it."""
+    """SQL for the row id: computed from the position of loaded input rows, unchanged for all others."""
     made = id_by_place(run.seed, seed_part(use), quote_name(PLACE))
     return f"coalesce({quote_name(ROW_ID)}, {made})"
 
 
 def place_by_values(columns: Sequence[str]) -> str:
-    """SQL for the place of rows that have no position: the same in every run. Rows that are the same in all columns share it."""
+    """SQL for a stable position of rows that have none: the same in every run. Rows that are equal in all columns share it."""
     return f"xxhash64({', '.join(columns)}) AS {quote_name(PLACE)}"
 
 
 def seed_part(use: DatasetUse) -> str:
-    """What the ids of loaded rows depend on beside the run."""
+    """The part of the id seed of loaded rows that does not depend on the run."""
     return f"load/{use.role}/{use.dataset_id}/{use.table}"
 
 
@@ -244,7 +244,7 @@ def _require_time(use: DatasetUse, rows: StoredRows, present: Mapping[str, str])
 
 
 def _require_periods(use: DatasetUse, stored: Sequence[StoredRows]) -> None:
-    """Other periods than the run's must have rows, unless they may be missing. A location of one period has them by being there."""
+    """Periods other than the run's must have rows, unless they may be missing. A location of one period has rows if it exists."""
     if not use.periods or use.may_be_missing or use.temporal_mode != "period":
         return
     shared = [rows.frame for rows in stored if rows.period is None]

@@ -1,4 +1,4 @@
-"""How many rows found a match in each join, out of the observation of an output."""
+"""Match counts of joins, read from the observation of an output."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Matching:
     def counts(
         self, metrics: Metrics, until: Step, *, count: Callable[[Lookup], MatchCounts | None]
     ) -> tuple[JoinCounts, ...]:
-        """The joins before an output, in order; ``count`` counts those that were not observed, each once in a run."""
+        """The match counts of the joins before an output, in order; ``count`` is called once per join that was not observed."""
         found = []
         for join in self._before(until):
             if not join.is_apart:
@@ -107,7 +107,7 @@ def _describe(join: Joining, counts: MatchCounts) -> JoinCounts:
 
 
 def _lookups_of(node: Rel | None, stop: Rel | None) -> list[Lookup]:
-    """The lookups of users on the way from the rows of a node down to ``stop``, the first to happen first."""
+    """The user-defined lookups between a node and ``stop`` below it, in order of execution."""
     found = []
     here = node
     while here is not None and here is not stop:

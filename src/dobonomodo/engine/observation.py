@@ -1,7 +1,7 @@
-"""Row counts and digests of an output: observed in the job that writes it, or read again from what it has written.
+"""Row counts and digests of an output: observed in the job that writes it, or aggregated from the written files.
 
-An observation costs little where there are few rows, and needs no job. For many rows it costs several times as much as an aggregate over
-the written files: it stands between the parts of the job for which Spark generates code, and is fed row by row.
+An observation needs no additional job and is cheap for few rows. For many rows it costs several times as much as an aggregate
+over the written files: it interrupts whole-stage code generation and is evaluated row by row.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ DIGESTS_AT_MOST = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Written:
-    """What is measured of the rows that an output writes: SQL for hidden columns, and for aggregates over them."""
+    """The metrics of the rows that an output writes: SQL for hidden columns, and for aggregates over them."""
 
     columns: Mapping[str, str]
     aggregates: Mapping[str, str]
@@ -63,7 +63,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Observed:
-    """An observation in which aggregates that are the same are computed once: each costs something for every row."""
+    """An observation in which equal aggregates are computed once, since each has a cost per row."""
 
     observation: Observation
     names: Mapping[str, str]
@@ -71,13 +71,13 @@ class Observed:
 
     @property
     def get(self) -> Metrics:
-        """What was observed, by all names; it waits for the job."""
+        """The observed values by name; waits for the job."""
         found = self.observation.get
         return {name: found[observed] for name, observed in self.names.items()}
 
 
 def measure_written(step: Step, measuring: Measuring | None, *, chosen: str, tracked: bool) -> Written:
-    """Their number and digest, and the figures that are asked for; ``chosen`` is SQL for these rows among others.
+    """Metrics for the number of rows, their digest, and the requested figures; ``chosen`` is SQL for the written rows.
 
     ``tracked``: rows have hidden columns beside those that are written.
     """
@@ -102,7 +102,7 @@ def observe(
 ) -> tuple[DataFrame, Observed]:
     """The rows of an output, and the observation that counts and hashes them while they are written."""
     columns = [*hidden, *(f"{sql} AS {quote_name(name)}" for name, sql in written.columns.items())]
-    # One observation, below the selection, where Spark cannot see that nothing is chosen and leave it out.
+    # One observation, below the filter: above it, Spark could prune an empty result together with the observation.
     counted, seen = _observe(rows, step, columns, {**metrics, **written.aggregates})
     return _select(counted.where(IS_WRITTEN), step.write), seen
 
@@ -112,7 +112,7 @@ def observe_working(
 ) -> tuple[DataFrame, Observed]:
     """The rows of an output, which are measured once they are written, and the observation of the working dataset.
 
-    ``part`` is SQL for the number by which they are divided into files.
+    ``part`` is SQL for the number that assigns rows to files.
     """
     chosen = chosen_by(step, facts)
     selected = [f"{chosen} AS {quote_name(CHOSEN)}"] if chosen != "TRUE" else []
@@ -138,12 +138,12 @@ def _observe(
 
 
 def select_written(rows: DataFrame, step: Step, facts: RunFacts) -> DataFrame:
-    """The rows of an output out of the working dataset."""
+    """The rows that an output writes, selected from the working dataset."""
     return _select(rows.where(chosen_by(step, facts)).selectExpr(*_names_of(step.write)), step.write)
 
 
 def measure_again(parts: Sequence[DataFrame], measured: Written) -> list[Metrics]:
-    """What is measured of written rows that are divided into parts, for each part, in one job that reads them again."""
+    """The metrics of written rows per part, in one job that reads the files again."""
     from pyspark.sql import functions as F
 
     hidden = [f"{sql} AS {quote_name(name)}" for name, sql in measured.columns.items()]
@@ -156,7 +156,7 @@ def measure_again(parts: Sequence[DataFrame], measured: Written) -> list[Metrics
 
 
 def add_parts(measured: Written, parts: Sequence[Metrics]) -> Metrics:
-    """What is measured of rows that are in some parts. A sum is NULL where there are no rows, or where it has too many digits."""
+    """The metrics of some parts, added up. A sum is NULL if there are no rows or if it has too many digits."""
     filled = [part for part in parts if part[ROWS]]
     return {
         name: _add([part[name] for part in filled]) if name != ROWS else sum(part[ROWS] for part in filled)
@@ -181,7 +181,7 @@ def _select(rows: DataFrame, write: Write, *more: str) -> DataFrame:
 
 
 def _in_order(rows: DataFrame, write: Write) -> DataFrame:
-    """The rows of an output in one part and in its order; rows with the same key are told apart by all that is written."""
+    """The rows of an output in one partition and sorted; all written columns break ties between equal keys."""
     from pyspark.sql import functions as F
 
     if not write.order:
@@ -195,7 +195,7 @@ def _in_order(rows: DataFrame, write: Write) -> DataFrame:
 
 
 class Counting:
-    """Row counts of operations, out of one observation of the working dataset when it is written."""
+    """Row counts of operations, from one observation of the working dataset while it is written."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -204,7 +204,7 @@ class Counting:
         self.mark_by_seq: dict[int, Mark] = {}
         for number, step in enumerate(plan.steps):
             selected = step.lowered.selected
-            # What a check selects is kept by the check itself: it may leave the rows as they are, without a node of its own.
+            # A check keeps its selection itself: it may leave the rows unchanged and have no node.
             if selected is None or Effect.SELECTS not in step.facts.effect or Effect.CHECKS in step.facts.effect:
                 continue
             mark = Mark(Bit(number), selected)
@@ -226,7 +226,7 @@ class Counting:
         return found
 
     def counts(self, metrics: Metrics) -> tuple[OperationCounts, ...]:
-        """The counts of every operation that an observation has reached."""
+        """The counts of every operation that an observation covers."""
         written = self.written
         rows: int | None = metrics.get("loaded")
         counts = []
@@ -239,7 +239,7 @@ class Counting:
                 rows = rows if writes or check is not None else None
                 continue
             added = metrics.get(f"added_{seq}", 0)
-            # Without rows of the working dataset to select from, it selects what it adds.
+            # An operation that selects no rows of the working dataset selects the rows that it adds.
             selected = written[seq] if writes else metrics.get(f"selected_{seq}", added)
             counts.append(
                 OperationCounts(
@@ -265,7 +265,7 @@ def _count_deleted(step: Step, metrics: Metrics, selected: int) -> int:
 
 
 class Measuring:
-    """Totals and matches, out of the same observation."""
+    """Totals and match counts, from the same observation."""
 
     def __init__(self, plan: Plan, counting: Counting, *, digests: bool) -> None:
         self._plan, self._history, self._matching = plan, History(plan, counting.mark_by_seq), Matching(plan)
@@ -273,7 +273,7 @@ class Measuring:
         self.tracked = Tracked(counting.marks, self._matching.bits, self._history.kept)
 
     def metrics(self, until: Step, known: Known) -> dict[str, str]:
-        """SQL aggregates over the working dataset before an output; ``known`` says what is measured in another way."""
+        """SQL aggregates over the working dataset before an output; totals that are ``known`` from elsewhere are left out."""
         sums = {name: each.sql for name, each in self._history.sums(until, known).items()}
         excluded = {
             excluded_by(step.spec.seq): count_where(is_violated(step.spec.seq))
@@ -283,11 +283,11 @@ class Measuring:
         return {**sums, **excluded, **self._matching.metrics(until)}
 
     def carried(self, step: Step) -> list[str]:
-        """SQL for hidden columns that tell kinds of rows apart."""
+        """SQL for hidden columns that distinguish kinds of rows."""
         return carry_levels(find_kinds(self._plan, step))
 
     def unread(self, until: Step) -> frozenset[str]:
-        """Hidden columns that they do not read, and that need not be carried to where an output is observed."""
+        """Hidden columns that no metric reads, and that need not be carried to the observation of an output."""
         kept = {each.name for values in self._history.kept.values() for each in values}
         return frozenset(kept.difference(self._history.hidden(until)))
 
@@ -304,9 +304,9 @@ class Measuring:
         return {**found, **counts, **digest_values(self.hashes(step), chosen=chosen)}
 
     def hashes(self, step: Step) -> dict[str, str]:
-        """SQL for the hashes of values that digests of columns are made of, and of keys, by the names of hidden columns.
+        """SQL by hidden column for the hashes of values and keys from which column digests are computed. They are computed
 
-        They are computed below the observation, where Spark generates code for them: inside of it they would cost several times as much.
+        below the observation, where Spark generates code for them: inside it they would cost several times as much.
         """
         key, columns = self._find_digested(step)
         if not key:
@@ -315,7 +315,7 @@ class Measuring:
         return hash_values({KEYS: "0", **values}, key)
 
     def _find_digested(self, step: Step) -> tuple[list[str], list[str]]:
-        """SQL for the key of the rows that an output writes, and the columns that have a digest; none where there is no key."""
+        """SQL for the key of the rows that an output writes, and the columns that have a digest; empty if there is no key."""
         written = step.write.columns
         key = find_key(find_pairing(step), written) if self._digests else {}
         columns = [name for name in written if is_comparable(name) and name not in key]
@@ -333,10 +333,11 @@ class Measuring:
     def measures(
         self, step: Step, metrics: Metrics, *, taken: bool, ends: Ends, count: Callable[[Lookup], MatchCounts | None]
     ) -> Measures:
-        """What was observed; ``taken``: of an output that was taken from another one, which knows the rest.
+        """The observed totals and matches; ``taken``: the output was derived from another one, which has the rest. ``ends`` are
 
-        ``ends`` is what was measured of the rows at the end in another way; ``count`` counts the matches of joins to rows that
-        are not observed.
+        totals of the rows at the end that are known from elsewhere; ``count`` counts the matches of joins that were not
+
+        observed.
         """
         totals, digests = self.read_written(step, metrics), self._read_digests(step, metrics)
         by_kind = read_kinds(step, find_kinds(self._plan, step), metrics)

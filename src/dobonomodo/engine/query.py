@@ -1,4 +1,4 @@
-"""Queries that no frame is made of yet: several nodes of a plan as one text. What the text says is decided elsewhere."""
+"""SQL queries that are not DataFrames yet: several nodes of a plan as one statement."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ DEPTH = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Query:
-    """Rows, as SQL over frames.
+    """A SQL query over frames.
 
-    Each frame that is made has Spark go through its whole plan, so that long projects would take the square of their length. A query
-    of several nodes is gone through once, and gives the same plan.
+    Spark analyses the whole plan for each new frame, so long projects would take quadratic time. A query of several nodes is
+    analysed once, and results in the same plan.
     """
 
     text: str
@@ -64,12 +64,12 @@ class Query:
 
 
 def _shallow(rows: Query) -> Query:
-    """The same rows, with room for one query more around them."""
+    """The same rows, nested less deeply, so that one more query fits around them."""
     return rows if rows.depth < DEPTH else Query.of(rows.make())
 
 
 def _source(rows: Query) -> str:
-    """What a query around them reads from."""
+    """The FROM clause of a query around them."""
     return rows.text if rows.depth == 0 else f"({rows.text})"
 
 
@@ -82,5 +82,5 @@ def _list(columns: Sequence[str]) -> str:
 
 
 def _escape(sql: str) -> str:
-    """SQL in a text in which frames are named in braces."""
+    """SQL escaped for a template in which braces name frames."""
     return sql.replace("{", "{{").replace("}", "}}")

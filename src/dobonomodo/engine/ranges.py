@@ -1,7 +1,7 @@
-"""Joins by a range: each row finds the piece of the line in which its point lies.
+"""Range joins: each row finds the piece of the line in which its point lies.
 
-The ends of all ranges of a key cut the line into pieces. For a piece it is known how many ranges cover it, and if it is one,
-which one: so a row has at most one piece, and the piece says how many matches the row has. To find it without comparing a row
+The ends of all ranges of a key cut the line into pieces. Each piece knows how many ranges cover it, and which one if there is
+only one. So a row has at most one piece, and the piece tells how many matches the row has. To find it without comparing a row
 with every piece, the line is divided into equal buckets, and rows and pieces are joined by the number of the bucket. A key has
 a fixed number of buckets for each end, so the joined side grows by a constant factor whatever the ranges are.
 """
@@ -73,7 +73,7 @@ class Line:
         )
 
     def join(self, rows: DataFrame, source: DataFrame, keys: Keys, *, only: str, fields: str) -> DataFrame:
-        """The rows with ``COUNT`` and ``ROW`` beside them; ``ROW`` has the ``fields``. ``only`` says which rows take part."""
+        """The rows with the additional columns ``COUNT`` and ``ROW``; ``ROW`` is a struct of ``fields``. Rows take part if ``only``."""
         from pyspark.sql import functions as F
 
         ranges = self._list_ranges(source, keys, fields)
@@ -87,7 +87,7 @@ class Line:
         return placed.join(self._cut(ranges, keys), F.expr(found), "left")
 
     def _list_ranges(self, source: DataFrame, keys: Keys, fields: str) -> DataFrame:
-        """The ranges that hold a point at all, with their keys and rows."""
+        """The non-empty ranges, with their keys and rows."""
         named = [f"{sql} AS {name}" for sql, name in zip(keys.joined, keys.names(), strict=True)]
         ends = [f"{self._position(end)} AS {end.name}" for end in self._ends]
         ranges = source.selectExpr(*named, *ends, f"struct({fields}) AS {ROW}")
@@ -98,7 +98,7 @@ class Line:
         return ranges.where(f"{_LOW} IS NULL OR {_HIGH} IS NULL OR {_LOW} {smaller} {_HIGH}")
 
     def _divide(self, ranges: DataFrame, keys: Keys) -> DataFrame:
-        """One row for each key: where its buckets are."""
+        """One row per key with its buckets."""
         from pyspark.sql import functions as F
 
         low, high = self._measure(_LOW), self._measure(_HIGH)
@@ -111,7 +111,7 @@ class Line:
         return grouped.selectExpr(*renamed, *self._buckets("min", "max", "ends"))
 
     def _cut(self, ranges: DataFrame, keys: Keys) -> DataFrame:
-        """The pieces that ranges cover, once for each bucket in which they have a part."""
+        """The pieces that ranges cover, one row for each bucket that a piece overlaps."""
         pieces = self._cover(self._list_ends(ranges, keys), keys)
         end = _NEXT if self._is_continuous else f"{_NEXT} - 1"
         first = f"CASE WHEN {_AT} IS NULL THEN 0 ELSE {self._bucket(_AT)} END"

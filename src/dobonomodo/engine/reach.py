@@ -1,4 +1,4 @@
-"""Whether the workers of Spark reach the folder in which a run keeps what it reads and writes: tried before anything is computed."""
+"""Tests whether Spark workers can access the folder of a run's files, before anything is computed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def may_be_elsewhere(spark: SparkSession) -> bool:
-    """Whether Spark computes in other processes than its driver, or on another machine than this one."""
+    """Whether Spark computes outside its driver process, or on another machine than this one."""
     master = spark.conf.get("spark.master", "local")
     if not is_local(str(master)):
         return True
@@ -31,7 +31,7 @@ def may_be_elsewhere(spark: SparkSession) -> bool:
 def require_reach(spark: SparkSession, folder: Path, *, find_outage: Callable[[Exception], RunFailed | None]) -> None:
     """Raise ``RunFailed`` unless a task writes a file that is seen here, and reads one that was written here.
 
-    What Spark raises because it is lost or has no executors, which ``find_outage`` tells, says nothing about the folder.
+    Errors because Spark is lost or has no executors (see ``find_outage``) say nothing about the folder.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

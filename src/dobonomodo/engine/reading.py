@@ -1,4 +1,4 @@
-"""How the engine asks for stored rows; what they are is said where they are stored."""
+"""The protocol by which the engine reads stored rows; storages implement it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["ROW_NUMBER", "Reader", "StoredRows"]
 
 
 class Reader(Protocol):
-    """Finds stored rows."""
+    """Reads stored rows."""
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         """The rows of every location of a dataset; at least one frame, which may be empty."""

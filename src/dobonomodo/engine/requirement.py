@@ -1,4 +1,4 @@
-"""Requirements on rows: a row that does not meet one stops the job, within the job, with a message that says which."""
+"""Assertions on rows: a row that violates one raises an error inside the job, with a message that names the row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REQUIRED = "REQUIREMENT_NOT_MET"
 
 
 def require(node: Require, rows: DataFrame, *, run: RunContext) -> DataFrame:
-    """The same rows."""
+    """The same rows; a violation raises an error inside the job."""
     head = quote_text(f"{REQUIRED}|{node.seq}|{node.code}|{node.reason}|")
     shown = show_values([(run.sql(each), flat_name(each)) for each in node.shown])
     fault = f"CAST(raise_error(concat({head}, {shown})) AS BOOLEAN)"
@@ -26,7 +26,7 @@ def require(node: Require, rows: DataFrame, *, run: RunContext) -> DataFrame:
 
 
 def show_values(shown: Sequence[tuple[str, str]]) -> str:
-    """SQL for a text that names values; each is SQL and what to call it."""
+    """SQL for a text that shows values; each value is SQL with its name."""
     pairs = ", ', ', ".join(
         f"{quote_text(f'{name} = ')}, coalesce(CAST({sql} AS STRING), 'NULL')" for sql, name in shown
     )

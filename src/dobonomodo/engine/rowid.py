@@ -1,7 +1,7 @@
-"""Row ids: UUIDv7 as text, made from the run and a stable key of the row, never from chance.
+"""Row ids: UUIDv7 as text, computed from the run and a stable key of the row; no part is random.
 
-The first 48 bits are the run's clock. The rest is a place where a row has one, which is its position in its source, else a
-hash of its key.
+The first 48 bits are the run's clock. The rest is the place of the row, which is its position in its source, or a hash of its
+key if it has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dobonomodo.plan.facts import RunFacts
 
 @dataclass(frozen=True, slots=True)
 class IdSeed:
-    """What row ids of a run start from: the same project version, period and clock give the same ids (C-84)."""
+    """The seed of a run's row ids: equal project version, period and clock result in equal ids (C-84)."""
 
     text: str
     started_at: datetime
@@ -35,7 +35,7 @@ class IdSeed:
 
 
 def seed_of(project_id: str, fingerprint: str, facts: RunFacts) -> IdSeed:
-    """Where row ids of a run start (C-84)."""
+    """The seed of a run's row ids (C-84)."""
     text = hashlib.sha256(f"{project_id}\0{fingerprint}\0{facts.period}".encode()).hexdigest()
     return IdSeed(text, facts.started_at)
 
@@ -45,21 +45,21 @@ _FIRST_PLACE = 10_000_000_000
 
 
 def id_by_place(seed: IdSeed, what: str, place: str) -> str:
-    """SQL for the id of the row at a place, a BIGINT below 90 000 000 000, which is what has room. Unique by construction.
+    """SQL for the id of the row at a place, a BIGINT below 90 000 000 000 (the available digits). Unique by construction.
 
-    The digits are decimal ones, which Spark writes many times faster than hexadecimal ones. What sets one run apart from
-    another is text: numbers would become part of the code that Spark compiles, and have each run compiled anew.
+    The digits are decimal, which Spark writes many times faster than hexadecimal. The parts that differ between runs are text:
+    Spark would inline numbers into generated code, and compile it again for each run.
     """
     return f"concat('{_before_place(seed, what)}', CAST({_FIRST_PLACE}L + {place} AS STRING))"
 
 
 def write_id_by_place(seed: IdSeed, what: str, place: int) -> str:
-    """The id of the row at a place, as ``id_by_place`` has Spark make it."""
+    """The id of the row at a place, equal to what ``id_by_place`` computes in Spark."""
     return f"{_before_place(seed, what)}{_FIRST_PLACE + place}"
 
 
 def find_place(seed: IdSeed, what: str, row_id: str) -> int | None:
-    """The place that an id was made from; None for an id that was made otherwise."""
+    """The place that an id was computed from; None for other ids."""
     before = _before_place(seed, what)
     digits = row_id[len(before) :]
     if not row_id.startswith(before) or len(digits) != len(str(_FIRST_PLACE)) or not digits.isdecimal():
@@ -82,7 +82,7 @@ def _salt(seed: IdSeed, what: str) -> str:
 
 
 def write_id_by_key(seed: IdSeed, what: str, keys: Sequence[str | None]) -> str:
-    """The id of the row with a key, given as text, as ``id_by_key`` has Spark make it."""
+    """The id of the row with a key, given as text, equal to what ``id_by_key`` computes in Spark."""
     marked = keys if len(keys) == 1 else [None if key is None else f"{len(key)}:{key}" for key in keys]
     parts = "".join("-" if key is None else f"={key}" for key in marked)
     digest = hashlib.md5(f"{_salt(seed, what)}{parts}".encode(), usedforsecurity=False).hexdigest()
@@ -105,6 +105,6 @@ def id_by_key(seed: IdSeed, what: str, keys: list[str]) -> str:
 
 
 def _length_marked(key: str) -> str:
-    """A key with its length in front, so that two keys never read like two others."""
+    """A key prefixed with its length, so that different lists of keys never concatenate to the same text."""
     text = f"CAST({key} AS STRING)"
     return f"concat(char_length({text}), ':', {text})"

@@ -38,7 +38,7 @@ RESULT_SETTINGS: Mapping[str, str] = MappingProxyType(
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.timestampType": "TIMESTAMP_LTZ",
         "spark.sql.caseSensitive": "false",
-        # Scale gives way before integer digits do; the types of our formulas are computed by this rule.
+        # Scale is reduced before integer digits; the types of our formulas are computed by this rule.
         "spark.sql.decimalOperations.allowPrecisionLoss": "true",
         # Dates are parsed by java.time alone; the older parsers accept 2026-02-30.
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
@@ -61,14 +61,14 @@ _LAUNCH_SETTINGS: Mapping[str, str] = {
     "spark.ui.showConsoleProgress": "false",
     # Records a Python stack for each call, at up to four times the cost of building a plan (Spark 4.3).
     "spark.python.sql.dataFrameDebugging.enabled": "false",
-    # What the parser learns from a statement it keeps until the heap is full, unless told to forget (Spark 4.1).
+    # The parser caches its state until the heap is full, unless this is disabled (Spark 4.1).
     "spark.sql.parser.manageParserCaches": "true",
     "spark.sql.parser.parserDfaCacheFlushRatio": "25",
     # A Hive on the class path would create a database in the current folder.
     "spark.sql.catalogImplementation": "in-memory",
 }
 
-# Without its web interface Spark keeps what that would show all the same: the plans of the last thousand queries, as texts.
+# Even without its web UI, Spark keeps the data for it: the plans of the last thousand queries, as text.
 _UNSEEN_SETTINGS: Mapping[str, str] = {
     "spark.sql.ui.retainedExecutions": "10",
     "spark.ui.retainedJobs": "100",
@@ -76,8 +76,8 @@ _UNSEEN_SETTINGS: Mapping[str, str] = {
     "spark.ui.retainedTasks": "1000",
 }
 
-# Locale and zone of the machine would show in texts, formatted numbers and dates, its encoding in file contents. These
-# options come last, since the last of two options holds.
+# Locale and zone of the machine would show in texts, formatted numbers and dates, its encoding in file contents. These options
+# come last, since the last of two options wins.
 _SAME_EVERYWHERE = "-Duser.language=en -Duser.country=US -Duser.timezone=UTC -Dfile.encoding=UTF-8"
 _QUIET = f'"-Dlog4j2.configurationFile={Path(__file__).with_name("log4j2.properties").as_uri()}"'
 _DRIVER_OPTIONS = "spark.driver.extraJavaOptions"
@@ -91,11 +91,11 @@ _LONGEST_SOCKET_FOLDER = 46
 
 _SMALL_SETTINGS: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
-    # Planning anew after every exchange takes longer than the work itself.
+    # Adaptive planning after every exchange takes longer than the work itself.
     "spark.sql.adaptive.enabled": "false",
 }
-# The second compiler of the JVM pays off after seconds of work; until then it takes the time of the first. Without it
-# the JVM sets 48 MB aside for compiled code, which a long life of generated code fills.
+# The C2 compiler of the JVM pays off after seconds of work; until then it competes with C1. Without C2 the JVM reserves 48 MB
+# for compiled code, which the generated code of a long session fills.
 _QUICK_START = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=128m"
 
 
@@ -109,12 +109,12 @@ def open_session(
 ) -> SparkSession:
     """A session of our own: on this machine, on the cluster ``master``, or on the Spark Connect server ``remote``.
 
-    One process has one Spark. Where it runs already, the new session is opened in it, beside the others and without
-    touching their settings; stopping a session stops them all. ``conf`` adds settings. ``size`` says how much is
-    to be computed, if that is known: little of it is done fastest in one piece and by a JVM that optimises less.
+    One process has one Spark. If it already runs, the new session is opened in it and does not change the settings of the
+    others; stopping a session stops all. ``conf`` adds settings. ``size`` is the size of the inputs, if known: small inputs are
+    computed fastest in one partition and by a JVM that optimises less.
     """
     require_possible(master=master, remote=remote, conf=conf)
-    # One process has one Spark, also when two threads ask for it at once.
+    # One process has one Spark, even if two threads request it at once.
     with _opening, _without_pandas_warning():
         try:
             session = (
@@ -129,7 +129,7 @@ def open_session(
 
 
 def require_possible(*, master: str | None, remote: str | None, conf: Mapping[str, str]) -> None:
-    """Refuse what no session can be, before one is opened."""
+    """Refuse impossible settings before a session is opened."""
     problems: list[Problem] = [
         SettingRefused(name=name, fixed=RESULT_SETTINGS[name])
         for name, value in conf.items()
@@ -142,7 +142,7 @@ def require_possible(*, master: str | None, remote: str | None, conf: Mapping[st
 
 
 def _explain_import(fault: ImportError, *, remote: str | None) -> RunFailed:
-    """What Spark needs and is not installed; PySpark itself says which version of it is too old."""
+    """The packages that Spark needs and that are not installed; PySpark itself reports a version that is too old."""
     extra = "spark" if remote is None else "connect"
     reason = " ".join(str(fault).split())
     return find_missing_package(fault) or RunFailed(
@@ -151,9 +151,9 @@ def _explain_import(fault: ImportError, *, remote: str | None) -> RunFailed:
 
 
 def adapt_session(session: SparkSession) -> SparkSession:
-    """A session to compute in, for a user who brings one: the same Spark, with the settings on which results depend.
+    """A session for computing, derived from the user's session: the same Spark, with the settings on which results depend. The
 
-    The user's session is left as it was found; where its settings are ours already, it is taken as it is.
+    user's session is not changed; if it already has these settings, it is used directly.
     """
     if all(str(session.conf.get(name, None)).lower() == value.lower() for name, value in RESULT_SETTINGS.items()):
         return session
@@ -190,14 +190,14 @@ def _open_classic(
         if gateway is None:
             with _signals_later():
                 gateway = launch_gateway(launch)  # type: ignore[no-untyped-call]
-        # Known only now: the file spark-defaults.conf of the cluster may give some.
+        # Known only now: the file spark-defaults.conf of the cluster may set some.
         given = conf.get(_EXECUTOR_OPTIONS) or gateway.jvm.System.getProperty(_EXECUTOR_OPTIONS)
         launch.set(_EXECUTOR_OPTIONS, options_of_executors(given))
         return SparkSession(SparkContext(conf=launch, gateway=gateway))
 
 
 def _forget_ended_java() -> None:
-    """Where the Java of an earlier session was killed, PySpark would talk to it for ever (Spark 4.3)."""
+    """If the Java of an earlier session was killed, PySpark would keep using it (Spark 4.3)."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
@@ -213,18 +213,18 @@ def _open_remote(remote: str, *, conf: Mapping[str, str]) -> SparkSession:
 
     session = SparkSession.builder.remote(remote).create()
     give_up_soon(session)
-    # A connection that is still open when Python takes its modules down can wait for ever (Spark 4.3, grpcio 1.85).
+    # A connection that is still open when Python unloads its modules can wait forever (Spark 4.3, grpcio 1.85).
     atexit.register(_close_connection, weakref.ref(session))
     _set_all(session, {**conf, **RESULT_SETTINGS})
     return session
 
 
 def give_up_soon(session: SparkSession) -> None:
-    """Notice within 15 seconds that a server does not answer; by default the client tries for ten minutes (Spark 4.3)."""
+    """Detect within 15 seconds that a server does not respond; by default the client retries for ten minutes (Spark 4.3)."""
     from pyspark.sql.connect.client.retries import DefaultPolicy
 
     session.client.set_retry_policies([DefaultPolicy(max_retries=6, max_backoff=4000)])
-    # It is said by what is raised.
+    # The exception carries the message.
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]", category=UserWarning)
 
 
@@ -238,7 +238,7 @@ def _set_all(session: SparkSession, settings: Mapping[str, str]) -> None:
     from pyspark.errors import AnalysisException
 
     for name, value in settings.items():
-        # Setting what holds already can print a warning that the setting is deprecated.
+        # Setting an unchanged value can print a deprecation warning.
         if session.conf.get(name, None) == value:
             continue
         try:
@@ -255,10 +255,10 @@ def _settings_of_launch(
         settings |= _UNSEEN_SETTINGS
     if is_local(master):
         settings |= {
-            # No port is open to the network, and no name server is asked for the machine's own name.
+            # No port is open to the network, and the machine's own name is not looked up in DNS.
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            # Spark's 200 are for a cluster; here each one is a task that costs milliseconds.
+            # Spark's default of 200 partitions is for a cluster; here each one is a task that costs milliseconds.
             "spark.sql.shuffle.partitions": str(4 * _cores(master)),
             # Outputs that share files divide their rows among a few files of each task; without this, Spark would sort them first.
             "spark.sql.maxConcurrentOutputFileWriters": "8",
@@ -282,10 +282,10 @@ def _settings_of_launch(
 
 
 def _socket_settings() -> dict[str, str]:
-    """Rows come from Java by a file of our own, not by a port that serves whoever comes first.
+    """Python reads rows from Java through a Unix socket file, not through a port that serves the first client.
 
-    A stranger can come first: a client whose server was killed tries its port again, which may be in use again. Python then waits
-    for ever, or fails with an error of its own (Spark 4.3).
+    Another process can be first: a client whose server was killed retries its port, which may be in use again. Python then
+    waits forever or fails with an unrelated error (Spark 4.3).
     """
     if len(tempfile.gettempdir()) > _LONGEST_SOCKET_FOLDER:
         return {}
@@ -349,7 +349,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Spark puts a handler for Ctrl-C in place that talks to the JVM in the middle of another talk, and fails (Spark 4.3)."""
+    """Remove Spark's Ctrl-C handler: it calls the JVM in the middle of another call, and fails (Spark 4.3)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -362,7 +362,7 @@ def _own_interrupts() -> Iterator[None]:
 
 @contextmanager
 def _signals_later() -> Iterator[None]:
-    """Ctrl-C and SIGTERM wait until the JVM listens, a second or two: one that nobody talks to would stay for ever (Spark 4.3)."""
+    """Delay Ctrl-C and SIGTERM until the JVM listens, a second or two: a JVM without a client would never end (Spark 4.3)."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -381,7 +381,7 @@ def _signals_later() -> Iterator[None]:
 
 @contextmanager
 def _without_pandas_warning() -> Iterator[None]:
-    """Starting Spark 4.3 looks for pandas and warns about pandas 3, which we do not use."""
+    """Spark 4.3 imports pandas when it starts and warns about pandas 3, which we do not use."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
         yield

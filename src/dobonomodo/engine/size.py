@@ -1,4 +1,4 @@
-"""How large the inputs of a run are, and what follows from it: whether they are computed in one piece, and how much memory Java gets."""
+"""The size of a run's inputs, and settings that follow from it: whether to compute in one partition, and the heap of Java."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class InputSize:
 
     @property
     def is_small(self) -> bool:
-        """Whether they are computed fastest in one piece, by a JVM that optimises less."""
+        """Whether one partition, and a JVM that optimises less, compute them fastest."""
         return self.bytes < SMALL_BYTES and self.rows < SMALL_ROWS
 
 
 def heap_megabytes(size: InputSize | None, available: int) -> int:
-    """How much memory Java may take: as the inputs need, if they are known, and at most half of what is ``available``."""
+    """The heap of Java: as the inputs need, if their size is known, and at most half of the ``available`` memory."""
     wanted = MOST_HEAP if size is None else LEAST_HEAP + GROWTH * size.bytes // (1 << 20)
     return max(LEAST_HEAP, min(wanted, available // 2, MOST_HEAP))
 
 
 def available_megabytes() -> int:
-    """The memory that no other process has, on this machine or in this container."""
+    """The free memory of this machine or container."""
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     free = [total, *_free_of_machine(), *_free_of_container()]
     return max(0, min(free)) // (1 << 20)

@@ -1,6 +1,6 @@
-"""Python work for executors: one task for each thing, the results come back as rows. Outputs are never computed this way.
+"""Runs Python functions on executors: one task per item, results are collected as rows. Outputs are never computed this way.
 
-What is to be done travels with the code of the tasks, which no plan, log or event of Spark shows: it may hold secrets.
+Arguments are pickled with the task code, which no plan, log or event of Spark shows: they may contain secrets.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SCHEMA = "number BIGINT, lacks STRING, result BINARY"
 
 @dataclass(slots=True)
 class SparkExecutors:
-    """The executors of an engine, which is opened when there is something to do."""
+    """The executors of an engine, which is opened for the first task."""
 
     open_engine: Callable[[], SparkEngine]
     folder: Path
@@ -45,7 +45,7 @@ class SparkExecutors:
     _are_able: bool = field(default=True, init=False)
 
     def do(self, work: Callable[[T], R], things: Sequence[T]) -> list[R] | None:
-        """The results in the order of the things; None where the driver has to do the work."""
+        """The results in the order of the items; None if the driver has to do the work."""
         if not things:
             return []
         if not self._are_able:
@@ -58,7 +58,7 @@ class SparkExecutors:
         return None
 
     def _attempt(self, work: Callable[[T], R], things: Sequence[T]) -> tuple[str | None, list[bytes]]:
-        """What the executors lack, or the results."""
+        """What is missing on the executors, or the results."""
         engine = self._open()
         count = min(len(things), TASKS_AT_MOST)
         chunks = [things[number::count] for number in range(count)]
@@ -90,7 +90,7 @@ def _versions() -> dict[str, str]:
 
 
 def _make_task(payload: bytes, versions: dict[str, str]) -> Callable[[Iterable[RecordBatch]], Iterator[RecordBatch]]:
-    """The code of a task. It is sent by value, and finds out by itself whether it can work where it is."""
+    """The function of a task. It is pickled by value, and checks itself whether it can run on its executor."""
 
     def perform(batches: Iterable[RecordBatch]) -> Iterator[RecordBatch]:
         import importlib
@@ -121,7 +121,7 @@ def _make_task(payload: bytes, versions: dict[str, str]) -> Callable[[Iterable[R
 
 
 def _perform(work: Callable[[T], R], thing: T) -> bytes:
-    """The result, or what the data or the outside world are at fault for; anything else fails the task."""
+    """The result, or a problem caused by data or an outside system; any other exception fails the task."""
     try:
         return pickle.dumps((work(thing), None))
     except RunFailed as failed:

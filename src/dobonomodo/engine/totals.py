@@ -1,4 +1,4 @@
-"""Totals of numeric columns as aggregates of one observation: of loaded rows, of written rows, and what each operation changed.
+"""Totals of numeric columns as aggregates of one observation: of loaded rows, of written rows, and of the changes by each operation.
 
 A row that is observed when it is written has its whole history in hidden columns: which operations selected it, and what a column was
 before an operation assigned it. So the value of a column after any operation is the value kept by the next one that assigns it, or
@@ -46,7 +46,7 @@ class Sum:
     """Whether the operation deletes these rows, so that they keep what they have."""
 
     def read(self, found: Decimal | int | None, rows: int) -> Decimal | None:
-        """Its value. Spark gives NULL for no rows, and where the sum has too many digits."""
+        """Its value. Spark returns NULL for no rows, and for a sum with too many digits."""
         if found is None:
             scale = self.type.scale if isinstance(self.type, DecimalType) else 0
             return Decimal((0, (0,), -scale)) if rows == 0 else None
@@ -54,7 +54,7 @@ class Sum:
 
 
 class Known(NamedTuple):
-    """Of which rows at the end totals are known in another way than by observing them."""
+    """For which rows at the end the totals are known without observing them."""
 
     active: bool = False
     everything: bool = False
@@ -62,7 +62,7 @@ class Known(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """These totals, by column; None where they are not known."""
+    """These totals, by column; None if unknown."""
 
     active: Totals | None = None
     everything: Totals | None = None
@@ -74,7 +74,7 @@ class Ends(NamedTuple):
 
 
 def _sum_where(condition: str, column: str, kind: Type) -> str:
-    """SQL for the sum of a column over the rows for which a condition is true. An overflow gives NULL, never an error."""
+    """SQL for the sum of a column over the rows for which a condition is true. An overflow returns NULL, never an error."""
     return f"try_sum(CASE WHEN {condition} THEN coalesce({quote_name(column)}, CAST(0 AS {kind.sql})) END)"
 
 
@@ -109,7 +109,7 @@ class History:
         self._keep()
 
     def _keep(self) -> None:
-        """Choose the columns whose history is known, in the order in which outputs name them, while there is room."""
+        """Choose the columns whose history is known, in the order of the outputs, up to the limit."""
         last: dict[str, int] = {}
         for number, step in enumerate(self._plan.steps):
             if step.lowered.write is not None:
@@ -137,9 +137,9 @@ class History:
         return frozenset(node.values) if step.spec.seq in self._marks and isinstance(node, Derive) else frozenset()
 
     def _is_known(self, step: Step, name: str) -> bool:
-        """Whether an operation changes values of a column by nothing but assigning it to rows that it selects.
+        """Whether an operation changes a column only by assigning it to selected rows. A column that is widened beyond 38
 
-        One that is widened beyond 38 digits loses some digits in all rows.
+        digits loses digits in all rows.
         """
         if step.after.node is step.before.node:
             return True
@@ -153,7 +153,7 @@ class History:
     def sums(self, until: Step, known: Known) -> dict[str, Sum]:
         """Aggregates over the working dataset before an output: the loaded totals and all changes, by the names of their metrics.
 
-        Sums that follow from the others and from what is known are left out.
+        Sums that can be derived from the others and from known totals are left out.
         """
         found: dict[str, Sum] = {}
         for name, sums in self._all_sums(until).items():
@@ -205,12 +205,12 @@ class History:
         return [each.name for number, each in found if self._plan.steps[number].spec.seq < until.spec.seq]
 
     def _sums_of(self, name: str, until: Step) -> Iterator[Sum]:
-        """What a column was loaded with, and what each operation before an output did to its total."""
+        """The loaded total of a column, and the change of the total by each operation before an output."""
         end = (name, until.before.columns[name])
         kept = self._kept_by_column[name]
 
         def value(*, after: int) -> tuple[str, Type]:
-            """The hidden or visible column that has its value after an operation."""
+            """The hidden or visible column that holds its value after an operation."""
             for number, each in kept.items():
                 if after < number and self._plan.steps[number].spec.seq < until.spec.seq:
                     return each.name, each.type
@@ -248,7 +248,7 @@ class History:
 
 
 def _find_left_out(sums: list[Sum], known: Known) -> tuple[int, ...]:
-    """The numbers of the sums of a column that need not be made: the first one, then one over rows that were deleted."""
+    """The indexes of the sums of a column that are not needed: the first one, then one over deleted rows."""
     if not known.active:
         return ()
     deleted = [at for at, each in enumerate(sums) if each.deletes]
@@ -256,7 +256,7 @@ def _find_left_out(sums: list[Sum], known: Known) -> tuple[int, ...]:
 
 
 def _subtract(whole: Decimal | None, parts: Iterable[Decimal | None]) -> Decimal | None:
-    """What is left of a total; None where one of them is not known."""
+    """The total minus the others; None if one of them is unknown."""
     rest = whole
     for part in parts:
         if rest is None or part is None:
@@ -266,7 +266,7 @@ def _subtract(whole: Decimal | None, parts: Iterable[Decimal | None]) -> Decimal
 
 
 def _with_digits(value: Decimal | None, kind: Type) -> Decimal | None:
-    """A total with the digits behind the point that its column has."""
+    """A total with the scale of its column."""
     return value.quantize(Decimal((0, (1,), -_scale(kind))), context=_EXACT) if value is not None else None
 
 

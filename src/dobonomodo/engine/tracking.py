@@ -27,7 +27,7 @@ BITS = 62
 
 @dataclass(frozen=True, slots=True)
 class Bit:
-    """Where a fact about rows is remembered: operations have the first numbers, joins the next ones."""
+    """A bit of a hidden column that records a fact about a row: operations have the first numbers, joins the next ones."""
 
     number: int
 
@@ -103,7 +103,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HiddenValue:
-    """A value of the rows of a node, as they are there, that is kept for later."""
+    """A value of a node's rows that is kept in a hidden column."""
 
     name: str
     value: Typed
@@ -111,7 +111,7 @@ class HiddenValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracked:
-    """What is to be remembered, by the identity of nodes."""
+    """What to record, by the identity of nodes."""
 
     marks: Mapping[int, Mark] = field(default_factory=dict)
     matches: Mapping[int, Bit] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class Tracked:
 
 
 class Tracking:
-    """The hidden columns of the frames of a run, by node. Asking a frame itself takes Spark some milliseconds each time."""
+    """The hidden columns of the frames of a run, by node. Reading them from a frame takes Spark some milliseconds each time."""
 
     def __init__(self, run: RunContext) -> None:
         self._run = run
@@ -136,13 +136,13 @@ class Tracking:
         self._types: dict[str, Type] = {}
 
     def prepare(self, tracked: Tracked) -> None:
-        """What is to be remembered; said before the first frame is made."""
+        """Set what to record; called before the first frame is built."""
         self._tracked = tracked
         self._types = {each.name: each.type for kept in tracked.kept.values() for each in kept}
         self._types |= {each.name: each.value.type for values in tracked.values.values() for each in values}
 
     def note(self, node: Rel, *, has_place: bool = False) -> None:
-        """The frame of a node is made; ``has_place`` says whether rows that are loaded or made there carry their place."""
+        """Record the frame of a node; ``has_place``: rows that are loaded or added there carry their position."""
         match node:
             case Scan() | AssignIds():
                 self._hidden[id(node)] = (PLACE,) if has_place else ()
@@ -165,7 +165,7 @@ class Tracking:
         return started.drop(*flags) if flags else started
 
     def keep_values(self, node: Rel) -> list[str]:
-        """SQL for the values that are kept of the rows of a node, beside its columns; they are hidden columns from here on."""
+        """SQL for the values of a node's rows that are kept, in addition to its columns; they are hidden columns from here on."""
         values = self._tracked.values.get(id(node), ())
         self._hidden[id(node)] += tuple(each.name for each in values)
         return [f"{self._run.sql(each.value)} AS {quote_name(each.name)}" for each in values]
@@ -175,11 +175,11 @@ class Tracking:
         return self._hidden[id(node)]
 
     def trackers(self, node: Rel) -> list[str]:
-        """Those of them that remember something."""
+        """The hidden columns of a node's frame that hold bits."""
         return [name for name in self.hidden(node) if name != PLACE]
 
     def is_marked(self, node: Rel) -> bool:
-        """Whether the rows that an operation selects are remembered at a node."""
+        """Whether the rows that an operation selects are recorded at a node."""
         return id(node) in self._tracked.marks
 
     def carried(self, node: Derive | Reshape | Stack) -> list[str]:
@@ -195,7 +195,7 @@ class Tracking:
         return [*carried, *(f"{quote_name(each.column)} AS {quote_name(each.name)}" for each in kept)]
 
     def remembers(self, node: Lookup) -> bool:
-        """Whether it is remembered which rows a lookup found a match for."""
+        """Whether the matches of a lookup are recorded."""
         return id(node) in self._tracked.matches
 
     def joined(self, node: Lookup, matched: str) -> list[str]:
@@ -216,7 +216,7 @@ class Tracking:
         return quote_name(_flag(bit)) if self._is_flagged(node) else bit.is_set()
 
     def _is_flagged(self, node: Lookup) -> bool:
-        """Whether a match is remembered in a column of its own, since the lookup comes before the columns of bits."""
+        """Whether a match is recorded in a separate column, since the lookup comes before the columns of bits."""
         bit = self._tracked.matches.get(id(node))
         return bit is not None and bit.column not in self.hidden(node.rows)
 

@@ -1,4 +1,4 @@
-"""Hierarchies: a small tree is read before the job that needs it, and given back to Spark as pairs of nodes."""
+"""Hierarchies: a small tree is collected before the job that needs it, and passed to Spark as (node, ancestor) pairs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_ancestors(node: Ancestors, rows: DataFrame) -> DataFrame:
-    """Every node with itself and all nodes above it. Reads a bounded number of rows; what is no tree raises ``RunFailed``."""
+    """Every node with itself and all its ancestors. Reads a limited number of rows; raises ``RunFailed`` if they are not a tree."""
     kind = node.child.type.sql
     pairs = rows.selectExpr(
         f"{quote_name(node.child.name)} AS {NODE}", f"CAST({quote_name(node.parent.name)} AS {kind}) AS {ANCESTOR}"
@@ -32,6 +32,6 @@ def read_ancestors(node: Ancestors, rows: DataFrame) -> DataFrame:
 
 
 def explain_tree(node: Ancestors, fault: NotATree) -> HierarchyCycle:
-    """The problem of pairs that are no tree."""
+    """The problem of pairs that do not form a tree."""
     nodes = tuple(map(str, fault.nodes))
     return HierarchyCycle(dataset_id=node.dataset_id, reason=fault.reason, nodes=nodes, operation=node.operation)

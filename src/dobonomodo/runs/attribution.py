@@ -1,6 +1,6 @@
-"""Why two runs differ: the causes that can be told apart, snapshots with some of them exchanged, and parts that add up exactly.
+"""Why two runs differ: the separable causes, snapshots with some of them exchanged, and contributions that add up exactly.
 
-Pure: what a snapshot gives is computed by others.
+Pure: other modules compute the result of a snapshot.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ InputHashes = Mapping[str, Sequence[Sequence[str | None]]]
 
 
 class Cause(StrEnum):
-    """What a difference can come from."""
+    """The kinds of causes of a difference."""
 
     INPUT = "input"
     DATASET = "dataset"
@@ -47,7 +47,7 @@ class Factor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pinned:
-    """A run as what its result depends on."""
+    """A run, reduced to everything that its result depends on."""
 
     snapshot: Document
     hashes: InputHashes
@@ -122,7 +122,7 @@ def _rows(run: Pinned, dataset: str) -> dict[str, str]:
 
 
 def _place(reading: Document) -> str:
-    """What is read: a table, and the periods of it if they are not those of the run."""
+    """Identifies a reading: a table, and its periods if they are not those of the run."""
     return hash_document({name: reading.get(name) for name in ("dataset", "table", "periods")})
 
 
@@ -168,7 +168,7 @@ def mix(
     *,
     prefer: frozenset[str] = frozenset(),
 ) -> Pinned:
-    """The run before, with what is ``taken`` from the run after; what does not differ is as it is after.
+    """The snapshot of the earlier run, with the factors ``taken`` from the later one; equal parts come from the later run.
 
     Of datasets that do not differ, those that are preferred are read as before: their rows may be there alone.
     The fingerprint of the project is left out: it follows from the operations that come together here.
@@ -201,7 +201,7 @@ def mix(
 def _choose_sides(
     before: Pinned, after: Pinned, factors: Sequence[Factor], held: set[tuple[Cause, str]], prefer: frozenset[str]
 ) -> dict[str, Pinned]:
-    """The run whose rows of a dataset are read, by dataset; one that a single run reads is taken from that."""
+    """By dataset, the run whose rows are read; a dataset that only one run reads comes from that run."""
     one, other = ({each["dataset"] for each in run.snapshot["readings"]} for run in (before, after))
     changed = {factor.id for factor in factors if factor.cause in (Cause.INPUT, Cause.DATASET)}
     sides = {}
@@ -267,7 +267,7 @@ def _input_version(project: Document, sides: Mapping[str, Pinned]) -> int | None
 
 
 def share_out(factors: int, value: Callable[[frozenset[int]], Fraction]) -> list[Fraction]:
-    """What each of some factors contributes, averaged over all orders in which they could have been exchanged."""
+    """The contribution of each factor, averaged over all orders of exchange (Shapley values)."""
     everyone = range(factors)
     parts = [Fraction(0)] * factors
     for at in everyone:
@@ -280,9 +280,9 @@ def share_out(factors: int, value: Callable[[frozenset[int]], Fraction]) -> list
 
 
 def round_parts(parts: Sequence[Fraction], *, scale: int) -> list[Decimal]:
-    """Parts with so many digits behind the point, which add up to exactly what they added up to before.
+    """Round parts to a scale such that their sum stays exact. Each part is truncated; the missing units go to the parts that
 
-    Each is cut off, and what is then missing goes to those that lost most, the first ones first.
+    lost most, the first ones first.
     """
     unit = 10**scale
     cut = [floor(part * unit) for part in parts]
@@ -297,7 +297,7 @@ def round_parts(parts: Sequence[Fraction], *, scale: int) -> list[Decimal]:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One number of an output, and what its difference comes from."""
+    """One number of an output, and the contributions to its difference."""
 
     table: str
     column: str | None
@@ -316,7 +316,7 @@ class Line:
 
     @property
     def residual(self) -> Decimal:
-        """What is explained by no part: nothing."""
+        """The unexplained rest: always zero."""
         left = self.difference
         for part in self.parts:
             left = EXACT.subtract(left, part)
@@ -402,13 +402,13 @@ def shown_lines(found: Attribution) -> list[Line]:
 
 
 def scale_of(values: Iterable[Decimal]) -> int:
-    """How many digits behind the point the longest of some numbers has."""
+    """The largest scale of some numbers."""
     exponents = (value.as_tuple().exponent for value in values)
     return max((-each for each in exponents if isinstance(each, int) and each < 0), default=0)
 
 
 def find_bars(line: Line) -> list[tuple[float, float]]:
-    """Where the parts of a waterfall are between its lowest and its highest point, from 0 to 1, the smaller end first."""
+    """The start and end of each bar of a waterfall, scaled to 0..1, the smaller end first."""
     points = [line.before]
     for part in line.parts:
         points.append(EXACT.add(points[-1], part))

@@ -1,4 +1,4 @@
-"""Figures of a run beside those of other runs: pure functions over records."""
+"""Compares the figures of a run with those of other runs: pure functions over records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Other:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A number beside what it was in another run. None: not known, or not there."""
+    """A number compared with another run. None: unknown or missing."""
 
     before: Decimal | None
     difference: Decimal | None
@@ -67,9 +67,9 @@ class ComparedOutput:
 
     @property
     def shown(self) -> tuple[Line, ...]:
-        """What people read. A sum over details and their totals says nothing, so the kinds of rows stand in its place.
+        """The lines to display. A sum over details and their totals is meaningless, so the kinds of rows replace it. A kind
 
-        A kind with a total of zero has none of a column, as a rule.
+        with a total of zero usually has no value in that column.
         """
         if not self.by_kind:
             return self.lines
@@ -81,12 +81,12 @@ class ComparedOutput:
 
     @property
     def mixes(self) -> bool:
-        """Whether totals are of rows that may have been made in several ways."""
+        """Whether totals include rows of several kinds."""
         return self.output.kinds is None and len(self.lines) > 1
 
 
 def compare_outputs(figures: Figures, others: Sequence[Other]) -> tuple[ComparedOutput, ...]:
-    """The outputs of a run beside those that wrote to the same destinations in other runs."""
+    """Compare the outputs of a run with the outputs of other runs to the same destinations."""
     return tuple(
         ComparedOutput(output, tuple(_lines(output, others)), tuple(_lines_of_kinds(output, others)))
         for output in figures.outputs
@@ -103,7 +103,7 @@ def _lines(output: OutputFigures, others: Sequence[Other]) -> Iterator[Line]:
 
 
 def _lines_of_kinds(output: OutputFigures, others: Sequence[Other]) -> Iterator[Line]:
-    """For each kind of rows their number and totals, beside those of the same kind in other runs."""
+    """Number and totals of each kind of rows, compared with the same kind in other runs."""
     before = [_find(output, other.figures) for other in others]
     for kind in output.kinds or ():
         same = [_find_kind(kind, each) for each in before]
@@ -129,7 +129,7 @@ def _find(output: OutputFigures, figures: Figures | None) -> OutputFigures | Non
 
 
 def compare(now: Decimal | None, before: Decimal | None) -> Difference:
-    """A number beside what it was."""
+    """A number compared with its earlier value."""
     if now is None or before is None:
         return Difference(before, None, None)
     difference = EXACT.subtract(now, before)
@@ -137,7 +137,7 @@ def compare(now: Decimal | None, before: Decimal | None) -> Difference:
 
 
 def share(part: Decimal | int, whole: Decimal | int) -> Decimal | None:
-    """A part in percent of the whole, to one digit; None where that is zero."""
+    """A part in percent of the whole, to one decimal; None if the whole is zero."""
     if not whole:
         return None
     percent = EXACT.divide(EXACT.multiply(Decimal(part), Decimal(100)), Decimal(whole))

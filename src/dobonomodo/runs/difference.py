@@ -26,14 +26,14 @@ class ColumnDifference:
 
     @property
     def difference(self) -> Decimal | None:
-        """What the total grew by."""
+        """The change of the total."""
         if self.before is None or self.after is None:
             return None
         return EXACT.subtract(self.after, self.before)
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether the column differs at all."""
         return bool(self.changed) or bool(self.difference)
 
     def to_dict(self) -> dict[str, object]:
@@ -190,7 +190,7 @@ class TableDifference:
 
 @dataclass(frozen=True, slots=True)
 class LockedComparison:
-    """A run beside the locked result that it replaced, after its period was reopened."""
+    """A run compared with the locked result that it replaced, after its period was reopened."""
 
     run: str
     """The locked result."""

@@ -1,6 +1,6 @@
 """The figures of a run that people sign: rows and totals, what each operation changed, how joins matched.
 
-Totals are exact. None in place of one means that it is not known: it has more digits than Spark can sum.
+Totals are exact. A total is None if it is unknown: it has more digits than Spark can sum.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Figures:
 
     @classmethod
     def of_output(cls, output: OutputFigures, measures: Measures) -> Figures:
-        """What the observation of one output knows."""
+        """The figures from the observation of one output."""
         return cls(measures.loaded, (output,), measures.changes, measures.joins)
 
     def merge(self, other: Figures) -> Figures:
-        """With the figures of one more output: what both know is the same, since they are of the same rows."""
+        """Add the figures of another output: figures that both have are equal, since they describe the same rows."""
         seqs = sorted({*self.changes, *other.changes})
         joins = {(each.seq, each.alias): each for each in (*other.joins, *self.joins)}
         outputs = {each.seq: each for each in (*self.outputs, *other.outputs)}

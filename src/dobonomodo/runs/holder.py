@@ -1,6 +1,6 @@
 """Who holds a lease: a random token with the identity of the process, so that a dead process is recognised at once.
 
-A process id alone does not identify a process: ids are used again, and containers with one host name have equal ids.
+A process id alone does not identify a process: ids are reused, and containers with the same host name have equal ids.
 """
 
 from __future__ import annotations

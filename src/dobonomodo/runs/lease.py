@@ -1,6 +1,6 @@
-"""Taking a lease and keeping it: how a run gets hold of its project and period, and notices that it lost them.
+"""Acquires and renews a lease: a run's exclusive claim on its project and period, and detects its loss. Clocks of different
 
-No clock of a host is compared with that of another. Who waits for a lease watches whether it is renewed, by its own clock.
+hosts are never compared. A waiting process observes renewals by its own clock.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Pace:
 
 
 class Interruptible(Protocol):
-    """What a run computes with."""
+    """The engine of a run, as far as it can be interrupted."""
 
     def interrupt(self) -> None:
         """Stop computing."""
@@ -61,7 +61,7 @@ def hold_lease(
     report: Callable[[str], None],
     dead: Callable[[str], bool] = is_dead,
 ) -> Iterator[Heartbeat]:
-    """Hold a lease while the block runs. Raises ``Rejected`` if another run that is alive holds it, unless told to wait."""
+    """Hold a lease while the block runs. Raises ``Rejected`` if another live run holds it, unless told to wait."""
     lease = _take(store, project, period, holder=holder, pace=pace, wait=wait, report=report, dead=dead)
     heart = Heartbeat(store, lease, pace=pace)
     heart.start()
@@ -110,7 +110,7 @@ def _take(
 
 
 class Heartbeat:
-    """Renews the lease while a run works, and notices when the lease is lost or the run is cancelled."""
+    """Renews the lease while a run works, and detects a lost lease or a cancelled run."""
 
     def __init__(self, store: Store, lease: Lease, *, pace: Pace) -> None:
         self._store, self._pace = store, pace
@@ -126,7 +126,7 @@ class Heartbeat:
         self._thread.start()
 
     def end(self) -> None:
-        """Renew no longer."""
+        """Stop renewing."""
         self._over.set()
         self._thread.join(timeout=10)
 
@@ -141,7 +141,7 @@ class Heartbeat:
             raise self._stopped
 
     def beat(self) -> None:
-        """Renew once. A store that cannot be reached for a moment is no reason to stop; a lost lease is."""
+        """Renew once. A store that is briefly unreachable does not stop the run; a lost lease does."""
         try:
             self.lease = self._store.renew_lease(self.lease)
             found = self._store.get_run(self.run_id) if self.run_id is not None else None

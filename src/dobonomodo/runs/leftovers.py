@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_over(run: Run, *, others: Iterable[Run], alive: Sequence[Lease]) -> bool:
-    """Whether nobody needs what a recorded run extracted and staged: it is not running, and resuming it would be refused.
+    """Whether the extracted and staged files of a recorded run are obsolete: it is not running and cannot be resumed.
 
     ``others`` are the runs of the same project and period.
     """
@@ -29,7 +29,7 @@ def is_at_work(run: Run, alive: Sequence[Lease]) -> bool:
 
 
 def find_alive(leases: Iterable[Lease], *, is_dead: Callable[[str], bool]) -> tuple[Lease, ...]:
-    """The leases whose holder may be alive; of a holder on another machine nobody knows."""
+    """The leases whose holder may be alive; for a holder on another machine this is unknown."""
     return tuple(lease for lease in leases if not is_dead(lease.token))
 
 

@@ -20,7 +20,7 @@ _COUNTS = ("rows_in", "selected", "added", "deleted", "rows_out")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StagedOutput:
-    """An output that is written where nobody reads it, and complete."""
+    """An output that is completely written to staging."""
 
     seq: int
     rows: int
@@ -134,12 +134,12 @@ class Progress:
         return replace(self, staged=kept, figures=figures)
 
     def with_checks(self, results: Iterable[CheckResult]) -> Progress:
-        """More checks are evaluated."""
+        """The progress with more check results."""
         known = {(each.seq, each.name): each for each in (*self.checks, *results)}
         return replace(self, checks=tuple(known[key] for key in sorted(known)))
 
     def with_published(self, outputs: Iterable[PublishedOutput]) -> Progress:
-        """The intent is carried out."""
+        """The progress after the intended outputs are published."""
         known = (*self.outputs, *outputs)
         seqs = {output.seq for output in known}
         return replace(

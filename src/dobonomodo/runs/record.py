@@ -62,7 +62,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunView:
-    """One run: what it set out from, how far it got, what it wrote."""
+    """One run: its inputs, its progress, its outputs."""
 
     id: str
     project: str
@@ -155,7 +155,7 @@ class RunView:
         return f"<p><b>{title}</b></p>{problems}<table><tr>{head}</tr>{lines}</table><ul>{outputs}</ul>"
 
     def to_dict(self, others: Sequence[Other] = ()) -> dict[str, object]:
-        """As plain data, its figures beside those of other runs."""
+        """As plain data, with its figures compared with other runs."""
         return {
             "run_id": self.id,
             "project": self.project,
@@ -217,7 +217,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """A run, and the runs whose figures are shown beside its own."""
+    """A run, and the runs that its figures are compared with."""
 
     run: RunView
     others: Sequence[Other]

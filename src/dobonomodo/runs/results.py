@@ -25,7 +25,7 @@ def find_results(runs: Iterable[Run]) -> tuple[Run, ...]:
 
 
 def wrote_results(run: Run) -> bool:
-    """Whether a run changed what people read: a draft does not, nor does one that failed before it published outputs."""
+    """Whether a run changed published data: a draft does not, nor does a run that failed before it published outputs."""
     if is_draft(run):
         return False
     as_done = run.snapshot["project"]["document"].get("publish") == "as_done"
@@ -40,7 +40,7 @@ def find_later_result(run: Run, others: Iterable[Run]) -> Run | None:
 
 
 def fingerprint_run(run: Run) -> str:
-    """What a run computed from what: the same text only for the same record."""
+    """A fingerprint of a run's inputs and results: equal only for equal records."""
     outputs = [
         {name: output[name] for name in ("seq", "table", "rows", "digest")}
         for output in run.progress.get("outputs", ())
@@ -54,7 +54,7 @@ def fingerprint_results(results: Iterable[Run]) -> str:
 
 
 def fingerprint_override(version: Version, period: str, result: Run | None) -> str:
-    """The run of a version for a closed period, over the result that there is: once it ran, that is another one."""
+    """Fingerprint of a version's run for a closed period and of the current result; it changes once the run replaces that result."""
     return hash_document(
         {
             "project": version.id,

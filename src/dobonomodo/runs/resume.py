@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def require_resumable(run: Run, others: Iterable[Run] = ()) -> None:
-    """Raise where a run cannot be resumed: it is over, it never found its inputs, or a later one has written outputs."""
+    """Raise if a run cannot be resumed: it has ended, it never pinned its inputs, or a later run has written outputs."""
     next_run_status(run.status, RunEvent.RESUME, run=run.id)
     reason = None
     if run.snapshot.get("inputs") is None:

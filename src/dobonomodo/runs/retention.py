@@ -18,7 +18,7 @@ KEPT = "kept"
 
 
 def find_needed_hashes(runs: Iterable[Run], *, policy: str, protected: Collection[str]) -> frozenset[str]:
-    """The SHA-256 of every input that must stay. ``protected`` are the runs that people signed or locked, and those that are running."""
+    """The SHA-256 of every input that must be kept. ``protected`` are signed, locked and running runs."""
     recorded = tuple(runs)
     return frozenset(each for run in _find_needing(recorded, policy, protected) for each in list_hashes(run.progress))
 

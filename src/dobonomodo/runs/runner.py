@@ -44,7 +44,7 @@ RECORD_SECONDS = 60
 
 
 class Counted(Protocol):
-    """What is known of an output that is written."""
+    """The metrics of a written output."""
 
     @property
     def rows(self) -> int: ...
@@ -88,7 +88,7 @@ class Computed(Protocol):
 
     @property
     def shared(self) -> SharedFiles | None:
-        """Where its rows are already; None if they have to be written."""
+        """The files that already hold its rows; None if they have to be written."""
         ...
 
     @property
@@ -97,11 +97,11 @@ class Computed(Protocol):
         ...
 
     def finish(self, written: Callable[[int | None], Any] | None = None) -> Counted:
-        """All rows are written; ``written`` gives them as they can be read again."""
+        """Record that all rows are written; ``written`` reads them again."""
         ...
 
     def find_unmatched(self, join: JoinCounts, *, at_most: int) -> tuple[UnmatchedKey, ...]:
-        """The keys of a join that most of the rows without a match have."""
+        """The most frequent keys without a match in a join."""
         ...
 
 
@@ -111,14 +111,14 @@ class Engine(Protocol):
     def outputs(
         self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[Computed]:
-        """The outputs of a plan, one after the other; with ``figures``, what is measured of them is known too.
+        """The outputs of a plan, one after the other; with ``figures``, totals and matches are measured.
 
         With ``digests``, this includes the digests of columns.
         """
         ...
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
-        """What the datasets that a plan reads say must hold of their rows."""
+        """Evaluate the checks that are defined on the datasets which a plan reads."""
         ...
 
     def checks(
@@ -148,7 +148,7 @@ class Data(Protocol):
         ...
 
     def pin(self) -> Pinned:
-        """Find and check what there is to read now."""
+        """Find, check and pin the current inputs."""
         ...
 
     def find_changes(self, *, listing: bool) -> tuple[str, ...]:
@@ -156,11 +156,11 @@ class Data(Protocol):
         ...
 
     def prepare(self) -> None:
-        """Make the pinned inputs ready for the engine again, where they are not."""
+        """Extract the pinned inputs again, if they are missing."""
         ...
 
     def start_hashing(self) -> None:
-        """Begin to hash the pinned inputs, beside the engine, and to keep copies of them if they are to stay."""
+        """Start to hash the pinned inputs in parallel with the engine, and to copy those that must be kept."""
         ...
 
     def hash_inputs(self) -> InputHashes:
@@ -168,7 +168,7 @@ class Data(Protocol):
         ...
 
     def stage(self, output: Computed) -> StagedRows:
-        """Have the engine write the rows of an output where nobody reads them; gives the place."""
+        """Let the engine write the rows of an output to staging; returns the place."""
         ...
 
     def reopen(self, seq: int, staged: StagedRows, *, part: int | None = None) -> DataFrame | None:
@@ -180,7 +180,7 @@ class Data(Protocol):
         ...
 
     def convert(self, output: StagedOutput) -> StagedRows:
-        """Verify the number of rows, and bring them into the form of the destination; gives the place."""
+        """Verify the number of rows, and convert them to the format of the destination; returns the place."""
         ...
 
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
@@ -188,7 +188,7 @@ class Data(Protocol):
         ...
 
     def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
-        """Make outputs what readers find, each once: all of one place in one act. The destinations note the head of the history."""
+        """Publish outputs, each once: all outputs of one place atomically. The destinations record the head of the history."""
         ...
 
     def find_commit(self, seq: int) -> tuple[int, str] | None:
@@ -200,7 +200,7 @@ class Data(Protocol):
         ...
 
     def register(self, seq: int, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
-        """Make a published output a dataset, once and only while the lease is held; gives its version."""
+        """Register a published output as a dataset, once and only while the lease is held; returns its version."""
         ...
 
     def clear(self) -> None:
@@ -209,7 +209,7 @@ class Data(Protocol):
 
 
 class Listener(Protocol):
-    """Is told how a run goes."""
+    """Receives the events of a run."""
 
     def started(self, run: RunView, plan: Plan) -> None: ...
     def working(self, what: str) -> None: ...
@@ -279,7 +279,7 @@ class Runner:
         figures: bool = False,
         digests: bool = False,
     ) -> RunView:
-        """A new run. Everything has been checked; from here on only data and the outside world can be at fault.
+        """A new run. Everything has been checked; from here on only data and outside systems can fail.
 
         A period that was closed meanwhile is refused when the run is recorded.
         """
@@ -312,7 +312,7 @@ class Runner:
             return self._attempt(run, spec, data, heart).run(engine, fault=fault)
 
     def _put(self, run: Run, heart: Heartbeat, override: Override | None) -> BaseException | None:
-        """Record a new run; if it is told to end meanwhile, it is recorded in any case, and that is its fault."""
+        """Record a new run, even if it is interrupted meanwhile; returns the interrupt."""
 
         def put() -> None:
             if self._store.get_run(run.id) is None:
@@ -361,7 +361,7 @@ class Runner:
         )
 
     def _complete_intents(self, project: str, period: str, heart: Heartbeat, *, but: str | None = None) -> None:
-        """Carry out what a killed run was publishing: some of its outputs may be there already. Needs no engine."""
+        """Complete the publication of a killed run: some of its outputs may already be published. Needs no engine."""
         # A run that completed has published everything. There may be many of them, each with a long record.
         unfinished = (
             run
@@ -380,7 +380,7 @@ class Runner:
 
 
 def _pin(data: Data) -> tuple[Pinned | None, BaseException | None]:
-    """The inputs, or why there are none: that is for the record of the run."""
+    """The pinned inputs, or the failure, which is recorded with the run."""
     try:
         data.check()
         return data.pin(), None
@@ -416,7 +416,7 @@ class _Attempt:
             heart.run_id = run.id
 
     def run(self, engine: OpenEngine, *, fault: BaseException | None = None) -> RunView:
-        """All of it; a fault ends in the record, whatever it is."""
+        """Run the whole attempt; any failure is recorded."""
         self._listener.started(view_run(self._run), self._spec.plan)
         try:
             if fault is not None:
@@ -472,7 +472,7 @@ class _Attempt:
     def _outputs_of(
         self, engine: Engine, facts: RunFacts, as_of: date | None, done: Collection[int]
     ) -> Iterator[Computed]:
-        """What the engine computes; a job that was stopped because the run may not go on is not the engine's fault."""
+        """The outputs of the engine; a job that was cancelled because the run may not go on is not reported as an engine failure."""
         try:
             figures, digests = self._progress.figures is not None, self._has_digests()
             plan = self._spec.plan
@@ -485,7 +485,7 @@ class _Attempt:
         return self._progress.figures is not None and self._progress.figures.with_digests
 
     def _stage(self, output: Computed) -> None:
-        """Have one output written, verified and brought into the form of its destination."""
+        """Write, verify and convert one output."""
         step = output.step
         self._check_alive()
         self._listener.output_started(step)
@@ -529,7 +529,7 @@ class _Attempt:
         return Figures.of_output(figures, replace(measures, joins=joins))
 
     def _with_keys(self, join: JoinCounts, output: Computed) -> JoinCounts:
-        """A join with its unmatched keys, which are looked for once in a run."""
+        """A join with its unmatched keys, which are computed once per run."""
         known = self._progress.figures.joins if self._progress.figures is not None else ()
         if not join.unmatched or any((each.seq, each.alias) == (join.seq, join.alias) for each in known):
             return join
@@ -566,7 +566,7 @@ class _Attempt:
     # --- publishing
 
     def _publish(self, outputs: Sequence[StagedOutput]) -> None:
-        """All together: claimed, intended, published, recorded. Nothing before the intent, everything after it."""
+        """Publish all outputs: claim, record the intent, publish, record. Before the intent nothing is published, after it everything."""
         if not outputs:
             return
         # The hashes first: files that are as they were pinned after that are the files that were hashed.
@@ -582,7 +582,7 @@ class _Attempt:
         self._carry_out()
 
     def _carry_out(self) -> None:
-        """Publish what is intended. Done again after a kill, it goes on where it stopped."""
+        """Publish the intended outputs. Repeated after a kill, it continues where it stopped."""
         outputs = self._progress.intended
         self._data.publish(outputs, head=Noted(self._store.id, *self._store.head()))
         # Drafts register in a store of their own, which knows no leases.
@@ -590,7 +590,7 @@ class _Attempt:
         published = [self._register(output.seq, output.rows, output.digest, output.milliseconds) for output in outputs]
         reach("output.registered")
         progress = self._progress.with_published(published)
-        # The intent stays until the record says that the run is complete: what has published everything is not cancelled.
+        # The intent stays until the run is recorded as complete: a run that has published everything cannot be cancelled.
         is_last = progress.published >= set(self._steps)
         self._advance(replace(progress, intent=()) if is_last else progress)
         reach("output.recorded")
@@ -728,7 +728,7 @@ class _Attempt:
 
 
 def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], None]) -> None:
-    """Change the store, and try again while it is busy: what a run does not record here, nobody will."""
+    """Change the store, and retry while it is busy: a change that is not recorded here is lost."""
     until = pace.monotonic() + RECORD_SECONDS
     while True:
         try:
@@ -741,9 +741,9 @@ def insist(change: Callable[[], None], *, pace: Pace, report: Callable[[str], No
 
 
 def cancel_run(store: Store, run: Run, *, at: datetime, by: str) -> RunView:
-    """Have a run stop as soon as it notices; one that is no longer running is cancelled at once.
+    """Request that a run stops; a run that is no longer running is cancelled at once. A run that publishes cannot be cancelled:
 
-    Once it publishes, it is too late: the record is changed only if it is still the one that was looked at.
+    the record is changed only if it is still the one that was read.
     """
     while True:
         after = next_run_status(run.status, RunEvent.CANCEL, run=run.id)

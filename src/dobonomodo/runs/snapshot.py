@@ -43,7 +43,7 @@ def take_snapshot(
     versions: Mapping[str, str],
     override: Override | None = None,
 ) -> dict[str, object]:
-    """All of it, without secrets: definitions only refer to those. With the override by which it was allowed to run."""
+    """Take the snapshot, without secrets: definitions only refer to them. Includes the override that allowed the run."""
     used = {location.datasource_id for use in plan.uses for location in use.locations}
     used |= {use.registered.datasource_id or "" for use in plan.uses if use.registered is not None}
     used |= {step.lowered.write.destination.datasource_id or "" for step in plan.steps if step.lowered.write}
@@ -113,7 +113,7 @@ def _load_location(document: Document) -> Location:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunSpec:
-    """What a run is about: made by planning, or by restoring a snapshot."""
+    """What a run computes: created by planning, or by restoring a snapshot."""
 
     plan: Plan
     facts: RunFacts
@@ -125,7 +125,7 @@ class RunSpec:
 
 
 def restore_snapshot(snapshot: Document) -> RunSpec:
-    """The plan of a run from its snapshot alone: what the files or the store say today does not matter."""
+    """The plan of a run from its snapshot alone: current files and definitions are ignored."""
     _require_known_format(snapshot)
     own = _load(snapshot)
     project: Project = own.projects[snapshot["project"]["id"]]

@@ -1,4 +1,4 @@
-"""The states of a run, and the only ways from one to another: a table, nothing more."""
+"""The states of a run and their transition table."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RUN_LIFE: Mapping[tuple[RunStatus, RunEvent], RunStatus] = MappingProxyType(
         (RunStatus.RUNNING, RunEvent.COMPLETE): RunStatus.COMPLETED,
         (RunStatus.RUNNING, RunEvent.FAIL): RunStatus.FAILED,
         (RunStatus.RUNNING, RunEvent.CANCEL): RunStatus.CANCELLED,
-        # A run that was killed is still `running`, and held by nobody.
+        # A run that was killed is still `running`, and its lease has expired.
         (RunStatus.RUNNING, RunEvent.RESUME): RunStatus.RUNNING,
         (RunStatus.FAILED, RunEvent.RESUME): RunStatus.RUNNING,
         # The next run carries out what a failed one was publishing.
@@ -47,7 +47,7 @@ RUN_LIFE: Mapping[tuple[RunStatus, RunEvent], RunStatus] = MappingProxyType(
 
 
 def next_run_status(status: str, event: RunEvent, *, run: str) -> RunStatus:
-    """The status after an event; an event that does not fit is refused."""
+    """The status after an event; an event that is invalid in the current status is refused."""
     before = RunStatus(status)
     after = RUN_LIFE.get((before, event))
     if after is None:
