@@ -1,6 +1,8 @@
-"""Who we are to an object store: a secret that a datasource refers to, else the usual chain of the store's own tools.
+"""Credentials for an object store: a secret that a datasource refers to, otherwise the default credential chain of the store's
 
-For S3 that is the environment (``AWS_*``), a profile, then the role of the machine. Secrets are handed on and never shown.
+tools. For S3 that is the environment (``AWS_*``), a profile, then the role of the machine. Secrets are passed on and never
+
+shown.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 PATIENCE = "DOBO_OBJECT_STORE_PATIENCE"
 """A variable: for how many seconds a request is tried again."""
 CONNECTING, ANSWERING = 5, 120
-"""For how many seconds a store may take a connection, and answer a request."""
+"""Timeouts in seconds for a connection and for a response."""
 _PREFIXES = ("AWS_", "AZURE_", "GOOGLE_", PATIENCE)
 _DEFAULT_REGION = "us-east-1"
 
@@ -45,7 +47,7 @@ class Access:
 
 
 def carry(access: Access, scheme: str) -> Access:
-    """The same for another machine: it gets the keys of S3 that we have. Where we have a role, its own role counts."""
+    """The same for another machine: it receives our S3 keys. If we use a role, it uses its own role."""
     if scheme != "s3":
         return access
     environment = _environment()
@@ -59,7 +61,7 @@ def carry(access: Access, scheme: str) -> Access:
 def _find_server(
     access: Access, environment: Mapping[str, str], profile: Mapping[str, str]
 ) -> tuple[str | None, str | None]:
-    """The address and the region of S3, where something other than the cloud's own is said."""
+    """The endpoint and the region of S3, if they are not the defaults."""
     endpoint = environment.get("AWS_ENDPOINT_URL_S3") or environment.get("AWS_ENDPOINT_URL")
     region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     return access.endpoint or endpoint or profile.get("endpoint_url"), access.region or region or profile.get("region")
@@ -74,7 +76,7 @@ def _needs_profile(environment: Mapping[str, str]) -> bool:
 
 
 def connect(address: Address, access: Access) -> ObjectStore:
-    """The store that an address is in. Connections are used again as long as the environment is the same."""
+    """The object store of an address. Connections are reused while the environment is unchanged."""
     environment = tuple(sorted(_environment().items()))
     return _connect(address.scheme, address.bucket, address.account, access, environment)
 
@@ -111,18 +113,18 @@ def _connect_s3(bucket: str, access: Access, environment: dict[str, str]) -> Obj
 
 @dataclass(frozen=True, slots=True)
 class S3Access:
-    """What was found of a way to S3."""
+    """Endpoint, region and credentials of S3."""
 
     endpoint: str | None
     region: str
     keys: Sequence[str] = field(repr=False)
-    """Key id, secret key and maybe a session token; empty where the tools of the store find them in the environment."""
+    """Key id, secret key and optionally a session token; empty if the store's tools find them in the environment."""
     is_by_role: bool
     """Whether a profile says how to get keys."""
 
 
 def find_s3(access: Access) -> S3Access:
-    """The way to S3, for a tool that is told each part of it."""
+    """The S3 settings for a tool that needs each of them explicitly."""
     return _find_s3(access, dict(os.environ))
 
 

@@ -1,7 +1,7 @@
-"""Tables that a catalog of Spark knows by name: what versions they have, and how one is committed upon another.
+"""Tables that a Spark catalog knows by name: their versions, and how a new version is committed.
 
 All of it goes through SQL and frames of Spark, so it works wherever Spark has the connector of the format, and with every catalog.
-Formats are told by what the catalog says of a table; one that has no versions here can be read, and not written.
+The catalog tells the format of a table. A table in a format without versions can be read, but not written.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EMPTY = -1
 """The version of a table that nobody has written to, where such a table has none."""
 
 _COUNTER = 40
-"""So many bits of a transaction's number count the versions of the table, those above it are the fencing number."""
+"""The lower bits of a transaction number hold the version of the table; the bits above hold the fencing number."""
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NoSuchTableException", "NoSuchNamespaceException")
 _CONFLICT = re.compile(
     r"DELTA_CONCURRENT_|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|DELTA_SCHEMA_CHANGE|DELTA_MAX_COMMIT_RETRIES"
@@ -159,7 +159,7 @@ class TableLog(ABC):
 
     @abstractmethod
     def commit(self, change: CatalogCommit, *, upon: int) -> None:
-        """Commit, unless the table has moved on in a way that matters; whoever commits looks afterwards at what is there."""
+        """Commit, unless a conflicting version was committed; the caller checks afterwards whether the commit exists."""
 
     @classmethod
     def properties(cls, columns: Sequence[str]) -> Mapping[str, str]:
@@ -179,8 +179,8 @@ class TableLog(ABC):
 class DeltaLog(TableLog):
     """The versions of a Delta table. The fencing number is the number of a transaction in its log.
 
-    Delta skips a write whose transaction has a number that is not higher than the last one, and says nothing. So each write gets a number
-    that is made of the fencing number and the version of the table that was read, and whoever wrote looks whether it is there.
+    Delta silently skips a write whose transaction number is not higher than the last one. So the number of a write consists of
+    the fencing number and the version of the table that was read, and the writer checks whether its commit exists.
     """
 
     provider: ClassVar[str] = "delta"
@@ -215,9 +215,9 @@ class DeltaLog(TableLog):
 
 
 class IcebergLog(TableLog):
-    """The versions of an Iceberg table: a snapshot is made on a branch that starts at the one that was read.
+    """The versions of an Iceberg table: a snapshot is created on a branch that starts at the one that was read. The main branch
 
-    The table is then moved there, which Iceberg does only if it is still where the branch started.
+    is then fast-forwarded, which Iceberg does only if it has not moved.
     """
 
     provider: ClassVar[str] = "iceberg"
@@ -256,7 +256,7 @@ class IcebergLog(TableLog):
         return [each for each in found if each.note]
 
     def commit(self, change: CatalogCommit, *, upon: int) -> None:
-        """A snapshot on a branch, then the table is moved there."""
+        """A snapshot on a branch, then a fast-forward of the main branch."""
         start = "" if upon == EMPTY else f" AS OF VERSION {upon}"
         self.spark.sql(f"ALTER TABLE {self.name.sql} CREATE OR REPLACE BRANCH {quote_name(change.branch)}{start}")
         try:
@@ -311,7 +311,7 @@ def _write(note: Mapping[str, object]) -> str:
 
 
 def _read(text: str) -> Document:
-    """What was noted; nothing if somebody else's tool wrote it."""
+    """The parsed note; empty if another tool wrote it."""
     try:
         found = json.loads(text)
     except ValueError:

@@ -1,7 +1,8 @@
 """Tables that Spark knows by the name of a catalog (Unity, Glue, Hive, Iceberg REST) as a storage.
 
-Everything goes through the session of Spark: what it can read by name, a project can read; what has versions, it can write. A table
-that has none is copied into the folder of the run when it is extracted, so that a resumed run reads the same rows.
+Everything goes through the Spark session: a project can read every table that Spark reads by name, and write tables with
+versions. A table without versions is copied into the folder of the run when it is extracted, so that a resumed run reads the
+same rows.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class CatalogPin:
 
     @property
     def fingerprint(self) -> str | None:
-        """What tells its rows from others."""
+        """Identifies the rows."""
         return self.content if self.version is None else f"{self.schema}.{self.table}@{self.version}"
 
     def document(self) -> dict[str, object]:
@@ -180,7 +181,7 @@ class CatalogTableStorage:
     # --- checking
 
     def call(self) -> Answer | None:
-        """Spark is not started to ask."""
+        """Not checked: it would need Spark."""
         return None
 
     def leaves(self, location: Location) -> bool:
@@ -248,7 +249,7 @@ class CatalogTableStorage:
             yield f"version {own.version} of table `{name}` cannot be read: {REMOVAL} ({why})"
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
-        """Look for values that are missing. A table without versions is copied first, unless an earlier attempt did."""
+        """Find missing values. A table without versions is copied first, unless an earlier attempt did."""
         del belongs
         own = _pinned(pin)
         try:
@@ -312,7 +313,7 @@ class CatalogTableStorage:
     def read(
         self, spark: SparkSession, use: DatasetUse, pin: Pin, scratch: Scratch, *, before: Callable[[], int]
     ) -> StoredRows:
-        """The rows, which have no positions: the order in which Spark reads a table is not known."""
+        """The rows, without positions: the order in which Spark reads a table is undefined."""
         del before
         own = _pinned(pin)
         if own.version is not None:
@@ -370,7 +371,7 @@ class CatalogTableStorage:
 
 
 def _list(spark: SparkSession, name: TableName) -> list[str]:
-    """The tables that there are beside one that is not; none where the catalog does not tell."""
+    """The existing tables next to a missing one; empty if the catalog cannot list them."""
     try:
         return [str(row["tableName"]) for row in spark.sql(f"SHOW TABLES IN {name.schema_sql}").collect()]
     except Exception as fault:

@@ -1,6 +1,6 @@
 """A table of a catalog as a destination: Spark stages Parquet files in the folder of the run, and one commit of Spark makes them rows.
 
-The commit notes run, operation, rows, digest and fencing number. How it is made upon the version that was looked at is for the
+The commit records run, operation, rows, digest and fencing number. How it builds on the version that was read is defined by the
 log of each format (``catalog_log.py``).
 """
 
@@ -191,7 +191,7 @@ class CatalogTarget:
     # --- before anything is computed
 
     def check(self, *, mode: str) -> United:
-        """Refuse a table that cannot take the rows; gives the columns of those that stay there."""
+        """Refuse a table that cannot accept the rows; returns the columns of the rows that stay."""
         del mode
         with self._explaining():
             opened = self._open()
@@ -202,7 +202,7 @@ class CatalogTarget:
             return United(self._own_columns(opened[1]))
 
     def _require_creatable(self) -> None:
-        """Refuse to compute what cannot be written: there must be the schema, and the connector of the format."""
+        """Refuse to compute if the table cannot be created: the schema and the connector of the format must exist."""
         self._refuse_reserved(LOGS[self.form])
         if self.name.catalog == SESSION_CATALOG and re.fullmatch(r"[A-Za-z0-9_]+", self.name.table) is None:
             self._refuse(
@@ -228,7 +228,7 @@ class CatalogTarget:
     # --- claiming and publishing
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on, by the table itself."""
+        """Fail if a later run has claimed the table; otherwise the table refuses earlier runs from now on."""
         with self._explaining():
             for log, key in self._tries():
                 upon, notes = log.version(), log.notes()
@@ -317,7 +317,7 @@ class CatalogTarget:
         outputs: Sequence[Publication],
         replaced: str | None,
     ) -> None:
-        """Commit upon the version that was looked at. Whether that was done is seen by whoever looks again."""
+        """Commit on top of the version that was read. The caller reads the table again to see whether this succeeded."""
         head = next((each.head for each in outputs if each.head is not None), None)
         commits = [replace(each.commit, fence=self._like(each.target).attempt) for each in outputs]
         note = {
@@ -331,7 +331,7 @@ class CatalogTarget:
         log.commit(CatalogCommit(rows, replaced, note, self._fence_key, self.fence.number, branch), upon=upon)
 
     def _tries(self) -> Iterator[tuple[TableLog, str]]:
-        """The table, again and again while others commit to it, each time as they left it; it is made if there is none."""
+        """Yield the current table for each retry while others commit to it; creates it if it does not exist."""
         return look_again(lambda: self._open() or self._create(), name=str(self.name), tries=TRIES, pause=0.05)
 
     def _create(self) -> tuple[TableLog, str] | None:

@@ -1,5 +1,5 @@
-"""The kinds of storage, what they make of the definition of a datasource, and which of them a datasource, a destination or a
-record belongs to."""
+"""The kinds of storage: how they load the definition of a datasource, and which kind a datasource, a destination or a record
+belongs to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from dobonomodo.storage.storage import Pin, Session, Storage, Stored
 OWN_LOCATIONS = "files"
 """The folder of the sandbox for outputs that give themselves a location."""
 SEVERAL_PLACES = "a recorded intent that is completed, never rolled back halfway"
-"""What publishing together means where outputs go to places that cannot be changed in one act."""
+"""The guarantee for outputs whose places cannot be changed atomically."""
 
 NAMED = ", then one rename for each named file; after a kill the rest is completed"
 
@@ -105,7 +105,7 @@ class Storages:
     sandbox: Path | DataSource | None = None
     """Where drafts write, whatever their destinations are: a folder, or a datasource."""
     session: Session | None = None
-    """Gives the session of Spark to storages that need one."""
+    """Returns the Spark session for storages that need one."""
 
     def open(self, source: DataSource) -> Storage:
         """The storage of a datasource."""
@@ -149,7 +149,7 @@ class Storages:
         return named.in_folder(str(folder), within=str(self.sandbox))
 
     def together(self, destinations: Sequence[Destination]) -> Together:
-        """What publishing the outputs of a run together means."""
+        """The guarantee for publishing the outputs of a run together."""
         groups: dict[str, list[Destination]] = {}
         for each in destinations:
             groups.setdefault(self._place(each), []).append(each)
@@ -162,7 +162,7 @@ class Storages:
         return Together(SEVERAL_PLACES, {place: words[place] for place, group in groups.items() if len(group) > 1})
 
     def _place(self, destination: Destination) -> str:
-        """What is published in one act, as people name it; a location that an output gives itself is published on its own."""
+        """The name of the place that is published atomically; a location that an output defines itself is published separately."""
         if isinstance(self.sandbox, DataSource):
             return self.sandbox.id
         own = str(destination) if self.sandbox is None else OWN_LOCATIONS

@@ -1,6 +1,6 @@
-"""CSV files as a storage: read strictly and exactly into Parquet, and written so that reading gives the same rows.
+"""CSV files as a storage: parsed strictly and exactly into Parquet, and written so that they read back as the same rows. An
 
-A value without quotes that is empty is NULL; ``""`` is the empty text. Blank lines are no records, except in a file with one
+empty value without quotes is NULL; ``""`` is the empty text. Blank lines are no records, except in a file with one
 column, where each is a NULL.
 """
 
@@ -179,7 +179,7 @@ class _CsvFile:
         return Findings(placed, counts, self._suggest(placed))
 
     def _suggest(self, cells: Sequence[WrongCell]) -> tuple[str, ...]:
-        """What to set, where all wrong values of a column are written in another way."""
+        """The setting that would fit, if all invalid values of a column follow another notation."""
         values: dict[str, list[str]] = {}
         for cell in cells:
             if cell.column is not None and cell.value is not None:
@@ -271,7 +271,7 @@ class _OtherWidths:
         self.records, self.widths = array("q"), array("q")
 
     def take(self, row: InvalidRow) -> str:
-        """What Arrow calls for each of them."""
+        """The callback of Arrow for each of them."""
         self.records.append(row.number)
         if len(self.widths) < CELLS_AT_MOST:
             self.widths.append(row.actual_columns)
@@ -289,7 +289,7 @@ def _number_rows(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
 
 
 def sample_csv(source: Path, columns: Mapping[str, Type], rows: int, dialect: Dialect) -> list[Row]:
-    """The first rows of a file that a run wrote, in the types that it recorded; what is no value of its type stays text."""
+    """The first rows of a file that a run wrote, in their recorded types; a value that cannot be parsed stays text."""
     import pyarrow as pa
 
     with TemporaryDirectory() as folder:
@@ -452,7 +452,7 @@ class CsvOptions(CsvLocation, FilesOptions):
 
 
 def _extract_in_task(storage: CsvStorage, use: DatasetUse, item: tuple[PinnedFile, Path, Path]) -> Findings | None:
-    """What is wrong with a file, which becomes Parquet if nothing is; None where it is not seen as the driver saw it."""
+    """Extract a file to Parquet; returns its errors. None if the executor does not see the file that the driver saw."""
     file, source, target = item
     seen = source.stat() if source.exists() else None
     if seen is None or seen.st_size != file.size or (file.etag is None and seen.st_mtime_ns != file.modified):
@@ -477,7 +477,7 @@ class CsvStorage(FileStorage):
 
     @classmethod
     def load_format(cls, document: Document) -> Format:
-        """What is said, and the defaults."""
+        """The options, with defaults."""
         return CsvFormat(Dialect.load(document))
 
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
@@ -500,7 +500,7 @@ class CsvStorage(FileStorage):
         if done is None:
             return None
         found = {target: findings for (_, _, target), findings in zip(missing, done, strict=True)}
-        # What another machine wrote where this one does not see it is done here.
+        # Files that an executor wrote out of our reach are extracted here.
         return [
             None if findings is None or not (findings or target.exists()) else findings
             for target, findings in ((target, found.get(target)) for _, _, target in files)

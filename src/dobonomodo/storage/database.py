@@ -192,7 +192,7 @@ class DatabaseStorage:
     # --- reading
 
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
-        """The names of tables; what is in them is known when it is read. Those that may be missing must be there."""
+        """The names of tables; their content is known when it is read. Of tables that may be missing, only existing ones."""
         if use.may_be_missing:
             locations = self._find_there(use, locations)
         return tuple(
@@ -237,7 +237,7 @@ class DatabaseStorage:
         return ()
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:
-        """Read the table into a Parquet file, or several if it is large, unless an earlier attempt did."""
+        """Extract the table into one Parquet file, or several if it is large, unless an earlier attempt did."""
         own = _table_pin(pin)
         mark = Path(scratch.file(0)).with_suffix(".sha256")
         done = _read_mark(own, mark)

@@ -174,7 +174,7 @@ class DeltaStorage(TableFilesStorage):
         return (replace(pin, name=f"{self.source.id}:{own.table}", columns=fold(own.columns or ())),)
 
     def pin_output(self, stored: Stored, *, name: str, period: str) -> Pin:
-        """The files that the output wrote; those that have the rows of its period now, where they were removed."""
+        """The files that the output wrote; if they were removed, the files that hold the rows of its period now."""
         own = stored_files(stored)
         try:
             return replace(self._pin_files(None, own.table, own.version, own.files), name=name)
@@ -211,7 +211,7 @@ class DeltaStorage(TableFilesStorage):
 
 
 def _find_untold(table: DeltaTable) -> str | None:
-    """The feature by which a list of files does not tell the rows: columns under other names, rows that are deleted in files."""
+    """The table feature because of which the files alone do not determine the rows: column mapping, deletion vectors."""
     features = set(table.protocol().reader_features or ())
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
         return "columnMapping"

@@ -44,11 +44,11 @@ class DeltaHome(TableHome, Protocol):
         ...
 
     def find_foreign(self) -> str | None:
-        """What is there, where there is no table, and no run put there."""
+        """Foreign content in a place that has no table yet."""
         ...
 
     def settle(self, version: int) -> None:
-        """Have the commit of a version be there for good."""
+        """Make the commit of a version durable."""
         ...
 
 
@@ -66,7 +66,7 @@ class LocalHome(LocalFiles):
         """None are needed."""
 
     def explain(self) -> str | None:
-        """The library takes some characters of a path for others."""
+        """The library misreads some characters of a path."""
         if self.data.exists() and not self.data.is_dir():
             return "it is a file, not a folder"
         found = _HURTFUL.search(str(self.data))
@@ -111,7 +111,7 @@ class ObjectHome(ObjectFiles):
         return found
 
     def explain(self) -> str | None:
-        """The library takes some characters of a key for others."""
+        """The library misreads some characters of a key."""
         found = _HURTFUL.search(self.address.key)
         return f"its address contains `{found[0]}`, which Delta cannot address" if found else None
 

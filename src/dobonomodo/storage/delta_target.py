@@ -1,7 +1,7 @@
 """A Delta table as a destination: Spark writes Parquet files into the folder of the table, one commit makes them its rows.
 
-What the commit notes beside them (who wrote which files, how many rows, with which digest) is how a run that was killed finds
-what it has published. Two transaction ids in the log do the rest: one holds the fencing number, one says that an output is published.
+The commit also records who wrote which files, how many rows and which digest: a killed run finds there what it has published.
+Two transaction ids in the log hold the fencing number and mark an output as published.
 """
 
 from __future__ import annotations
@@ -232,14 +232,14 @@ class DeltaTarget(TableFilesTarget["DeltaTable"]):
         note: Mapping[str, object] | None = None,
         outputs: Sequence[DeltaTarget] = (),
     ) -> bool:
-        """Commit upon the very version that was read; False if there is a later one, which must be looked at first."""
+        """Commit on top of exactly the version that was read; False if there is a later one, which must be read first."""
         from deltalake import CommitProperties
         from deltalake.exceptions import CommitFailedError
 
         key = self._find_key(table)
         properties = CommitProperties(
             custom_metadata={NOTE: note} if note is not None else None,
-            # The library would retry upon a later version, whose fencing number nobody has looked at.
+            # The library would retry on a later version, whose fencing number was not checked.
             max_commit_retries=0,
             app_transactions=self._transactions(*outputs, version=table.version() + 1),
         )
@@ -344,13 +344,13 @@ class DeltaTarget(TableFilesTarget["DeltaTable"]):
 
 
 def explain_fault(fault: BaseException) -> str:
-    """What the library says, without its trace: of a chain of causes, the first and the last."""
+    """The library's error message without its trace: the first and the last of a chain of causes."""
     said = [part for part in _BETWEEN.split(next(iter(str(fault).splitlines()), "")) if part]
     return ": ".join(dict.fromkeys((said[0], said[-1]))) if said else type(fault).__name__
 
 
 def is_passing_fault(fault: BaseException) -> bool:
-    """Whether it may be gone at the next try: a full disk, a missing permission, a store that does not answer."""
+    """Whether a retry may succeed: a full disk, a missing permission, a store that does not respond."""
     return any(word in str(fault) for word in _PASSING)
 
 

@@ -1,4 +1,4 @@
-"""What a file is that is not the CSV file which its datasource says: found before its values are parsed.
+"""Diagnoses files that are not the CSV that their datasource declares, before values are parsed.
 
 One pass over the bytes finds what is not UTF-8, and quotes that break RFC 4180. Quotes inside a value without quotes, as in
 ``5" pipe``, are ordinary characters.

@@ -1,4 +1,4 @@
-"""Dialects of CSV: what a definition says of its files, and files of a dialect as plain UTF-8 without lines that are no records."""
+"""CSV dialects: their definition, and the conversion of files to plain UTF-8 that contains only records."""
 
 from __future__ import annotations
 

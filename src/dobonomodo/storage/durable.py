@@ -1,4 +1,4 @@
-"""Files and folders that are on the disk before anybody is told of them."""
+"""Durable writes: files and folders are synced to disk before they become visible."""
 
 from __future__ import annotations
 

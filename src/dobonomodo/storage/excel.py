@@ -1,6 +1,6 @@
 """Excel workbooks as a storage: a sheet, a range or a table is read exactly into Parquet, and outputs become sheets of one file.
 
-What runs write is kept as Parquet, where nothing is rounded; the workbook is made of it. A value that Excel cannot hold is refused
+Outputs are kept as Parquet, without rounding; the workbook is generated from it. A value that Excel cannot hold is refused
 before anything is published.
 """
 

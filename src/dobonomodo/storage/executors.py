@@ -1,6 +1,6 @@
-"""Work that grows with the data, as the executors of Spark do it: several things at once, each by the code that the driver would use.
+"""The port to Spark executors, for work that grows with the data: items are processed in parallel, by the same code as on the
 
-Storages say what is to be done. How work reaches executors is for the engine to know.
+driver. Storages define the work; the engine distributes it.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Executors(Protocol):
         ...
 
     def do(self, work: Callable[[T], R], things: Sequence[T]) -> list[R] | None:
-        """The results of the same work on several things, in their order; the first fault in that order is raised.
+        """The results of the same work on several items, in their order; raises the first error in that order. None if
 
-        None if executors cannot do it, which has been said: then the driver does. ``work`` is a function of a module, or a
-        ``partial`` of one. A thing may be worked on twice, also at the same time, as a task of Spark may be repeated.
+        executors cannot do it, which has been reported: then the driver does. ``work`` is a function of a module, or a
+
+        ``partial`` of one. An item may be processed twice, even in parallel, since Spark may repeat a task.
         """
         ...

@@ -1,4 +1,4 @@
-"""What is raised when rows cannot be read or written, said in the terms of the dataset or destination."""
+"""Failures to read or write rows, described in terms of the dataset or destination."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def loading_failed(
     present: Sequence[str] = (),
     retry_helps: bool = False,
 ) -> RunFailed:
-    """Rows that cannot be read; for an append it has a code of its own."""
+    """Rows that cannot be read; an append has its own problem code."""
     kind = AppendDataLoad if use.role == "append" else DataLoad
     problem = kind(
         dataset_id=use.dataset_id,
@@ -63,12 +63,12 @@ def writing_failed(destination: str, detail: str, *, retry_helps: bool = False) 
 
 
 def is_passing(fault: BaseException) -> bool:
-    """Whether a fault of the machine may be gone at the next try: a full disk, a missing permission."""
+    """Whether a retry may succeed: a full disk, a missing permission."""
     return isinstance(fault, OSError) and fault.errno in _PASSING
 
 
 def is_of_spark(fault: BaseException) -> bool:
-    """Whether Spark raised it. Where the Java process of Spark has ended, that is a plain error of a socket, or of a variable that
+    """Whether Spark raised it. If the Java process of Spark has ended, this is a plain socket error, or an unset variable that
     PySpark reads although the socket could not be opened (Spark 4.3).
     """
     if _package_of(type(fault).__module__) in _SPARK:
@@ -84,7 +84,7 @@ def _package_of(module: str) -> str:
 
 
 def find_lack_of_room(fault: Exception) -> str | None:
-    """What Spark says of a disk that has no room, if that is what it says."""
+    """Spark's message about a full disk, if it is one."""
     if not is_of_spark(fault):
         return None
     report = str(fault)
@@ -93,7 +93,7 @@ def find_lack_of_room(fault: Exception) -> str | None:
 
 @contextmanager
 def removing_on_failure(path: Path) -> Iterator[None]:
-    """Take away a file or folder that cannot be finished: it may be what fills the disk."""
+    """Delete a file or folder that cannot be completed: it may be what fills the disk."""
     try:
         yield
     except BaseException:

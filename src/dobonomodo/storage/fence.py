@@ -1,6 +1,6 @@
 """Fencing: a destination remembers the highest number that it has seen of a run's key, and refuses lower ones.
 
-The check is part of the act of publication, so a run that slept through its lease cannot publish over its successor.
+The check is part of the atomic publication, so a run whose lease has expired cannot overwrite its successor.
 """
 
 from __future__ import annotations
@@ -27,5 +27,5 @@ class Fence:
         return f"{self.store} {self.period}\n{self.project}"
 
     def lost(self) -> RunFailed:
-        """The answer of a destination that has seen a higher number."""
+        """The failure of a destination that has seen a higher number."""
         return RunFailed(LeaseLost(project=self.project, period=self.period, fence=self.number))

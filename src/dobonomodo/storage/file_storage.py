@@ -1,6 +1,6 @@
-"""Storages of files: what Parquet, CSV and their like have in common, wherever the files are.
+"""Storages of files: what Parquet, CSV and Excel share, wherever the files are. A subclass defines the format: how a file
 
-A subclass says what a file is: how it becomes Parquet that Spark reads, and how its first rows are shown. A shelf says where files are.
+becomes Parquet that Spark reads, and how its first rows are shown. A shelf defines where files are.
 """
 
 from __future__ import annotations
@@ -288,12 +288,12 @@ class FileStorage(ABC):
     def extract_apart(
         self, use: DatasetUse, files: Sequence[tuple[PinnedFile, Path, Path]], scratch: Scratch
     ) -> Sequence[Findings | None] | None:
-        """What the executors found in each file: None for one that they could not extract, or where this machine does it all."""
+        """The findings of executors per file: None for a file that they could not extract, or if this machine extracts all."""
         del use, files, scratch
         return None
 
     def extract_named(self, use: DatasetUse, file: PinnedFile, source: Path, target: Path) -> Findings:
-        """What is wrong with a file is said under the name by which people know it."""
+        """Extract a file; errors name the file as users know it."""
         with named_as({str(source): file.path}):
             found = self.extract_file(use, source, target)
         return found.renamed(str(source), file.path)
@@ -308,14 +308,14 @@ class FileStorage(ABC):
         )
 
     def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
-        """Copies in place of the files; what there is beside them does not matter."""
+        """A pin of copies instead of the files; other files next to them are ignored."""
         del scratch
         copies = tuple(PinnedFile.of(Path(path)) for path in files)
         return replace(file_pin(pin), files=copies, listed=None, datasource_id=None)
 
     @abstractmethod
     def extract_file(self, use: DatasetUse, source: Path, target: Path) -> Findings:
-        """Check one file and make it Parquet, unless that was done; gives what is wrong in it."""
+        """Check one file and convert it to Parquet, unless that was done; returns its errors."""
 
     def parquet_files(self, pin: FilePin, scratch: Scratch) -> list[Path]:
         """The Parquet files of a pin, before or after they are made."""

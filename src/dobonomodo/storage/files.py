@@ -63,7 +63,7 @@ def pin_files(path: Path) -> tuple[PinnedFile, ...]:
 
 
 def list_files(path: Path) -> tuple[Path, ...]:
-    """The data files at a path, by name. Nothing that can be seen is skipped: whatever lies in a folder of data is data.
+    """The data files at a path, by name. No visible file is skipped: every file in a data folder is data.
 
     Below a folder, names that start with ``_`` or ``.`` are the marks of writers; a location that names such a file itself
     gets it.

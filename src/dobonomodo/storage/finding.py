@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _NUMBER = (int, Decimal)
 FEW = 100
-"""So many rows are rather read than tested by more columns."""
+"""Up to this number, rows are read instead of tested by more columns."""
 READ = 1 << 16
 """Rows that are decoded at a time."""
 BATCH = 1_000
@@ -125,7 +125,7 @@ def _find_in_group(
 
 
 def _may_hold(chunk: pyarrow.parquet.ColumnChunkMetaData, allowed: Collection[Value]) -> bool:
-    """Whether the statistics of a column leave room for one of the values."""
+    """Whether one of the values is within the statistics of a column."""
     statistics = chunk.statistics
     if statistics is None or not statistics.has_min_max or not statistics.has_null_count:
         return True
@@ -153,7 +153,7 @@ def _compare(column: pyarrow.ChunkedArray, allowed: Collection[Value]) -> Any:
 
 
 def _array(values: list[Any], kind: pyarrow.DataType) -> pyarrow.Array:
-    """Values as Arrow has them. Arrow itself would import pandas for that, which takes longer than finding a row."""
+    """Values as Arrow has them. Arrow would import pandas for that, which takes longer than finding a row."""
     import pyarrow as pa
 
     count = len(values)

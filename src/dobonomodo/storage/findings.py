@@ -1,4 +1,4 @@
-"""Wrong values of a reading: all are counted, the first ones are kept with their places, so that one run shows them."""
+"""Invalid values of a reading: all are counted, the first ones are kept with their places, so that one run reports them."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is wrong in some files or tables."""
+    """The invalid values in some files or tables."""
 
     cells: tuple[WrongCell, ...] = ()
     """The first ones, in order."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """By column."""
     remedies: tuple[str, ...] = ()
-    """What to set, where the values tell how they are written."""
+    """Settings that would fix them, if the values reveal their notation."""
 
     def __add__(self, other: Findings) -> Findings:
         remedies = tuple(dict.fromkeys((*self.remedies, *other.remedies)))

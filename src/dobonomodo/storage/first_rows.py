@@ -142,7 +142,7 @@ def _rank(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
 
 
 def _drop_behind(best: pa.Table, order: list[str], count: int) -> dict[int, list[int]]:
-    """Candidates without those that come behind the last row that is wanted, and not beside it."""
+    """Drop candidates that sort after the last wanted row and are not equal to it."""
     keys = best.select(order).to_pylist()
     last = next((at for at in range(count, len(keys)) if keys[at] != keys[count - 1]), len(keys))
     found: dict[int, list[int]] = {}

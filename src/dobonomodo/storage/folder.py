@@ -1,6 +1,6 @@
-"""A folder of files as a destination: every write makes a complete folder of its own, and a pointer makes it the one that is read.
+"""A folder of files as a destination: every write creates a complete new folder, and a pointer switches readers to it.
 
-``orders/run_period=2026-01`` leads to the data of a period's latest run; the data are beside it under ``.dobo-data``.
+``orders/run_period=2026-01`` links to the data of a period's latest run; the data are stored under ``.dobo-data``.
 Changing the pointer (``pointer.py``) is the one act of publishing, for all tables of a datasource together, so that a reader
 finds the old rows or the new ones and never a mixture.
 """
@@ -74,7 +74,7 @@ class Workbooks(Protocol):
         ...
 
     def combine(self, parts: Sequence[FilePart], target: Path, *, to: str) -> None:
-        """Make one file of several outputs."""
+        """Write several outputs into one file."""
         ...
 
 
@@ -245,7 +245,7 @@ class FolderTarget:
         return self._version_of(self.attempt)
 
     def _version_of(self, fence: int | None) -> Path:
-        """Each attempt at a run has a folder of its own: an earlier one may still be writing, and not know that it lost."""
+        """Each attempt at a run has its own folder: an earlier attempt may still be writing, without knowing that it lost its lease."""
         name = f"{self.period}~{self.run}-{self.seq}"
         return self._store / (name if fence is None else f"{name}-{fence}")
 
@@ -280,9 +280,9 @@ class FolderTarget:
         return self.folder / f"{self._find_key()}={self.period}"
 
     def check(self, *, mode: str) -> United:
-        """Refuse a folder that holds what somebody else put there, or what cannot be read beside these columns.
+        """Before anything is computed, refuse a folder with foreign files, or with data that cannot be read together with these
 
-        Before anything is computed. Gives the columns of what stays there.
+        columns. Returns the columns of the data that stays.
         """
         with self._explaining():
             self._require_ours()
@@ -310,7 +310,7 @@ class FolderTarget:
             raise writing_failed(str(self.named.path), obstacle)
 
     def _require_ours(self) -> None:
-        """Refuse a folder that holds what somebody else put there."""
+        """Refuse a folder with files that no run wrote."""
         if self.folder.exists() and not self.folder.is_dir():
             raise writing_failed(str(self.folder), "it is a file, not a folder")
         foreign = sorted(path.name for path in _entries(self.folder) if not _is_ours(path))
@@ -375,7 +375,7 @@ class FolderTarget:
         return next((each for each in self._commits(version) if (each.run, each.seq) == (self.run, self.seq)), None)
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        """Fail if a later run has claimed the folder; otherwise earlier runs are refused from now on."""
         with self._explaining(), self._pointer.locked():
             self.claim_under_lock()
 
@@ -392,7 +392,7 @@ class FolderTarget:
             sync(self._store)
 
     def publish(self, group: Sequence[Publication]) -> None:
-        """Make the data of all outputs what readers find, by one change of the pointer."""
+        """Publish the data of all outputs, by one change of the pointer."""
         pointer = self._pointer
         changes: dict[Path, dict[str, Path]] = {}
         replaced: dict[Path, Path] = {}
@@ -486,7 +486,7 @@ class FolderTarget:
         return list(manifest.get("own_files", manifest["files"]))
 
     def all_data(self) -> list[Path]:
-        """The data of every period as it stands, and a promise to keep them: a registered dataset reads them later."""
+        """The current data of every period, marked to be kept: a registered dataset reads them later."""
         versions = sorted(current_versions(self.folder))
         for version in versions:
             (version / KEPT).touch()
@@ -591,13 +591,13 @@ def _is_ours(path: Path) -> bool:
 
 
 def _link_files(files: Iterable[Path], target: Path) -> None:
-    """Take over files without copying them, where the disk can."""
+    """Hard-link files instead of copying them, if the disk supports it."""
     for path in files:
         link_file(path, target / path.name)
 
 
 def link_file(path: Path, copy: Path) -> None:
-    """The same file at another place, without copying it where the disk can."""
+    """Hard-link a file, or copy it if the disk does not support links."""
     try:
         os.link(path, copy)
     except OSError:
@@ -642,7 +642,7 @@ def _folder_target(target: Target) -> FolderTarget:
 
 
 def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
-    """A promise to keep the files of an output; its place is then their own folder, which no other run writes to."""
+    """Mark the files of an output to be kept; returns their own folder, which no other run writes to."""
     data = root / stored.data
     if not data.is_dir() or not all((data / file).is_file() for file in stored.files):
         return None
@@ -651,7 +651,7 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
 
 
 def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:
-    """Whether files are what their record says, and nothing else is beside them."""
+    """Whether files match their record, and the folder contains no others."""
     data = root / stored.data
     manifest = data.parent / MANIFEST
     changed, gone, right = [], [], 0
@@ -685,7 +685,7 @@ def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:
 
 
 def remove_marks(folder: Path, files: Sequence[str] = ("_SUCCESS",)) -> None:
-    """Take away what Spark leaves beside data files: marks and checksums that no reader needs."""
+    """Delete what Spark leaves next to data files: markers and checksums that no reader needs."""
     for path in folder.iterdir():
         if path.name in files or path.suffix == ".crc":
             path.unlink()

@@ -1,6 +1,6 @@
-"""What Parquet files say of themselves at their end: read once for each file.
+"""Footers of Parquet files, each read once. Files are read sequentially: threads save no time on a disk, and their memory grows
 
-One file after the other: threads save no time on a disk, and their heaps grow with the number of files.
+with the number of files.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Footer:
 
 
 _kept: dict[tuple[str, int, int], Footer] = {}
-"""By path, size and time: a file that was written to is another file."""
+"""By path, size and modification time: a changed file is another file."""
 _shared: dict[Columns, Columns] = {}
 """Most files of a folder have the same columns, which are kept once."""
 

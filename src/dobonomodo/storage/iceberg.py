@@ -1,6 +1,6 @@
 """Iceberg tables as a storage: a snapshot of a table is a list of Parquet files, which Spark reads as such.
 
-No connector of the cluster is needed: ``pyiceberg`` speaks with the catalog.
+No Spark connector is needed: ``pyiceberg`` accesses the catalog.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class IcebergStorage(TableFilesStorage):
         return self._home(self._warehouse, copies=copies)
 
     def _open(self, *, writing: bool = False) -> Catalog:
-        """The catalog. What else it needs, such as a token, is where pyiceberg looks for it: in its own settings."""
+        """The catalog. Other settings, such as a token, come from pyiceberg's own configuration."""
         from pyiceberg.catalog import load_catalog
 
         own, shelf = self._options, self.objects
@@ -303,7 +303,7 @@ class IcebergStorage(TableFilesStorage):
         return (replace(pin, name=f"{self.source.id}:{own.schema}.{own.table}", columns=fold(own.columns or ())),)
 
     def pin_output(self, stored: Stored, *, name: str, period: str) -> Pin:
-        """The files that the output wrote; those that have the rows of its period now, where they were removed."""
+        """The files that the output wrote; if they were removed, the files that hold the rows of its period now."""
         own = stored_files(stored)
         table_name = f"{own.schema}.{own.table}"
         try:
@@ -351,7 +351,7 @@ class NoCatalogError(FileNotFoundError):
 
 
 def _name_access(found: S3Access) -> dict[str, str]:
-    """How pyiceberg names the parts of a way to S3."""
+    """The S3 settings under the names of pyiceberg."""
     endpoint = {"s3.endpoint": found.endpoint} if found.endpoint is not None else {}
     keys = ("s3.access-key-id", "s3.secret-access-key", "s3.session-token")
     # Its own limits are a second for a connection and three for an answer, which a busy server needs longer for.
@@ -360,7 +360,7 @@ def _name_access(found: S3Access) -> dict[str, str]:
 
 
 def _find_untold(table: Table) -> str | None:
-    """What a list of files does not tell: rows that are deleted by other files, files of other formats."""
+    """Why the files alone do not determine the rows: delete files, files of other formats."""
     if table.metadata.format_version > 2:
         return f"format version {table.metadata.format_version}"
     for task in table.scan().plan_files():

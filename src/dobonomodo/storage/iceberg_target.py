@@ -1,7 +1,7 @@
 """An Iceberg table as a destination: one transaction of the catalog replaces the files of a run period.
 
-The run period is a column of the files, so rows pass through the driver once. What was published is noted in properties of the table,
-one for each store, project, period and operation, and in the summary of the snapshot.
+The run period is a column of the files, so rows pass through the driver once. Publications are recorded in properties of the
+table, one per store, project, period and operation, and in the summary of the snapshot.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _SPARK_TYPES = {"long": "bigint", "int": "int", "timestamptz": "timestamp", "tim
 def load_table(catalog: Catalog, identifier: tuple[str, ...]) -> Table | None:
     """A table as it is now; None if there is none.
 
-    What is committed to it is never tried again by the library: it would do so upon a later snapshot, which nobody has looked at.
+    Retries of the library are disabled: they would commit on a later snapshot, which was not checked.
     """
     from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
@@ -370,7 +370,7 @@ def explain_fault(fault: BaseException) -> str:
 
 
 def _commit(transaction: Transaction) -> bool:
-    """Commit upon the very snapshot that was read; False if there is a later one, which must be looked at first."""
+    """Commit on top of exactly the snapshot that was read; False if there is a later one, which must be read first."""
     from pyiceberg.exceptions import CommitFailedException
 
     try:

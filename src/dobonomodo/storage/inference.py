@@ -1,6 +1,6 @@
-"""What a file holds, found by looking at all of its values: a proposal for definitions that load it as it is.
+"""Infers definitions from all values of a file: a proposal that loads it unchanged. Ambiguous values are not guessed: if two
 
-Nothing is guessed where two readings give different numbers: such a column is proposed as text, with a note.
+interpretations result in different numbers, the column is proposed as text, with a note.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _MOST_DIGITS = 38
 _SURE_ROWS = 50
 """With fewer rows, columns are unique by chance."""
 _KEYED_COLUMNS = 6
-"""Columns among which a key of two is looked for."""
+"""Columns among which a key of two columns is searched."""
 
 
 _SPELLED = {"ß": "ss", "ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"}

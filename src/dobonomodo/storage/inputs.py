@@ -1,4 +1,4 @@
-"""The rows that a run reads: pinned before it starts, extracted to Parquet where they are not, then given to Spark.
+"""The rows that a run reads: pinned before it starts, extracted to Parquet if necessary, then read by Spark.
 
 CSV files and tables pass through Parquet files in the run's own folder. So they are checked to the last value before Spark
 starts, every row has a stable position, and a run that is resumed reads the same rows.
@@ -46,7 +46,7 @@ class RestoredInputs:
     used: tuple[str, ...]
     """The locations of which copies are read."""
     changes: tuple[str, ...]
-    """What is not there any more, neither as it was nor as a copy."""
+    """Inputs that are lost: neither the original nor a copy is available."""
 
 
 class Inputs:
@@ -73,7 +73,7 @@ class Inputs:
         self._facts, self._as_of = facts, as_of
 
     def pin(self, uses: Iterable[DatasetUse]) -> dict[str, tuple[Pin, ...]]:
-        """What there is to read now; what is missing fails."""
+        """Pin the current inputs; a missing one raises."""
         return {use.key: self._pin(use) for use in uses}
 
     def _pin(self, use: DatasetUse) -> tuple[Pin, ...]:
@@ -104,7 +104,7 @@ class Inputs:
         return tuple(dict.fromkeys(change for changes in found for change in changes))
 
     def extract(self, uses: Iterable[DatasetUse], pinned: Pinned) -> dict[str, tuple[Pin, ...]]:
-        """Check all values and make them readable for Spark, unless an earlier attempt did; gives pins with fingerprints."""
+        """Check all values and extract them for Spark, unless an earlier attempt did; returns pins with fingerprints."""
         done = {use.key: self._extract(use, pinned[use.key]) for use in uses}
         reach("input.extracted")
         return done
@@ -201,7 +201,7 @@ class Inputs:
         return Scratch(str(self._folder), stem, is_shared=self._shared, executors=self._executors)
 
     def reader(self, spark: SparkSession, pinned: Pinned) -> SparkReader:
-        """Gives the pinned rows to Spark."""
+        """A reader of the pinned rows."""
         return SparkReader(self, spark, pinned)
 
     def read(self, spark: SparkSession, use: DatasetUse, pins: Sequence[Pin]) -> list[StoredRows]:
@@ -235,7 +235,7 @@ def _hash(file: InputFile, kept: KeptInputs | None) -> str | None:
 
 
 class SparkReader:
-    """Gives the pinned rows of a run to the engine."""
+    """Reads the pinned rows of a run for the engine."""
 
     def __init__(self, inputs: Inputs, spark: SparkSession, pinned: Pinned) -> None:
         self._inputs, self._spark, self._pinned = inputs, spark, pinned
@@ -244,7 +244,7 @@ class SparkReader:
     def read(self, use: DatasetUse) -> list[StoredRows]:
         """The rows of every location of a dataset.
 
-        Spark takes its time to open files, so a dataset that is read for several joins is opened once.
+        Opening files is slow in Spark, so a dataset that several joins read is opened once.
         """
         pins = self._pinned[use.key]
         same = (use.dataset_id, use.version, use.table, use.columns, use.optional, pins)

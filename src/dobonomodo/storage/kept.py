@@ -1,6 +1,6 @@
 """Copies of input files that stay when the originals change: each content once for all runs, found by its SHA-256.
 
-A copy is checked whenever it is used; one that is not what its name says is no longer there.
+A copy is verified whenever it is used; a copy whose hash differs from its name counts as missing.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ class KeptInputs:
         return cls(root / FOLDER)
 
     def keep(self, file: InputFile) -> str:
-        """Hash a file and have its content stay; gives the SHA-256. Raises ``OSError`` if the file cannot be read."""
+        """Hash a file and keep a copy of its content; returns the SHA-256. Raises ``OSError`` if the file cannot be read."""
         sha256 = hash_file(file.path)
-        # A copy that cannot be made is one that is not there when it is looked for: the run itself does not need it.
+        # A copy that cannot be written is simply missing later: the run itself does not need it.
         with suppress(OSError):
             self._add(Path(file.path), sha256, is_ours=file.is_ours)
         return sha256

@@ -1,4 +1,4 @@
-"""What runs leave behind when they are killed: a description with a size, and how to remove it."""
+"""Files and tables that killed runs leave behind: a description with a size, and how to remove them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""How numbers and dates are written in a text file, and the same in the one plain form that ``values.py`` parses.
+"""The notation of numbers and dates in a text file, and its conversion to the plain form that ``values.py`` parses. A text is
 
-A text is brought into the plain form only if it is written exactly as the notation says; any other text is refused, so that a
-point is never taken for a comma.
+converted only if it follows the notation exactly; any other text is refused, so that a point is never read as a comma.
 """
 
 from __future__ import annotations
@@ -167,7 +166,7 @@ _FORMATS = (
 
 
 def suggest_notation(texts: list[str], kind: Type, notation: Notation) -> str | None:
-    """What to set so that all of some texts, which are refused now, would be values of a type; None if nothing is certain."""
+    """The setting with which all given texts would be valid values of a type; None if it is ambiguous."""
     shown = [text.strip() for text in texts]
     if not shown:
         return None

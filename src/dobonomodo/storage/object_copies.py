@@ -1,6 +1,6 @@
-"""Files between an object store and folders that driver and executors share: large ones are moved by executors, as the driver would.
+"""Copies files between an object store and folders that driver and executors share; executors copy large ones. If a task cannot
 
-A task that cannot reach the store, or does not see a file, leaves it to the driver, which says what is wrong.
+reach the store or does not see a file, the driver copies it and reports errors.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What readers find in an object store: one pointer object per datasource, and a manifest for each period of each table.
+"""Published state in an object store: one pointer object per datasource, and one manifest per period and table.
 
 ``.dobo-data/current.json`` names the manifest of every table and period, and the highest fencing number of every key that
-published there. It is replaced only by whoever read the state that it replaces, so that any number of tables change in one act. Data and
+published there. It is replaced by compare-and-swap, so that any number of tables change atomically. Data and
 manifests are never changed. Keys are relative to the address of the datasource.
 """
 
@@ -212,7 +212,7 @@ class ObjectPointer:
         return (State(), None) if found is None else (State.parse(found[0]), found[1])
 
     def change(self, act: Callable[[State], State], *, before: Callable[[], None] = lambda: None) -> None:
-        """Replace the state by what is made of it, as often as somebody else was faster."""
+        """Replace the state by a changed one; retry while others replace it first."""
         deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             state, stamp = self.read()

@@ -1,4 +1,4 @@
-"""Files in an object store. What a run reads is brought to this machine, each object as it was pinned."""
+"""Files in an object store. Inputs of a run are downloaded, each object in its pinned version."""
 
 from __future__ import annotations
 

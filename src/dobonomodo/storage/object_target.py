@@ -1,6 +1,6 @@
-"""A table in an object store as a destination: data under a key of their own, then one change of the datasource's pointer.
+"""A table in an object store as a destination: data under a new key, then one change of the datasource's pointer. Spark stages
 
-Spark stages on this machine; what is made of it is uploaded before anything is claimed. A reader that follows the pointer to
+on this machine; converted files are uploaded before anything is claimed. A reader that follows the pointer to
 the manifests finds the old rows or the new ones of all tables.
 """
 
@@ -83,7 +83,7 @@ class ObjectTarget:
         return store_of(self.table)
 
     def _version_of(self, fence: int | None) -> str:
-        """Each attempt at a run has data of its own: an earlier one may still be writing, and not know that it lost."""
+        """Each attempt at a run has its own data: an earlier attempt may still be writing, without knowing that it lost its lease."""
         name = f"{self._store}/{self.period}~{self.run}-{self.seq}"
         return name if fence is None else f"{name}-{fence}"
 
@@ -100,9 +100,9 @@ class ObjectTarget:
     # --- before anything is computed
 
     def check(self, *, mode: str) -> United:
-        """Refuse a table that holds what somebody else put there, or what cannot be read beside these columns.
+        """Refuse a table with foreign objects, or with data that cannot be read together with these columns. Also refuse a
 
-        Also a store that cannot be written to, or that writes whatever the condition is. Gives the columns of what stays there.
+        store that is not writable or ignores write conditions. Returns the columns of the data that stays.
         """
         with self._explaining():
             self._require_ours()
@@ -123,7 +123,7 @@ class ObjectTarget:
             raise writing_failed(self.shown, detail)
 
     def _require_conditions(self) -> None:
-        """Some servers take a condition and write all the same: two runs could then publish over each other."""
+        """Refuse servers that ignore write conditions: two runs could overwrite each other's publication."""
         key = self.pointer.key(f"{_PROBE}-{self.run}-{self.seq}-{self.fence.number}")
         self.objects.put(key, b"")
         taken = self.objects.put_if_match(key, b"", None)
@@ -186,7 +186,7 @@ class ObjectTarget:
     # --- publishing
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        """Fail if a later run has claimed the table; otherwise earlier runs are refused from now on."""
         with self._explaining():
             self.pointer.change(self.claim_in)
 
@@ -217,7 +217,7 @@ class ObjectTarget:
         return self.pointer.read_manifest(key) if key is not None else None
 
     def publish(self, group: Sequence[Publication]) -> None:
-        """Make the data of all outputs what readers find, by one change of the pointer."""
+        """Publish the data of all outputs, by one change of the pointer."""
         targets = [(each, _object_target(each.target)) for each in group]
 
         def seal_all(state: State) -> State:

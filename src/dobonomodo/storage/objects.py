@@ -1,7 +1,7 @@
 """Objects of S3, Google Cloud Storage and Azure as files: listed, read, written, and replaced only if nobody else did.
 
-What goes wrong is an ``OSError`` like that of a disk, so that everything above explains both in the same way. No message has
-more of the server's answer than its code and its sentence: the rest may hold secrets.
+What goes wrong is an ``OSError`` like that of a disk, so that everything above explains both in the same way. Messages contain
+only the code and the sentence of the server's response: the rest may contain secrets.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ObjectChangedError(OSError):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """Which content an object has: whoever replaces it says which one he read."""
+    """The version of an object's content, for conditional writes."""
 
     etag: str
     version: str | None = None
@@ -192,7 +192,7 @@ class Objects:
 
     @contextmanager
     def _explaining(self, key: str) -> Iterator[None]:
-        """What a store says, as an ``OSError`` with the address. The original has headers, and is left behind."""
+        """Convert an error of a store to an ``OSError`` with the address, without the original, which contains headers."""
         from obstore import exceptions
 
         place = self.uri(key)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from dobonomodo.storage.catalogue import Storages
 
 ROW_GROUP = 1 << 24
-"""Bytes of a row group: one row is found by reading one of them, so they are smaller than what Spark writes by itself."""
+"""Bytes of a row group: finding a row reads one row group, so they are smaller than Spark's default."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +84,7 @@ def _part_of(path: Path) -> int | None:
 
 
 def _write_nothing(rows: DataFrame, folder: Path) -> None:
-    """A file without rows, which says which columns there are."""
+    """Write a file without rows that holds the schema."""
     rows.coalesce(1).write.mode("overwrite").parquet(str(folder))
     remove_marks(folder)
 
@@ -105,7 +105,7 @@ class Outputs:
         apart: bool = False,
         executors: Executors | None = None,
     ) -> None:
-        """``apart`` says that Spark writes into the folder of the run alone. Large outputs are brought away by ``executors``."""
+        """``apart``: Spark writes only into the folder of the run. ``executors`` convert and copy large outputs."""
         self._executors = executors
         self._storages, self._run_folder = storages, folder
         self._period, self._run, self._started = period, run, started
@@ -114,7 +114,7 @@ class Outputs:
 
     @property
     def _folder(self) -> Path:
-        """Each attempt at a run has a folder of its own: an earlier one may still be writing, and not know that it lost."""
+        """Each attempt at a run has its own folder: an earlier attempt may still be writing, without knowing that it lost its lease."""
         return self._run_folder / "outputs" / str(self.fence.number)
 
     # --- where
@@ -141,7 +141,7 @@ class Outputs:
         return storage.target(place)
 
     def check(self, output: WrittenOutput) -> None:
-        """Refuse a destination that cannot take the rows, before anything is computed."""
+        """Refuse a destination that cannot accept the rows, before anything is computed."""
         write = output.write
         there = self.target(output).check(mode=write.mode)
         wrong = explain_modes(there.columns, output.columns) if write.register_as is not None else None
@@ -159,7 +159,7 @@ class Outputs:
     # --- writing
 
     def stage(self, frame: DataFrame, output: WrittenOutput, *, divided_by: str | None = None) -> StagedRows:
-        """Have Spark compute and write all rows, where nobody reads them yet.
+        """Let Spark compute all rows and write them to staging.
 
         ``divided_by`` is a column that is not written: rows with different numbers in it are in different files.
         """
@@ -238,7 +238,7 @@ class Outputs:
         return read_parquet(spark, files, use, links=links, positions=False) if files else None
 
     def convert(self, output: WrittenOutput, staged: StagedRows, *, rows: int) -> StagedRows:
-        """Verify the number of rows, and bring them into the form of their destination."""
+        """Verify the number of rows, and convert them to the format of their destination."""
         target, files = self.target(output), self.files_of(staged)
         with self._explaining(output.write):
             written = count_rows(Path(path) for path in files)
@@ -251,14 +251,14 @@ class Outputs:
         return staged
 
     def claim(self, outputs: Sequence[WrittenOutput]) -> None:
-        """Refuse to go on if a destination has seen a later run; otherwise, earlier runs are refused from now on."""
+        """Fail if a later run has claimed a destination; otherwise earlier runs are refused from now on."""
         for output in outputs:
             self.target(output).claim()
 
     def publish(
         self, outputs: Sequence[tuple[WrittenOutput, StagedRows, int, str]], *, head: Noted | None = None
     ) -> None:
-        """Make staged outputs, each with its rows and digest, what readers find: all of one place in one act.
+        """Publish staged outputs, each with its row count and digest: all outputs of one place atomically.
 
         ``head`` is the latest entry of the history, which the destinations note.
         """
@@ -283,7 +283,7 @@ class Outputs:
 
     @contextmanager
     def _explaining(self, write: Write) -> Iterator[None]:
-        """What Spark or the disk says, as a fault of the output; what else Spark says is for the engine to explain."""
+        """Convert disk errors, also those that Spark reports, to failures of the output; the engine explains other Spark errors."""
         from pyarrow import ArrowException
 
         try:

@@ -1,6 +1,6 @@
 """Parquet files as a storage: read strictly, with the stable position of every row, and written by Spark in place.
 
-Every other storage turns its rows into Parquet files, and reads them here.
+Every other storage extracts its rows to Parquet files and reads them with this module.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _STRICT = {
     # A session may be set up to skip what it cannot read.
     "ignoreCorruptFiles": "false",
     "ignoreMissingFiles": "false",
-    # Days before 1582 are what they say, whoever wrote them.
+    # Dates before 1582 are read without rebasing, whoever wrote them.
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
 }
 
 
 class Given(NamedTuple):
-    """A column whose one value for a whole file is kept elsewhere: by what lists the files of a table."""
+    """A column that is not in a file and has one value for the whole file, such as a partition column."""
 
     name: str
     type: str
@@ -69,7 +69,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ParquetFile:
-    """A file that was looked into: how Spark is to read it, and how many rows it has."""
+    """An inspected file: its schema for Spark, and its number of rows."""
 
     path: Path
     columns: tuple[tuple[str, str], ...]
@@ -79,7 +79,7 @@ class ParquetFile:
 
 
 def inspect_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> ParquetFile:
-    """Look at the end of a file, where it says what is in it; raises if that is not what the dataset declares."""
+    """Read the footer of a file; raises if its schema does not match the dataset."""
     import pyarrow as pa
 
     try:
@@ -98,7 +98,7 @@ def _require_declared(path: Path, footer: Footer, use: DatasetUse, given: Sequen
 
 
 def find_lacking(path: Path, given: Sequence[Given]) -> list[Given]:
-    """The given columns that a file lacks: what is in the file counts."""
+    """The given columns that a file lacks: a column in the file takes precedence."""
     import pyarrow.parquet as pq
 
     return _lacking(pq.read_schema(path).names, given)
@@ -111,11 +111,11 @@ def _lacking(names: Iterable[str], given: Sequence[Given]) -> list[Given]:
 
 @dataclass(frozen=True, slots=True)
 class Suspected:
-    """A file that was looked into, and what its footer leaves open."""
+    """An inspected file, and the columns that its footer cannot verify."""
 
     path: Path
     findings: Findings
-    """What is known to be wrong."""
+    """The invalid values that are known from the footer."""
     suspects: Mapping[str, DecimalType | None]
     """The columns that may lack values or hold more digits than they say, decimals with their types."""
     bytes: int
@@ -125,7 +125,7 @@ class Suspected:
 def check_parquet(path: Path, use: DatasetUse, given: Sequence[Given] = ()) -> Findings:
     """The values that a file lacks, and the decimals that have more digits than their type; raises as ``inspect_parquet``.
 
-    What a file says of itself is enough in most cases; columns of which it says too little, or something wrong, are read.
+    Footer statistics suffice in most cases; columns with missing or invalid statistics are read.
     """
     return _read_suspects(use, _look_into(path, use, given))
 
@@ -149,7 +149,7 @@ def check_files(
 def _look_into_all(
     files: Sequence[tuple[Path, Sequence[Given]]], use: DatasetUse, executors: Executors
 ) -> list[Suspected]:
-    """What the footers of files say; those of many files are read by executors, and kept here as if they had been read here."""
+    """Inspect the footers of files; executors read those of many files, and the results are cached here."""
     seen: list[tuple[Suspected, Footer, tuple[int, int]] | None] = [None] * len(files)
     if len(files) > executors.limits.footers:
         chunks = [files[at : at + _FOOTERS_OF_TASK] for at in range(0, len(files), _FOOTERS_OF_TASK)]
@@ -166,7 +166,7 @@ def _look_into_all(
 def _look_in_task(
     use: DatasetUse, files: Sequence[tuple[Path, Sequence[Given]]]
 ) -> list[tuple[Suspected, Footer, tuple[int, int]] | None]:
-    """For each file what its footer says, with the size and time of the file; None where it is not seen."""
+    """The footer of each file, with its size and modification time; None if the executor does not see the file."""
     return [
         (_look_into(path, use, given), read_footer(path), _stamp(path)) if path.exists() else None
         for path, given in files
@@ -174,7 +174,7 @@ def _look_in_task(
 
 
 def _read_in_task(use: DatasetUse, item: tuple[Suspected, tuple[int, int]]) -> Findings | None:
-    """What is wrong in a file; None where it is not seen as the driver saw it."""
+    """The invalid values of a file; None if the executor does not see the file that the driver saw."""
     suspected, stamp = item
     if not suspected.path.exists() or _stamp(suspected.path) != stamp:
         return None
@@ -283,7 +283,7 @@ def read_stored(
     before: Callable[[], int],
     given: Sequence[Sequence[Given]] | None = None,
 ) -> StoredRows:
-    """The rows of one location. Positions cost something, so they are read only where they are asked for."""
+    """The rows of one location. Positions have a cost, so they are read only on request."""
     read = partial(read_parquet, spark, files, use, links=Path(links), given=given)
     return StoredRows(read(positions=False), period, cache(lambda: read(before=before())))
 

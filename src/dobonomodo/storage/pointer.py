@@ -1,4 +1,4 @@
-"""One pointer per datasource of files: changing it publishes any number of tables in one act.
+"""One pointer per datasource of files: changing it publishes any number of tables atomically.
 
 ``<table>`` is a link that leads through the pointer ``.dobo-data/.current`` to the state of the table: a folder with one link
 per run period. States are never changed, only replaced, and replacing the pointer is one rename. A reader that has resolved
@@ -70,7 +70,7 @@ class Pointer:
         self._swap({folder: {**links_of(folder), **links} for folder, links in changes.items()})
 
     def _adopt(self, folder: Path) -> None:
-        """Bring a folder of links, as versions before this one made it, behind the pointer; readers notice nothing."""
+        """Move a folder of links, as older versions created it, behind the pointer; readers are not affected."""
         if folder.is_symlink() or not folder.is_dir():
             return
         self._swap({folder: links_of(folder)})

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Connection = psycopg.Connection[tuple[Any, ...]]
 
 MAX_NAME = 63
-"""Bytes of a name; PostgreSQL cuts longer ones without a word."""
+"""Maximum bytes of a name; PostgreSQL silently truncates longer ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Database:
             connection.commit()
 
     def explain(self, fault: BaseException) -> str:
-        """What the database says, in one line and without the secret."""
+        """The error message of the database, in one line and without the secret."""
         line = next((line for line in str(fault).splitlines() if line.strip()), type(fault).__name__)
         for secret in {self.password or "", quote(self.password or "", safe="")} - {""}:
             line = line.replace(secret, "***")
@@ -130,7 +130,7 @@ def name_table(schema: str | None, table: str) -> Composable:
 
 
 def lock_name(connection: Connection, name: str) -> None:
-    """Wait until nobody else has the name, and have it until the transaction ends."""
+    """Acquire an advisory lock on a name until the transaction ends."""
     connection.execute("SELECT pg_advisory_xact_lock(hashtext(%s))", [name])
 
 

@@ -1,4 +1,4 @@
-"""Parquet files that are written again: with columns as a table spells and types them, and one more that says the run period."""
+"""Rewrites Parquet files: with names and types of a table's columns, and an additional column for the run period."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HASHED_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How rows go beside others in a table (C-86)."""
+    """How rows are added to others in a table (C-86)."""
 
     columns: Mapping[str, Type]
     """What the table has then, in their order and spelling."""
@@ -33,7 +33,7 @@ class Fit:
 
 
 def fit_columns(there: Mapping[str, Type], written: Sequence[Mapping[str, Type]], *, table: str) -> Fit:
-    """How rows with these columns go beside those that stay; refuses what cannot be read as one."""
+    """How rows with these columns are added to those that stay; refuses columns that cannot be read together."""
     united = unite_columns([there, *written])
     if united.conflicts:
         raise writing_failed(table, united.explain())

@@ -1,4 +1,4 @@
-"""Stored rows as a frame, with what tells rows apart that have no id yet."""
+"""Stored rows as a frame, with columns that identify rows without an id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The columns that files or tables have, against those that a dataset declares, and both in the types of Arrow."""
+"""Compares the columns of files or tables with those that a dataset declares, and maps both to Arrow types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Follows a reference to a secret. What it finds is handed on and never shown or kept."""
+"""Resolves a reference to a secret. The secret is passed on and never shown or stored."""
 
 from __future__ import annotations
 

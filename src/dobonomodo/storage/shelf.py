@@ -1,4 +1,4 @@
-"""Where files are: folders of this machine, or an object store. A storage of files knows what a file is, its shelf where it is."""
+"""The port for places of files: folders of this machine, or an object store. A file storage knows the format, its shelf the place."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Shelf(Protocol):
         ...
 
     def fetch(self, files: Sequence[PinnedFile], scratch: Scratch) -> None:
-        """Bring files where they are read, unless an earlier attempt did."""
+        """Copy files to where they are read, unless an earlier attempt did."""
         ...
 
     def open_files(self, stored: StoredFiles | StoredFolders) -> Iterator[Path]:
@@ -97,9 +97,9 @@ class Shelf(Protocol):
         ...
 
     def inspect(self, stored: StoredFiles) -> Inspected:
-        """Whether files are what their record says, and nothing else is beside them."""
+        """Whether files match their record, and there are no others next to them."""
         ...
 
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
-        """A promise to keep the files of an output; its place is then one that no other run writes to."""
+        """Mark the files of an output to be kept; returns a place that no other run writes to."""
         ...

@@ -1,4 +1,4 @@
-"""The port of storages: what every kind of place for rows can do.
+"""The port of storages: the interface of every kind of place for rows.
 
 One file per kind implements it, and ``STORAGES`` in ``catalogue.py`` lists the kinds. Addresses cross the port as text: a place
 need not be a folder of this machine.
@@ -31,7 +31,7 @@ __all__ = ["Answer", "Belongs", "Pin", "Row", "Scratch", "Session", "Storage", "
 
 Row = dict[str, object]
 Session = Callable[[], "SparkSession"]
-"""Gives the session of whoever uses a storage, and opens it if there is none yet: most storages never ask."""
+"""Returns the Spark session, and opens it on first use: most storages never need it."""
 
 
 class Pin(Protocol):
@@ -77,7 +77,7 @@ class Scratch:
     is_shared: bool = False
     """Whether the workers see nothing but this folder, so that what is elsewhere has to be copied into it."""
     executors: Executors | None = None
-    """Who does what grows with the data; None where this machine does it."""
+    """Processes large inputs; None if this machine does it."""
 
     def file(self, number: int) -> str:
         """The Parquet file with a number."""
@@ -96,7 +96,7 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a place said when it was called."""
+    """The response of a place to ``call``."""
 
     detail: str
     works: bool = True
@@ -174,7 +174,7 @@ class Storage(Protocol):
     # --- reading
 
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
-        """What there is to read now in the locations of a reading; what is missing fails."""
+        """Pin the current rows in the locations of a reading; a missing location raises."""
         ...
 
     def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
@@ -230,8 +230,8 @@ class Storage(Protocol):
         ...
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
-        """Have the rows of a published output stay readable once later runs replace them; gives where they are then.
+        """Keep the rows of a published output readable after later runs replace them; returns their place. ``run`` and ``seq``
 
-        ``run`` and ``seq`` name the output. Asked again, it gives the same. None if the rows are not there any more.
+        identify the output. Idempotent. None if the rows are lost.
         """
         ...

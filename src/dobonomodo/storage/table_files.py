@@ -1,6 +1,6 @@
 """Tables that are lists of Parquet files, kept by a log: how their versions are pinned and read.
 
-What a version is, and which files it has, is for the storage of each kind to say.
+The storage of each kind defines what a version is and which files it has.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A table that is a list of Parquet files as a destination: files are made where nobody reads them, one commit makes them its rows.
+"""A table that is a list of Parquet files as a destination: files are written to staging, one commit adds them to the table.
 
-What is the same whatever keeps the list. How a commit is made, and what it notes, is for the target of each kind to say.
+This is the part that all table formats share. The target of each kind defines how a commit is made and what it records.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class TableFilesTarget(ABC, Generic[T]):
 
     @abstractmethod
     def _claim(self, table: T) -> bool:
-        """Put our fencing number there, upon the very table that was read; False if there is a later one."""
+        """Write our fencing number, on top of exactly the version that was read; False if there is a later one."""
 
     @abstractmethod
     def is_published(self, table: T) -> bool:
@@ -137,11 +137,11 @@ class TableFilesTarget(ABC, Generic[T]):
 
     @abstractmethod
     def _commit_change(self, change: Change[T]) -> bool:
-        """Publish, upon the very table that was read; False if there is a later one, which must be looked at first."""
+        """Publish on top of exactly the version that was read; False if there is a later one, which must be read first."""
 
     @abstractmethod
     def _explain(self, fault: Exception) -> tuple[str, bool] | None:
-        """What the library says of a fault, and whether another try helps; None if it is none of the library."""
+        """The library's message for an error, and whether a retry helps; None for other errors."""
 
     def _file_columns(self, table: T, fit: Fit) -> Mapping[str, Type]:
         """The columns of files."""
@@ -151,7 +151,7 @@ class TableFilesTarget(ABC, Generic[T]):
     # --- before anything is computed
 
     def check(self, *, mode: str) -> United:
-        """Refuse a table that cannot take the rows; gives the columns of those that stay there."""
+        """Refuse a table that cannot accept the rows; returns the columns of the rows that stay."""
         with self._explaining():
             table = self._open()
             self._prepare(table)
@@ -162,7 +162,7 @@ class TableFilesTarget(ABC, Generic[T]):
 
     @abstractmethod
     def _prepare(self, table: T | None) -> None:
-        """See to it that files can be written."""
+        """Make sure that files can be written."""
 
     def _require_key(self, keys: Sequence[str]) -> None:
         """Refuse a table that is partitioned in another way than runs do."""
@@ -210,12 +210,12 @@ class TableFilesTarget(ABC, Generic[T]):
 
     @abstractmethod
     def convert(self, files: Sequence[str]) -> bool:
-        """Bring Parquet files into the form of the table, where nobody reads them; False if they have it."""
+        """Convert Parquet files to the form of the table, in staging; False if they already have it."""
 
     # --- claiming and publishing
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on, by the table itself."""
+        """Fail if a later run has claimed the table; otherwise the table refuses earlier runs from now on."""
         with self._explaining():
             for table in self._tries():
                 if self._is_claimed(table) or self._claim(table):
@@ -280,7 +280,7 @@ class TableFilesTarget(ABC, Generic[T]):
         return widened
 
     def _tries(self) -> Iterator[T]:
-        """The table, again and again while others commit to it, each time as they left it."""
+        """Yield the current table for each retry while others commit to it."""
         return look_again(lambda: self._open() or self._create(), name=self.name, tries=TRIES, pause=0.02)
 
     def like(self, target: Target) -> Self:

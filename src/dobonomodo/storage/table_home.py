@@ -42,15 +42,15 @@ class TableHome(Protocol):
         ...
 
     def prepare(self) -> None:
-        """See to it that files can be written."""
+        """Make sure that files can be written."""
         ...
 
     def put(self, files: Sequence[Path]) -> None:
-        """Have data files be in the table's place for good, before a commit names them."""
+        """Store data files durably in the table's place, before a commit names them."""
         ...
 
     def write(self, path: str, content: bytes) -> None:
-        """Have a small file be there for good."""
+        """Store a small file durably."""
         ...
 
     def read(self, path: str) -> bytes | None:

@@ -1,4 +1,4 @@
-"""The rows of a table: read into a Parquet file by ADBC, which speaks Arrow and needs no jar."""
+"""Extracts the rows of a table into Parquet files with ADBC, which returns Arrow and needs no jar."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class TableReading:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """What came of a statement."""
+    """The result of a statement."""
 
     rows: int
     first: tuple[tuple[int, WrongCell], ...]
@@ -132,7 +132,7 @@ def extract_table(
 
 
 def estimate_rows(database: Database, *, table: str, schema: str | None) -> int:
-    """How many rows a table has, as far as the database knows without looking; 0 if it does not know."""
+    """The number of rows of a table by the database's statistics; 0 if unknown."""
     try:
         with database.connect() as connection:
             named = name_table(schema or database.schema, table).as_string(connection)
@@ -201,7 +201,7 @@ def _read_ranges(reading: TableReading, targets: Sequence[Path], executors: Exec
 
 
 def _read_in_task(reading: TableReading, item: tuple[Path, str]) -> TableRead | None:
-    """What came of a range; None where the database or the folder cannot be reached."""
+    """The result of a range; None if the executor cannot reach the database or the folder."""
     target, statement = item
     if not target.parent.exists():
         return None
@@ -356,7 +356,7 @@ def _keys(connection: Connection, stored: Mapping[str, str], use: DatasetUse, ta
 def _tests(
     folded: Mapping[str, str], stored: Mapping[str, str], use: DatasetUse, belongs: Belongs
 ) -> Iterator[Composable]:
-    """What the engine asks of rows in time, asked of the database, so that other rows do not travel."""
+    """The temporal conditions of the engine as SQL for the database, so that other rows are not transferred (predicate pushdown)."""
     from psycopg import sql
 
     if use.temporal_mode == "period" and PERIOD in folded:
@@ -395,7 +395,7 @@ def _read_as(name: str, stored: str, kind: Type) -> Composable:
 
 
 def _order_by(name: str, stored: Mapping[str, str]) -> Composable:
-    """The same order whatever language the database sorts by."""
+    """An order that does not depend on the collation of the database."""
     from psycopg import sql
 
     texts = stored[name] == "text" or stored[name].startswith("character")

@@ -126,7 +126,7 @@ class TableLoading:
     columns: Mapping[str, Type]
 
     def load(self, part: StagePart) -> None:
-        """Have the rows of a part in its table, and no others, in one transaction: an earlier attempt may have copied them."""
+        """Replace the content of a staging table by the rows of its part, in one transaction: an earlier attempt may have copied some."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -185,7 +185,7 @@ class TableTarget:
 
     @property
     def _stage(self) -> str:
-        # Each attempt at a run has a table of its own: an earlier one may still be writing, and not know that it lost.
+        # Each attempt at a run has its own table: an earlier attempt may still be writing, without knowing that it lost its lease.
         text = f"{self.table}\0{self.run}\0{self.seq}\0{self.attempt}"
         return f"{STAGE}{hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
@@ -207,7 +207,7 @@ class TableTarget:
         return replace(self, schema=row[0]) if row is not None and row[0] is not None else self
 
     def check(self, *, mode: str) -> United:
-        """Refuse a table that cannot take the rows, before anything is computed; gives the columns that it has."""
+        """Refuse a table that cannot accept the rows, before anything is computed; returns its columns."""
         del mode
         with self._explaining(), self.database.connect() as connection:
             located = self.located(connection)
@@ -255,7 +255,7 @@ class TableTarget:
         """Rows are copied from files: Spark writes nothing into a database."""
 
     def convert(self, files: Sequence[str]) -> bool:
-        """Copy rows into a table of their own, which nobody reads."""
+        """Copy rows into a staging table."""
         parts = self._divide(files)
         with self._explaining():
             with self.database.connect() as connection:
@@ -287,7 +287,7 @@ class TableTarget:
         connection.execute(sql.SQL("DROP TABLE IF EXISTS {} CASCADE").format(stage))
         fields = sql.SQL(", ").join(declare_column(name, kind) for name, kind in self.columns.items())
         connection.execute(sql.SQL("CREATE UNLOGGED TABLE {} ({})").format(stage, fields))
-        # Whose it is, for whoever finds it after the run was killed.
+        # Records the owner, so that leftovers of a killed run can be attributed.
         owner = json.dumps({"store": self.fence.store, "run": self.run, "fence": self.fence.number})
         connection.execute(sql.SQL("COMMENT ON TABLE {} IS {}").format(stage, owner))
         for part in parts:
@@ -314,7 +314,7 @@ class TableTarget:
         return Commit(self.run, self.seq, int(row[0]), row[1]) if row else None
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        """Fail if a later run has claimed the table; otherwise earlier runs are refused from now on."""
         with self._explaining(), self.database.connect() as connection:
             self.located(connection).claim_in(connection)
 
@@ -332,13 +332,13 @@ class TableTarget:
                     target.publish_in(connection, each)
                 reach("publish.during")
         except RunFailed as failed:
-            # The answer may be lost although the transaction was committed: ask before saying that it failed.
+            # The response may be lost although the transaction was committed: query the result before reporting a failure.
             lost = isinstance(failed.__cause__, psycopg.OperationalError)
             if not lost or not all(_table_target(each.target).is_published() for each in group):
                 raise
 
     def is_published(self) -> bool:
-        """Whether the output is published; False if nobody can say."""
+        """Whether the output is published; False if unknown."""
         try:
             return self.find_commit() is not None
         except RunFailed:
@@ -431,7 +431,7 @@ class TableTarget:
             raise self.fence.lost()
 
     def _prepare_commits(self, connection: Connection) -> None:
-        """Make our own tables where they are not there yet; two that do so at once would get in each other's way."""
+        """Create our own tables if they do not exist; concurrent creation would conflict."""
         from psycopg import sql
 
         known = describe_table(connection, self.schema, COMMITS)

@@ -1,6 +1,6 @@
 """The writing half of the port of storages: one output of one run at its destination.
 
-Outputs that have the same ``place`` are published in one act. Addresses are text.
+Outputs with the same ``place`` are published atomically. Addresses are text.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Commit:
 
 
 class Noted(NamedTuple):
-    """The head of the history as a destination notes it: whoever finds it notices when the history was cut off or rewritten."""
+    """The head of the history as a destination recorded it: it proves whether the history was truncated or rewritten."""
 
     store: str
     number: int
@@ -83,16 +83,16 @@ class Noted(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """What an output is now beside what its record says."""
+    """The current state of an output, compared with its record."""
 
     heads: tuple[Noted, ...] = ()
     """What the destination notes of the history, for this output and all others that went there."""
     changed: tuple[str, ...] = ()
-    """What is there and not as it was recorded."""
+    """Files that exist but differ from the record."""
     gone: tuple[str, ...] = ()
-    """What is not there: a later run may have replaced it."""
+    """Files that are missing: a later run may have replaced them."""
     files: int = 0
-    """How many files are what the record says."""
+    """The number of files that match the record."""
 
 
 class Target(Protocol):
@@ -100,11 +100,11 @@ class Target(Protocol):
 
     @property
     def place(self) -> str:
-        """What is published together has the same place."""
+        """Outputs with the same place are published together."""
         ...
 
     def check(self, *, mode: str) -> United:
-        """Refuse a destination that cannot take the rows, before anything is computed; gives the columns that stay there."""
+        """Refuse a destination that cannot accept the rows, before anything is computed; returns the columns that stay."""
         ...
 
     def start(self) -> str | None:
@@ -112,11 +112,11 @@ class Target(Protocol):
         ...
 
     def convert(self, files: Sequence[str]) -> bool:
-        """Bring Parquet files into the form of the destination, where nobody reads them; False if they have it."""
+        """Convert Parquet files to the format of the destination, in staging; False if they already have it."""
         ...
 
     def claim(self) -> None:
-        """Refuse to go on if a later run was here; otherwise, earlier ones are refused from now on."""
+        """Fail if a later run has claimed the destination; otherwise earlier runs are refused from now on."""
         ...
 
     def find_commit(self) -> Commit | None:
@@ -124,7 +124,7 @@ class Target(Protocol):
         ...
 
     def publish(self, group: Sequence[Publication]) -> None:
-        """Publish all outputs of this place in one act; those that are published already stay as they are."""
+        """Publish all outputs of this place atomically; outputs that are already published stay unchanged."""
         ...
 
     def stored(self) -> Stored:

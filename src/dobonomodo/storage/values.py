@@ -1,4 +1,4 @@
-"""Texts become values of a declared type, each exactly what its text says, or are refused: nothing is rounded or cut.
+"""Parses texts to values of a declared type, exactly or not at all: nothing is rounded or truncated.
 
 Arrow's own casts are not enough: a decimal with more digits than 128 bits hold wraps around without an error. So digits are
 counted here, and Arrow gets only what fits.
@@ -43,15 +43,15 @@ _MICROSECONDS = 86_400_000_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parsed:
-    """Values of a type. Where a text is not of the type, the value is NULL."""
+    """Values of a type. NULL where a text could not be parsed."""
 
     values: pyarrow.Array
     wrong: tuple[int, ...]
-    """The positions of all texts that are not of the type, in order."""
+    """The positions of all texts that could not be parsed, in order."""
 
 
 def parse_values(texts: pyarrow.Array, kind: Type, notation: Notation = PLAIN) -> Parsed:
-    """The values that texts say; a NULL stays NULL, white space around a number or date does not count."""
+    """Parse texts; NULL stays NULL, white space around a number or date is ignored."""
     import pyarrow.compute as pc
 
     if kind == TEXT:
@@ -220,7 +220,7 @@ def _in_utc(text: pyarrow.Array) -> pyarrow.Array:
 
 
 def _cast(text: pyarrow.Array, kind: Type) -> pyarrow.Array:
-    """Days and times; NULL for those that are in no month, such as February 30."""
+    """Cast to days and times; NULL for days that do not exist, such as February 30."""
     import pyarrow as pa
 
     target = arrow_type(kind)

@@ -1,7 +1,7 @@
-"""Workbooks of Excel as text cells: calamine gives the values, the XML of the sheet tells what it hides.
+"""Excel workbooks as text cells: calamine reads the values, the XML of the sheet shows what calamine hides. To calamine, a cell
 
-A cell with an error, or with a formula that nobody has computed, looks empty to calamine; both are found in the XML, so that no wrong
-value is taken for NULL. Numbers are the decimals that Excel shows at 15 significant digits.
+with an error or with an uncomputed formula is empty; both are found in the XML, so that no invalid value is read as NULL.
+Numbers are the decimals that Excel shows at 15 significant digits.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ DAMAGED = (
     struct.error,
     OverflowError,
 )
-"""What reading the archive or the XML may end in: unknown encodings, codes and sizes that cannot be, passwords."""
+"""Exceptions of reading the archive or the XML: unknown encodings, impossible codes and sizes, passwords."""
 _ADDRESS = re.compile(r"([A-Za-z]{1,3})([0-9]{1,7})")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
 _RANGE = re.compile(r"([A-Za-z]{1,3})([0-9]{0,7}):([A-Za-z]{1,3})([0-9]{0,7})")
@@ -151,7 +151,7 @@ def _open(path: Path) -> Iterator[CalamineWorkbook]:
     with zipfile.ZipFile(path) as archive:
         if sum(each.file_size for each in archive.infolist()) > MAX_BYTES:
             raise WorkbookFault("is too large when it is unpacked")
-        # calamine goes on where the XML is damaged, and then gives other texts or other dates.
+        # calamine continues after damaged XML, and then returns wrong texts or dates.
         for part in archive.namelist():
             if part.lower() in _COMMON_PARTS:
                 _parser().Parse(archive.read(part), True)
@@ -346,7 +346,7 @@ class _Scan:
         return None if self._is_sound(self._shown.strip()) else self.DAMAGED
 
     def _is_sound(self, text: str) -> bool:
-        """Whether a value is one of its kind; calamine takes others for something else."""
+        """Whether a value is valid for its kind; calamine misreads invalid ones."""
         match self._kind:
             case _ if not text:
                 return True
