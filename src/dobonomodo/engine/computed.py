@@ -122,7 +122,10 @@ class Computed:
         return self._frame
 
     def finish(self, written: Reopen | None = None) -> OutputResult:
-        """Record that the output is written. ``written`` reads its rows again, to measure them and to derive other outputs from them."""
+        """Record that the output is written.
+
+        ``written`` reads its rows again, to measure them and to derive other outputs from them.
+        """
         self.written = written or self.written
         seen = self._observation.get if self._observation is not None else {}
         again = self._measure_again()

@@ -1,4 +1,7 @@
-"""Compares two sets of rows: a full outer join by key, or a comparison as multisets. Collects only counts, sums and a few rows."""
+"""Compares two sets of rows: a full outer join by key, or a comparison as multisets.
+
+Collects only counts, sums and a few rows.
+"""
 
 from __future__ import annotations
 

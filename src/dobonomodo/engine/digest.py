@@ -65,9 +65,9 @@ HALVES = {"low": "{} & 2147483647L", "high": "shiftright({}, 33) & 2147483647L"}
 
 
 def hash_values(columns: Mapping[str, str], key: Sequence[str]) -> dict[str, str]:
-    """SQL by name for the hash of each value together with the key of its row. The key is hashed separately, so that Spark
+    """SQL by name for the hash of each value together with the key of its row.
 
-    computes it once for all columns.
+    The key is hashed separately, so that Spark computes it once for all columns.
     """
     of_key = f"xxhash64({', '.join(_with_null(key))})"
     return {name: f"xxhash64({', '.join((of_key, *_with_null([column])))})" for name, column in columns.items()}

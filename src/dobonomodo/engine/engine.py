@@ -386,7 +386,10 @@ def _take(rows: DataFrame, host: Computed, step: Step, observing: Observing, exp
 
 
 def _find_id_needs(plan: Plan) -> dict[str, bool]:
-    """Which consumers read row ids: outputs, formulas over the working dataset, or formulas over joined rows. Windows read positions."""
+    """Which consumers read row ids: outputs, formulas over the working dataset, or formulas over joined rows.
+
+    Windows read positions.
+    """
     readers = [
         column.qualifier
         for step in plan.steps

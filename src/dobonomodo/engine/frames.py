@@ -257,9 +257,9 @@ class Frames:
         return self._frame(node.rows).groupBy(*keys).agg(*values)
 
     def _goes_without_ids(self, node: Rel) -> bool:
-        """Whether rows are grouped and their ids are not read; Spark would compute the positions anyway. If plans are cut in
+        """Whether rows are grouped and their ids are not read; Spark would compute the positions anyway.
 
-        memory, the cached rows serve both.
+        If plans are cut in memory, the cached rows serve both.
         """
         in_memory = self._run.cut is not None and self._run.cut.in_memory
         if not isinstance(node, Group) or not self._run.ids or in_memory:

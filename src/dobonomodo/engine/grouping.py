@@ -49,9 +49,10 @@ def read_groups(
     shares: Mapping[str, Typed],
     at_most: int | None,
 ) -> list[LargeGroup]:
-    """The groups of a node with the given key values. ``names`` are the columns that identify rows, ``shares`` what a row adds
+    """The groups of a node with the given key values.
 
-    to each total; rows are sorted by the first share.
+    ``names`` are the columns that identify rows, ``shares`` what a row adds to each total; rows are sorted by the first
+    share.
     """
     from pyspark.sql import functions as F
 

@@ -1,6 +1,7 @@
-"""Kinds of rows in an output: loaded rows, and rows that an operation added, per level. An output may mix details with their
+"""Kinds of rows in an output: loaded rows, and rows that an operation added, per level.
 
-totals, or actual with budget. One sum over all of them is meaningless, so each kind has its own.
+An output may mix details with their totals, or actual with budget. One sum over all of them is meaningless, so each kind
+has its own.
 """
 
 from __future__ import annotations

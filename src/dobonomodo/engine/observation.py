@@ -304,9 +304,10 @@ class Measuring:
         return {**found, **counts, **digest_values(self.hashes(step), chosen=chosen)}
 
     def hashes(self, step: Step) -> dict[str, str]:
-        """SQL by hidden column for the hashes of values and keys from which column digests are computed. They are computed
+        """SQL by hidden column for the hashes of values and keys from which column digests are computed.
 
-        below the observation, where Spark generates code for them: inside it they would cost several times as much.
+        They are computed below the observation, where Spark generates code for them: inside it they would cost several
+        times as much.
         """
         key, columns = self._find_digested(step)
         if not key:
@@ -333,11 +334,10 @@ class Measuring:
     def measures(
         self, step: Step, metrics: Metrics, *, taken: bool, ends: Ends, count: Callable[[Lookup], MatchCounts | None]
     ) -> Measures:
-        """The observed totals and matches; ``taken``: the output was derived from another one, which has the rest. ``ends`` are
+        """The observed totals and matches; ``taken``: the output was derived from another one, which has the rest.
 
-        totals of the rows at the end that are known from elsewhere; ``count`` counts the matches of joins that were not
-
-        observed.
+        ``ends`` are totals of the rows at the end that are known from elsewhere; ``count`` counts the matches of joins that
+        were not observed.
         """
         totals, digests = self.read_written(step, metrics), self._read_digests(step, metrics)
         by_kind = read_kinds(step, find_kinds(self._plan, step), metrics)

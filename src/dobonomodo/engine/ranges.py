@@ -73,7 +73,10 @@ class Line:
         )
 
     def join(self, rows: DataFrame, source: DataFrame, keys: Keys, *, only: str, fields: str) -> DataFrame:
-        """The rows with the additional columns ``COUNT`` and ``ROW``; ``ROW`` is a struct of ``fields``. Rows take part if ``only``."""
+        """The rows with the additional columns ``COUNT`` and ``ROW``; ``ROW`` is a struct of ``fields``.
+
+        Rows take part if ``only``.
+        """
         from pyspark.sql import functions as F
 
         ranges = self._list_ranges(source, keys, fields)

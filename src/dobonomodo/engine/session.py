@@ -151,9 +151,9 @@ def _explain_import(fault: ImportError, *, remote: str | None) -> RunFailed:
 
 
 def adapt_session(session: SparkSession) -> SparkSession:
-    """A session for computing, derived from the user's session: the same Spark, with the settings on which results depend. The
+    """A session for computing, derived from the user's session: the same Spark, with the settings on which results depend.
 
-    user's session is not changed; if it already has these settings, it is used directly.
+    The user's session is not changed; if it already has these settings, it is used directly.
     """
     if all(str(session.conf.get(name, None)).lower() == value.lower() for name, value in RESULT_SETTINGS.items()):
         return session

@@ -1,8 +1,8 @@
 """Totals of numeric columns as aggregates of one observation: of loaded rows, of written rows, and of the changes by each operation.
 
-A row that is observed when it is written has its whole history in hidden columns: which operations selected it, and what a column was
-before an operation assigned it. So the value of a column after any operation is the value kept by the next one that assigns it, or
-the value at the end.
+A row that is observed when it is written has its whole history in hidden columns: which operations selected it, and what a
+column was before an operation assigned it. So the value of a column after any operation is the value kept by the next one
+that assigns it, or the value at the end.
 """
 
 from __future__ import annotations
@@ -137,9 +137,9 @@ class History:
         return frozenset(node.values) if step.spec.seq in self._marks and isinstance(node, Derive) else frozenset()
 
     def _is_known(self, step: Step, name: str) -> bool:
-        """Whether an operation changes a column only by assigning it to selected rows. A column that is widened beyond 38
+        """Whether an operation changes a column only by assigning it to selected rows.
 
-        digits loses digits in all rows.
+        A column that is widened beyond 38 digits loses digits in all rows.
         """
         if step.after.node is step.before.node:
             return True
@@ -175,8 +175,8 @@ class History:
     def read(self, until: Step, metrics: Metrics, ends: Ends) -> dict[int | None, Totals]:
         """Loaded totals under None, changes by operation, from what was observed and what is known of the rows at the end.
 
-        Rows that are active at the end were loaded or added, and not deleted: their total is the sum of all changes. Deleted rows keep
-        what they had: they are the difference between all rows and the active ones.
+        Rows that are active at the end were loaded or added, and not deleted: their total is the sum of all changes.
+        Deleted rows keep what they had: they are the difference between all rows and the active ones.
         """
         found: dict[int | None, dict[str, Decimal | None]] = {}
         for name, sums in self._all_sums(until).items():

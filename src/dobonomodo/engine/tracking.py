@@ -1,6 +1,4 @@
-"""Hidden columns: which operations selected a row, which joins found a match for it, what a column was before it was assigned, and
-the row's place among the loaded rows. No user column starts with a space.
-"""
+"""Hidden columns, which record operations, matches, earlier values and the position of a row. No user column starts with a space."""
 
 from __future__ import annotations
 

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def read_ancestors(node: Ancestors, rows: DataFrame) -> DataFrame:
-    """Every node with itself and all its ancestors. Reads a limited number of rows; raises ``RunFailed`` if they are not a tree."""
+    """Every node with itself and all its ancestors.
+
+    Reads a limited number of rows; raises ``RunFailed`` if they are not a tree.
+    """
     kind = node.child.type.sql
     pairs = rows.selectExpr(
         f"{quote_name(node.child.name)} AS {NODE}", f"CAST({quote_name(node.parent.name)} AS {kind}) AS {ANCESTOR}"

@@ -1,4 +1,4 @@
-"""Chains of projects: what each registers is known from its plan, before any run has registered it (C-93)."""
+"""Chains of projects: the plan of a project tells which dataset it registers, before any run has registered it (C-93)."""
 
 from __future__ import annotations
 
@@ -88,7 +88,9 @@ class Chain:
             if current.id in self._planned or (following := self._next_maker(current, path)) is None:
                 path.pop()
                 if current.id not in self._planned:
-                    self._planned[current.id] = Planned(None)  # what is asked for it meanwhile is broken, not endless
+                    self._planned[current.id] = Planned(
+                        None
+                    )  # a request for it meanwhile finds it broken, and does not recurse forever
                     self._planned[current.id] = self._plan(current)
             else:
                 path.append(following)

@@ -1,4 +1,4 @@
-"""What a check comes down to: a condition on rows, or on aggregates over states of the working dataset and other datasets."""
+"""A lowered check: a condition on rows, or on aggregates over states of the working dataset and other datasets."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Measure:
     """Its column in the groups of the check."""
     rows: Rel
     selected: Typed
-    """The rows that count, with the values of that state."""
+    """The rows to aggregate, with the values of that state."""
     aggregate: Apply
 
 
@@ -56,7 +56,7 @@ class RowCondition:
     violated: Typed
     """The selected rows for which the condition is false or unknown."""
     shown: tuple[str, ...]
-    """The columns that tell a violating row: its key, and what the condition reads."""
+    """The columns that are shown for a violating row: its key, and the columns that the condition reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,7 +117,7 @@ class Check:
         difference: str | None = None,
         sample: tuple[Cells, ...] = (),
     ) -> CheckResult:
-        """The result. A check that no row reached has not passed, unless that was said to be fine."""
+        """The result. A check that was evaluated for no row has not passed, unless that is allowed."""
         if reached == 0:
             status: Status = "passed" if self.may_be_empty else "empty"
         else:
@@ -170,7 +170,7 @@ class CheckResult:
     """Whether the sides were added up or counted; not known of results that older versions recorded."""
 
     def against(self, previous: CheckResult | None) -> CheckResult:
-        """The same, judged by how many rows the previous period had; without one there is nothing to compare with."""
+        """The same, compared with the number of rows of the previous period, if there is one."""
         if self.tolerance is None or previous is None:
             return self
         before, allowed = previous.reached, Decimal(self.tolerance)
@@ -191,7 +191,7 @@ class CheckResult:
 
     @property
     def outcome(self) -> Literal["passed", "failed", "warned"]:
-        """What it means for the run."""
+        """The effect on the run."""
         return "passed" if self.holds else "failed" if self.severity == "stop" else "warned"
 
     def describe(self, locale: Locale = ENGLISH) -> str:
@@ -220,7 +220,7 @@ class CheckResult:
         return not self.holds and self.severity == "stop"
 
     def problem(self) -> CheckFailed | CheckEmpty | None:
-        """What to say where it did not pass."""
+        """The problem, if it did not pass."""
         if self.holds:
             return None
         operation = OperationRef(self.seq, self.name)
@@ -253,7 +253,7 @@ class CheckResult:
 
 
 def find_stop(results: Iterable[CheckResult], *, until: int | None = None) -> RunFailed | None:
-    """Why nothing may be published, with every check that says so; with ``until``, checks before that operation."""
+    """The failure that prevents publication, with every failed check; with ``until``, only checks before that operation."""
     stopping = [each for each in results if each.stops and (until is None or each.seq < until)]
     problems = [problem for each in stopping if (problem := each.problem()) is not None]
     return RunFailed(problems[0], others=problems[1:]) if problems else None

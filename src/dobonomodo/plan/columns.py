@@ -32,7 +32,7 @@ def columns_with(columns: Columns, changes: Mapping[str, Type]) -> Columns:
 
 
 class AnyColumns(Columns):
-    """The columns of rows of which nothing is known: every name is one, so that each fault is reported once."""
+    """Unknown columns: every name is accepted, so that each error is reported once."""
 
     def spelling(self, name: str) -> str | None:
         return super().spelling(name) or name
@@ -42,7 +42,7 @@ class AnyColumns(Columns):
 
 
 def joined_columns(source: Columns, *, more: tuple[str, ...] = ()) -> Columns:
-    """What of a source is visible behind an alias: its columns, those that place it in time, and ``more``."""
+    """The columns of a source that are visible under an alias: its own, the temporal ones, and ``more``."""
     return type(source)({name: kind for name, kind in source.items() if name not in ALWAYS or name in more})
 
 

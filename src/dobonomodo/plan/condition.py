@@ -1,7 +1,7 @@
-"""The condition of a join, taken apart: what must be equal, and the range in which a value of the rows must lie.
+"""The condition of a join, split into equalities and a range in which a value of the rows must lie.
 
-Only the checked tree is read. A range is found where one value of the rows is compared with columns of the joined side, and
-nothing in the condition can fail: then it may be computed for any row, in any order.
+Only the checked tree is read. A range is recognised if one value of the rows is compared with columns of the joined side, and
+the condition can never raise: then it may be evaluated for any row, in any order.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Conditions that each concern one side alone, beside equalities and at most one range."""
+    """The parts of a condition: those over one side alone, equalities, and at most one range."""
 
     of_rows: tuple[Typed, ...]
     of_source: tuple[Typed, ...]
@@ -75,23 +75,23 @@ class Condition:
     rest: tuple[Typed, ...]
     """The parts that are no equalities of both sides."""
     sides: Sides | None
-    """The same parts by what they concern; None where one of them has another shape, or can fail."""
+    """The same parts by the side they read; None if one of them has another shape, or can raise."""
 
     @property
     def range(self) -> Range | None:
-        """The range, where that is what is left beside equalities."""
+        """The range, if the condition consists of equalities and one range."""
         return self.sides.range if self.sides is not None else None
 
     @property
     def way(self) -> Way:
-        """How a match is found."""
+        """The join strategy."""
         if self.range is not None:
             return Way.RANGE
         return Way.KEY if self.keys and self.sides is not None else Way.SEARCH
 
 
 class Way(Enum):
-    """How a join finds the match of a row, in words for people."""
+    """The join strategy, in words for users."""
 
     KEY = "by key"
     RANGE = "by range, or by comparing with each candidate where they are few"
@@ -99,7 +99,7 @@ class Way(Enum):
 
 
 def take_apart(node: Lookup | Match) -> Condition:
-    """The condition of a join by its parts."""
+    """Split the condition of a join into its parts."""
     found = [(part, _equality(part, node.alias)) for part in parts_of(node.on)]
     keys = tuple(pair for _, pair in found if pair is not None)
     rest = tuple(part for part, pair in found if pair is None)
@@ -262,7 +262,7 @@ def _is_safe(node: Typed) -> bool:
 
 
 def _has_room(node: Operation) -> bool:
-    """Whether the result of arithmetic has a digit for whatever comes out. Integers have no more digits than their operands."""
+    """Whether the type of an arithmetic result cannot overflow. Integers have no more digits than their operands."""
     if not isinstance(node.type, DecimalType):
         return False
     digits = [as_decimal(each.type).whole for each in node.operands]
@@ -276,7 +276,7 @@ def _has_room(node: Operation) -> bool:
 
 
 def _shifts_by_constant(node: Operation | Apply) -> bool:
-    """Whether a fixed number of days is added to a date, which Spark does without looking; too many are refused by themselves."""
+    """Whether a small constant number of days is added to a date, which never raises in Spark."""
     name = node.operator if isinstance(node, Operation) else node.function.name
     if name not in ("ADD DAYS", "SUBTRACT DAYS", "DATEADD") or len(node.operands) != 2:
         return False

@@ -1,4 +1,4 @@
-"""What an operation is lowered with: the names it can see, the datasets there are, and a place for its problems."""
+"""The context in which an operation is lowered: visible names, known datasets, and a list for its problems."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from dobonomodo.problems.operation import (
 )
 
 PERIOD_PROBLEMS = (OtherPeriodMissing, PeriodNotFound, InvalidPeriodRange)
-"""What can be wrong with the periods that a reading names."""
+"""Problems of the periods that a reading names."""
 
 
 class Context:
@@ -306,7 +306,7 @@ class Context:
             self.report(InvalidValue(key="period", expected=expected, found=found, advice=advice, span=span))
 
     def _note_contracts(self, scan: Scan, dataset: Dataset) -> None:
-        """What the dataset says must hold of its rows; once, however often the same rows are read."""
+        """Collect the checks that the dataset declares; once, however often the same rows are read."""
         key = (dataset.id, scan.use.version, scan.use.as_of)
         if key in self._contracted:
             return

@@ -19,7 +19,7 @@ _COUNT: Typed = Apply(FUNCTION_BY_NAME["COUNT_ALL"], 0, (), INTEGER)
 
 
 def find_contracts(scan: Scan, dataset: Dataset) -> Iterator[Check | Problem]:
-    """What the dataset says must hold of the rows of a reading, and what is wrong with it."""
+    """The checks that a dataset declares, lowered over the rows of a reading, and their problems."""
     for position, declared in enumerate(dataset.checks):
         found = _make_check(scan, dataset, declared)
         if isinstance(found, Problem):

@@ -14,12 +14,12 @@ _EXACT = Context(prec=100)
 """Sums of decimals with 38 digits need more digits than Python computes with by itself."""
 
 Totals = Mapping[str, Decimal | None]
-"""The exact sum of the values of each column; None where it has more digits than Spark can sum."""
+"""The exact sum of each column; None if it has more digits than Spark can sum."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperationCounts:
-    """What an operation did to how many rows; None where the run did not come so far.
+    """Row counts of an operation; None if the run did not reach it.
 
     The working dataset counts with its deleted rows (C-50).
     """
@@ -36,11 +36,11 @@ class OperationCounts:
 
     @property
     def seconds(self) -> float | None:
-        """How long it took; known of outputs alone, since Spark computes the others together with them."""
+        """Its duration; known only for outputs, since Spark computes the other operations together with them."""
         return None if self.milliseconds is None else self.milliseconds / 1000
 
     def document(self) -> dict[str, int | str]:
-        """As plain data, without what is not known."""
+        """As plain data, without unknown values."""
         found = {name: getattr(self, name) for name in self.__slots__}
         return {name: value for name, value in found.items() if value is not None}
 
@@ -129,7 +129,7 @@ class ColumnDigests:
 
 @dataclass(frozen=True, slots=True)
 class KindTotals:
-    """Rows of an output that were made in one way, and their totals."""
+    """Rows of an output of the same kind, and their totals."""
 
     seq: int
     """The operation that added them; 0 if they were loaded."""
@@ -173,7 +173,7 @@ class OutputTotals:
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What the observation of an output knows beside row counts. Columns that the output does not write have no totals."""
+    """Figures from the observation of an output, other than row counts. Columns that the output does not write have no totals."""
 
     totals: Totals = field(default_factory=dict)
     """Of the rows that are written."""
@@ -183,6 +183,6 @@ class Measures:
     """By operation: what it added to the total of each column that it can change."""
     joins: tuple[JoinCounts, ...] = ()
     digests: ColumnDigests | None = None
-    """None if nobody asked for them, or rows have no key that is written."""
+    """None if not requested, or if no key of the rows is written."""
     kinds: tuple[KindTotals, ...] | None = ()
-    """Where rows were made in several ways: each with its totals. None where there may be several, and they are not known."""
+    """The kinds of rows with their totals, if there are several. None if there may be several, but they are unknown."""

@@ -1,4 +1,4 @@
-"""Datasets as planning sees them: which versions there are, and what one operation makes of one of them."""
+"""Datasets as planning sees them: their versions, and how an operation reads one of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Role = Literal["input", "lookup", "join", "append", "against"]
 
 
 class Stored(Protocol):
-    """Where rows are that outputs wrote: those of one output, or those of a registered version of a dataset."""
+    """The place of written rows: of one output, or of a registered version of a dataset."""
 
     @property
     def kind(self) -> str:
@@ -68,7 +68,7 @@ class KnownDataset:
     registered_by: tuple[str, ...] = ()
     """The projects that will register it, where none has yet."""
     planned: bool = False
-    """Whether nothing but the plan of such a project says that there is this dataset."""
+    """Whether the dataset is known only from the plan of such a project."""
 
 
 class Datasets(Protocol):
@@ -188,7 +188,7 @@ class DatasetUse:
 
     @property
     def key(self) -> str:
-        """What tells one reading of a project from the others; snapshots know readings by it."""
+        """Identifies a reading within a project, also in snapshots."""
         return reading_key(self.role, self.dataset_id, self.version, self.table, self.seq, self.alias)
 
     @property
@@ -284,5 +284,5 @@ def working_columns(columns: Mapping[str, Type], temporal_mode: TemporalMode | N
 
 
 def unknown_use(role: Role, dataset_id: str, *, alias: str | None = None) -> DatasetUse:
-    """A reading of a dataset that could not be found, of which nothing is known."""
+    """A reading of a dataset that could not be found."""
     return DatasetUse(role, dataset_id, 0, "", None, AnyColumns({}), alias=alias)

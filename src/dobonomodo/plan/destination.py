@@ -23,7 +23,7 @@ _TOKEN = re.compile(r"\{\{\s*(?:identifier|period)\s*\}\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DestinationKind:
-    """What destinations of one kind of storage are, as far as a plan depends on it. Storages say it of themselves."""
+    """Properties of the destinations of one kind of storage that a plan depends on. Storages declare them."""
 
     are_paths: bool
     """Whether a name is a path below the folder of the datasource."""
@@ -67,7 +67,7 @@ def without_period(file: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Together:
-    """What publishing the outputs of a run together means where they go. Storages say it."""
+    """The guarantee for publishing the outputs of a run together. Storages declare it."""
 
     means: str
     places: Mapping[str, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class Destination:
 
     @property
     def is_file(self) -> bool:
-        """Whether there is nothing but the file for people to read; what the product keeps of it is hidden."""
+        """Whether users read only the file; the folder behind it is hidden."""
         return self.table.startswith(f"{FILES}/")
 
     @property

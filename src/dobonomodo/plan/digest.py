@@ -12,7 +12,7 @@ _DIGITS = 16
 
 
 def show_digest(sums: Sequence[int], rows: int) -> str:
-    """As it is recorded."""
+    """The recorded form of a digest."""
     return f"{''.join(f'{each % 2**64:0{_DIGITS}x}' for each in sums)}-{rows}"
 
 

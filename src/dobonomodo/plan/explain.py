@@ -165,7 +165,7 @@ def render_plan(
     together: Together | None = None,
     sql: bool = False,
 ) -> str:
-    """The plan as text; ``which`` says what version of the project it is, ``together`` what publishing together means."""
+    """The plan as text; ``which`` is the version of the project, ``together`` the guarantee for publishing together."""
     project = plan.project
     head = ", ".join(filter(None, (f"{project.name} ({project.id})", which, f"period {run.period}" if run else None)))
     lines = [head, ""]

@@ -38,7 +38,7 @@ def column(name: str, columns: Columns) -> ColumnRef:
 
 
 def all_of(*conditions: Typed | None) -> Typed:
-    """All of the conditions; those that are None do not count."""
+    """The conjunction (AND) of conditions; None is ignored."""
     given = tuple(each for each in conditions if each is not None and each != TRUE)
     if not given:
         return TRUE
@@ -46,7 +46,7 @@ def all_of(*conditions: Typed | None) -> Typed:
 
 
 def if_else(condition: Typed, then: Typed, otherwise: Typed) -> Typed:
-    """One value where a condition is true, else the other; both in the type of the first."""
+    """CASE WHEN: one value if a condition is true, else the other; both in the type of the first."""
     return Operation("CASE", (condition, then, convert(otherwise, then.type)), then.type)
 
 
@@ -62,7 +62,7 @@ def apply(name: str, *operands: Typed) -> Apply:
 def over(name: str, *operands: Typed, partition: Sequence[Typed] = (), order: Sequence[Order] = ()) -> Over:
     """A function of the catalogue over a window.
 
-    Where it depends on how rows are sorted that are equal in all keys, the order must be one in which no two rows are.
+    A function that depends on the order of ties needs a total order.
     """
     return Over(apply(name, *operands), tuple(partition), tuple(order))
 

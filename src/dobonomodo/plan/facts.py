@@ -1,4 +1,4 @@
-"""What a run fixes before it starts. It knows nothing of plans, so that everything that runs may know it."""
+"""The values that a run fixes before it starts. Does not depend on plans, so that every module of a run may import it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RunFacts:
     """The values of the project's parameters, each in its type."""
 
     def __post_init__(self) -> None:
-        """The clock is in UTC, so that everything made from it is the same instant (C-89)."""
+        """The clock is in UTC, so that everything computed from it is the same instant (C-89)."""
         if self.started_at.tzinfo is None:
             raise ValueError("the clock of a run needs a time zone")
         object.__setattr__(self, "started_at", self.started_at.astimezone(UTC))

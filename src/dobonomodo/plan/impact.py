@@ -1,4 +1,4 @@
-"""What a new version of a dataset means for a plan that was made with an older one."""
+"""The impact of a new version of a dataset on a plan for an older one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dobonomodo.problems import OperationRef
 
 @dataclass(frozen=True, slots=True)
 class ColumnConflict:
-    """A column that operations use and that is no longer what it was."""
+    """A column that operations use, and that was removed or changed its type."""
 
     column: str
     before: str
@@ -35,7 +35,7 @@ class ColumnConflict:
 
 
 def find_conflicts(plan: Plan, dataset: Dataset) -> tuple[ColumnConflict, ...]:
-    """The used columns of the input that a new version removes or gives another type. New columns harm nobody."""
+    """The used columns of the input that a new version removes or gives another type. New columns do no harm."""
     before = {**plan.input.columns, **TEMPORAL[plan.input.temporal_mode]}
     before |= {
         f"{alias}.{name}": kind for alias, columns in plan.start.joined.items() for name, kind in columns.items()

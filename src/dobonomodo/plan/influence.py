@@ -1,6 +1,6 @@
-"""What an operation can change of the outputs after it, by lineage: which columns, or which rows there are.
+"""What an operation can change in the outputs after it, by lineage: columns, or the set of rows. The result is an upper bound:
 
-Never less than it can change: what is not known counts as changed.
+unknown influence counts as a change.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def find_influence(steps: Iterable[Step], seq: int) -> Iterator[tuple[Step, Reac
 
 @dataclass(eq=False)
 class _Influence:
-    # Ids are made of the fingerprint of the project, which any change of an operation changes.
+    # Ids depend on the fingerprint of the project, which every change of an operation changes.
     columns: set[str] = field(default_factory=lambda: {ROW_ID})
     makers: set[int] = field(default_factory=set)
-    """The operations whose rows may be others, or more or fewer."""
+    """The operations whose rows may differ in value or number."""
     everything: bool = False
 
     def of_output(self, step: Step) -> Reached:

@@ -1,6 +1,6 @@
 """Subtotals: groups of several levels at once, and totals of the nodes of a tree over one of their keys.
 
-Rows are read once. Each is given the keys of every level that it counts for, then all are grouped together.
+Rows are read once: each is expanded to the keys of every level that it counts for, then all are grouped together (GROUPING SETS).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dobonomodo.problems import OperationRef
 ALL = "all"
 """The level of one row over everything."""
 LEVEL = " level"
-"""The key that tells levels apart."""
+"""The key that distinguishes levels."""
 _TREE = " tree"
 _OF_NODE = " of node"
 
@@ -72,7 +72,7 @@ def roll_up(group: Group, keys: Mapping[str, ColumnRef], levels: Sequence[Level]
 
 
 def _hidden(key: str) -> str:
-    """The column that has a key in the levels of a row; a user may have a column of any name that begins with no blank."""
+    """The hidden column for a key in the levels of a row; names of users never begin with a blank."""
     return f" {key}"
 
 

@@ -13,7 +13,7 @@ from dobonomodo.plan.system import OPERATION_SEQ
 def find_pairing(step: Step) -> dict[int, tuple[str, ...]]:
     """The key of the rows that an output can write, by the operation that made them, 0 for loaded rows.
 
-    A level that is not written is left out: whether rows are then told apart is seen when they are compared.
+    A level that is not written is left out: the comparison then checks whether the key is still unique.
     """
     rows, write = step.before, step.write
     chosen = find_makers(write.rows.condition) if isinstance(write.rows, Keep) else None

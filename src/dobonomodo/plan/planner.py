@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """All that a run of a project will do, known before a row is read."""
+    """Everything that a run of a project will do, known before a row is read."""
 
     project: Project
     input: DatasetUse
@@ -45,7 +45,7 @@ class Plan:
     start: Rows
     steps: tuple[Step, ...]
     contracts: tuple[Check, ...] = ()
-    """What the datasets that are read say must hold of their rows."""
+    """The checks that are declared by the datasets which are read."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -131,7 +131,7 @@ def _lower(kind: type[Operation], spec: OperationSpec, rows: Rows, ctx: Context)
 
 
 def _salvage(kind: type[Operation], places: Places) -> tuple[Operation, Places] | None:
-    """Arguments without the parts that cannot be read, so that the others are still checked; None if too little is left."""
+    """Arguments without their invalid parts, so that the others are still checked; None if too little is left."""
     for _ in range(MAX_SALVAGE):
         try:
             arguments = kind.model_validate(places.data)
@@ -218,7 +218,7 @@ def _load_input(project: Project, ctx: Context) -> Rows:
 
 
 def _unknown_input(dataset_id: str) -> Rows:
-    """A working dataset of which nothing is known: every name is a column, so that only the input is reported."""
+    """An unknown working dataset: every name is accepted as a column, so that only the input is reported."""
     return Rows(Scan(unknown_use("input", dataset_id)), "", dataset_id, {}, certain=False)
 
 
@@ -262,4 +262,4 @@ def _mentioned_selectors(project: Project, unchecked: Sequence[OperationSpec]) -
 
 _SELECTOR = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*\}\}")
 MAX_SALVAGE = 200
-"""Parts of one operation that are left out before it is given up."""
+"""Maximum number of invalid parts that are removed from one operation."""

@@ -1,4 +1,4 @@
-"""What can be said about the readings of a plan once the period of a run is known."""
+"""Checks of the readings of a plan that need the period of a run."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _missing(use: DatasetUse, makers: tuple[str, ...], period: str | None, *, in
 
 
 def check_days(plan: Plan, period: Period, schedule: Schedule | None, *, as_of: date | None) -> Iterator[Problem]:
-    """Bitemporal datasets of which one day serves a period that has several parts, though nobody named a day (W-09)."""
+    """Bitemporal datasets that are read as of one day for a period with several parts, although no day was named (W-09)."""
     uses = [
         use for use in plan.uses if use.temporal_mode == "bitemporal" and use.as_of is None and use.horizon.is_current
     ]

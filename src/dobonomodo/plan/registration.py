@@ -53,7 +53,7 @@ def _temporal_mode(columns: Iterable[str]) -> TemporalMode:
 def explain_modes(there: Mapping[str, Type], here: Mapping[str, Type]) -> str | None:
     """Why rows cannot be registered beside others; None if all are read by one temporal mode.
 
-    Rows without a period would be in none, and nobody would miss them.
+    Rows without a period would never be read, and no error would show it.
     """
     one, other = _temporal_mode(there), _temporal_mode(here)
     if not there or one == other:

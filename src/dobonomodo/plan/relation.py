@@ -1,7 +1,7 @@
-"""The relational nodes that every operation comes down to. The engine is one ``match`` over them.
+"""The relational nodes that every operation is lowered to.
 
-A node says what rows there are, never how to get them; expressions in it are checked trees. It computes its own columns
-from its inputs, once, and refuses what does not fit them: that would be a fault of the operation that made it.
+The engine is one ``match`` over them. A node defines rows, never how to compute them; its expressions are checked trees. It
+computes its schema from its inputs, once, and raises for expressions that do not fit: that would be a bug of the operation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scan:
-    """Scan: the stored rows of a dataset that belong to the run's period, with every system column in place."""
+    """Scan: the stored rows of a dataset that belong to the run's period, with all system columns."""
 
     use: DatasetUse
     carried: Mapping[str, Type] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class Reshape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lookup:
-    """Lookup (left join): the same rows with the columns of at most one matching row of ``source`` beside them.
+    """Lookup (left join): the same rows with the columns of at most one matching row of ``source``.
 
     They are NULL without a match. Only rows for which ``only`` is true take part; one of them with more than one match
     fails the run.
@@ -127,8 +127,9 @@ class Lookup:
 class Match:
     """Match (inner join): each row for which ``only`` is true, once with every row of ``source`` that matches it.
 
-    A row without a match goes, or with ``unmatched`` stays once, with NULL beside it (left join); a row with several is multiplied.
-    The row id of the source is among the columns beside the rows, so that ``AssignIds`` can tell the results apart by both ids.
+    A row without a match is dropped, or with ``unmatched`` stays once, with NULL in the joined columns (left join); a row with
+    several matches is multiplied. The joined columns include the row id of the source, so that both ids identify a result for
+    ``AssignIds``.
     """
 
     rows: Rel
@@ -151,7 +152,7 @@ class Match:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Window:
-    """Window: the same rows with values beside them, as columns of ``alias``, that are computed over the rows of a partition.
+    """Window: the same rows with additional columns of ``alias`` that are computed over the rows of a partition.
 
     Rows may be sorted by ``PLACE``.
     """
@@ -248,7 +249,8 @@ class Expand:
 class Ancestors:
     """Ancestors: the pairs of a tree, as ``NODE``, ``ANCESTOR`` and ``DEPTH``: every node with itself and all nodes above it.
 
-    The rows have a child and its parent each; a bounded number of them is read before the job. What is no tree fails the run.
+    The rows have a child and its parent each; a bounded number of them is read before the job. The run fails if they are
+    not a tree.
     """
 
     rows: Rel
@@ -271,7 +273,7 @@ NODE, ANCESTOR, DEPTH = "node", "ancestor", "depth"
 class Require:
     """Require (assert): the same rows. The run fails where ``violated`` is true, with a code, a reason and the values of ``shown``.
 
-    Spark may ask it of rows that are filtered out above it, so the condition says itself which rows it is about.
+    Spark may evaluate it for rows that are filtered out above it, so the condition itself must exclude them.
     """
 
     rows: Rel
@@ -388,7 +390,7 @@ def _check_column(column: ColumnRef, schema: Schema) -> None:
 
 
 def inputs_of(node: Rel) -> tuple[Rel, ...]:
-    """The nodes that a node is made from."""
+    """The direct inputs of a node."""
     match node:
         case Scan():
             return ()

@@ -46,7 +46,7 @@ class Locator(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """All that decides where rows are found. Without a period only the resolver is looked for."""
+    """Everything that determines where rows are found. Without a period, only the resolver is searched."""
 
     resolvers: Mapping[str, Resolver] = field(default_factory=dict)
     default_resolver: str | None = None
@@ -181,7 +181,7 @@ class Resolution:
 
 
 def choose_periods(use: DatasetUse, period: Period, schedule: Schedule | None) -> tuple[Period, ...] | Problem:
-    """The periods that a reading is for in a run, none where they are missing and may be; else what is wrong."""
+    """The periods of a reading in a run, empty if they are missing and may be; otherwise the problem."""
     found = use.horizon.choose(period, schedule)
     if isinstance(found, OtherPeriodMissing) and use.may_be_missing:
         return ()

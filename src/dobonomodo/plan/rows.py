@@ -1,4 +1,4 @@
-"""The working dataset on its way through the operations: a node, its columns, and where each column came from."""
+"""The working dataset between operations: a node, its columns, and their lineage."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dobonomodo.plan.relation import Rel
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What a column's values are made of."""
+    """The lineage of a column."""
 
     inputs: frozenset[str] = frozenset()
     """Stored columns, as ``dataset.column``, whose values flow in."""
@@ -27,7 +27,7 @@ class Origin:
 
 
 def merge(origins: Iterable[Origin]) -> Origin:
-    """What several columns are made of together."""
+    """The union of several lineages."""
     inputs: set[str] = set()
     conditions: set[str] = set()
     operations: set[int] = set()
@@ -54,7 +54,7 @@ class Rows:
     keys: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The natural or group key of rows, by the operation that made them; 0 for loaded rows."""
     levels: Mapping[int, str] = field(default_factory=dict)
-    """The column among them that tells subtotals from groups."""
+    """The key column that distinguishes subtotals from groups."""
     parts: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """The key of parts of an amount without the amount itself: of what was distributed, and of who received it."""
     certain: bool = True
@@ -69,7 +69,7 @@ class Rows:
         return self.node.schema.joined
 
     def origin_of(self, *expressions: Typed) -> Origin:
-        """What the values of expressions are made of."""
+        """The lineage of expressions."""
         values, keys = _split(expressions)
         origin = merge(self.origins.get(name, Origin()) for name in values)
         if not keys:

@@ -1,9 +1,10 @@
-"""Exact shares: an amount parted by drivers with the method of the largest remainder, in whole units of its last digit.
+"""Exact shares: an amount divided in proportion to drivers by the largest remainder method, in whole units of its last digit.
 
-Where ``amount * total`` is a long integer, so is ``amount * driver``, and it is divided as such. Else ``amount * driver / total`` can have
-more digits than Spark computes with, and is divided as on paper. Where ``amount`` is
-``whole * total + rest``, a share is ``whole * driver + rest * driver / total``, the last part taken for some digits of the driver after the
-other. Every number on the way is an integer of at most 38 digits. Amounts and drivers for which that is not so are refused before.
+Where ``amount * total`` is a long integer, so is ``amount * driver``, and it is divided as such. Else ``amount * driver /
+total`` can have more digits than Spark computes with, and is divided as on paper. Where ``amount`` is ``whole * total +
+rest``, a share is ``whole * driver + rest * driver / total``, the last part taken for some digits of the driver after the
+other. Every number on the way is an integer of at most 38 digits. Amounts and drivers for which that is not so are refused
+before.
 """
 
 from __future__ import annotations
@@ -123,8 +124,8 @@ def _divide(
 ) -> tuple[Rel, ColumnRef, tuple[ColumnRef, ...]]:
     """``units * weight / total`` as a whole number, and the remainder in several columns, by which the pairs of a pool are sorted.
 
-    Amounts and totals whose product is a long integer are divided as such, many times as fast. The others are NULL there, and the
-    former where decimals are divided.
+    Amounts and totals whose product is a long integer are divided as such, many times as fast. The others are NULL there,
+    and the former where decimals are divided.
     """
     node, short = _shorten(pairs, units, weight, total)
     digits = as_decimal(units.type).precision
@@ -264,7 +265,7 @@ def _type_of_sum(left: Typed, right: Typed) -> DecimalType:
 
 
 def _remainder(dividend: Typed, divisor: Typed) -> Typed:
-    """What is left of a whole number that is not negative."""
+    """The remainder of a division of non-negative whole numbers."""
     one, other = as_decimal(dividend.type), as_decimal(divisor.type)
     return Operation("%", (dividend, divisor), DecimalType(min(one.precision, other.precision), 0))
 

@@ -27,7 +27,7 @@ class Step:
 
     @property
     def facts(self) -> Facts:
-        """What its type says of itself."""
+        """The facts of its operation type."""
         return self.operation.facts
 
     @property

@@ -1,4 +1,4 @@
-"""The system columns: one table that says what each is and who may touch it (semantics, Part 3)."""
+"""The system columns: one table that defines what each is and who may change it (semantics, Part 3)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERIOD_TO = "_period_to"
 RUN_PERIOD = "_run_period"
 
 PLACE = " place"
-"""Hidden, and no column of the working dataset: the place of a row among those of its source. It does not depend on the clock."""
+"""A hidden column, not part of the working dataset: the position of a row in its source. It does not depend on the clock."""
 
 ALWAYS: dict[str, Type] = {
     ROW_ID: TEXT,

@@ -26,7 +26,7 @@ class Above(Generic[N]):
 
 
 class NotATree(Exception):
-    """Pairs that are no tree, with the nodes where that shows."""
+    """Pairs that do not form a tree, with the nodes that prove it."""
 
     def __init__(self, reason: HierarchyReason, nodes: tuple[object, ...] = ()) -> None:
         super().__init__(reason)
@@ -36,7 +36,7 @@ class NotATree(Exception):
 def find_ancestors(pairs: Iterable[tuple[N | None, N | None]]) -> list[Above[N]]:
     """Every node with itself and all nodes above it.
 
-    A pair without a child says nothing of its parent but that it is a node; one without a parent, that the child may be a root.
+    A pair without a child only declares its parent as a node; a pair without a parent declares that the child may be a root.
     A node with two parents, or above itself, is refused.
     """
     parents: dict[N, N | None] = {}

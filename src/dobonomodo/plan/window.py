@@ -1,6 +1,6 @@
 """The windows of an update: which rows they see, and in which order rows come that are equal in all keys of a window.
 
-A window sees the selected rows alone. They are made a partition of their own, so that the rows are neither parted nor read twice.
+A window sees the selected rows alone. They form separate partitions, so that rows are neither split nor read twice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dobonomodo.plan.rows import Rows
 from dobonomodo.plan.system import OPERATION_SEQ, PLACE
 
 ALIAS = " over"
-"""Where the values of windows are beside the rows. No alias of a user's starts with a blank."""
+"""The alias of window columns. No alias of users starts with a blank."""
 
 
 def compute_windows(
@@ -49,7 +49,7 @@ def _where(selected: Typed, value: Typed) -> Typed:
 def _break_ties(rows: Rows) -> Iterator[Order]:
     """By the operation that made a row, then its natural or group key, then its place in the source.
 
-    Ids would not do: they depend on the clock, and another run would break ties otherwise.
+    Ids are not suitable: they depend on the clock, so that another run would break ties differently.
     """
     several = len(rows.keys) > 1
     made_by = column(OPERATION_SEQ, rows.columns)

@@ -280,9 +280,9 @@ def share_out(factors: int, value: Callable[[frozenset[int]], Fraction]) -> list
 
 
 def round_parts(parts: Sequence[Fraction], *, scale: int) -> list[Decimal]:
-    """Round parts to a scale such that their sum stays exact. Each part is truncated; the missing units go to the parts that
+    """Round parts to a scale such that their sum stays exact.
 
-    lost most, the first ones first.
+    Each part is truncated; the missing units go to the parts that lost most, the first ones first.
     """
     unit = 10**scale
     cut = [floor(part * unit) for part in parts]

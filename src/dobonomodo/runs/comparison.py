@@ -67,9 +67,10 @@ class ComparedOutput:
 
     @property
     def shown(self) -> tuple[Line, ...]:
-        """The lines to display. A sum over details and their totals is meaningless, so the kinds of rows replace it. A kind
+        """The lines to display.
 
-        with a total of zero usually has no value in that column.
+        A sum over details and their totals is meaningless, so the kinds of rows replace it. A kind with a total of zero
+        usually has no value in that column.
         """
         if not self.by_kind:
             return self.lines

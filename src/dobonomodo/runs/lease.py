@@ -1,6 +1,6 @@
-"""Acquires and renews a lease: a run's exclusive claim on its project and period, and detects its loss. Clocks of different
+"""Acquires and renews a lease: a run's exclusive claim on its project and period, and detects its loss.
 
-hosts are never compared. A waiting process observes renewals by its own clock.
+Clocks of different hosts are never compared. A waiting process observes renewals by its own clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Which leftovers of runs may be removed: pure decisions over records and leases. Nothing of a run that is alive is ever removed."""
+"""Which leftovers of runs may be removed: pure decisions over records and leases.
+
+Nothing of a run that is alive is ever removed.
+"""
 
 from __future__ import annotations
 

@@ -44,7 +44,10 @@ def list_hashes(progress: Document) -> Iterator[str]:
 
 
 def find_locked_result(history: Iterable[Entry], runs: Iterable[Run], run: Run) -> str | None:
-    """The locked result that a run is the first one to replace, since its period was reopened. ``runs`` are those of the period."""
+    """The locked result that a run is the first one to replace, since its period was reopened.
+
+    ``runs`` are those of the period.
+    """
     found, since = None, None
     for entry in history:
         if entry.event == PeriodEvent.REOPEN:

@@ -1,4 +1,7 @@
-"""The life of a run: lease, inputs, staged outputs, one publication, record. Data, engine and store are seen through protocols."""
+"""The life of a run: lease, inputs, staged outputs, one publication, record.
+
+Data, engine and store are seen through protocols.
+"""
 
 from __future__ import annotations
 
@@ -566,7 +569,10 @@ class _Attempt:
     # --- publishing
 
     def _publish(self, outputs: Sequence[StagedOutput]) -> None:
-        """Publish all outputs: claim, record the intent, publish, record. Before the intent nothing is published, after it everything."""
+        """Publish all outputs: claim, record the intent, publish, record.
+
+        Before the intent nothing is published, after it everything.
+        """
         if not outputs:
             return
         # The hashes first: files that are as they were pinned after that are the files that were hashed.

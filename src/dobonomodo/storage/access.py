@@ -1,8 +1,6 @@
-"""Credentials for an object store: a secret that a datasource refers to, otherwise the default credential chain of the store's
+"""Credentials for an object store: a secret that a datasource refers to, otherwise the default credential chain of the store's tools.
 
-tools. For S3 that is the environment (``AWS_*``), a profile, then the role of the machine. Secrets are passed on and never
-
-shown.
+For S3 that is the environment (``AWS_*``), a profile, then the role of the machine. Secrets are passed on and never shown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tables that a Spark catalog knows by name: their versions, and how a new version is committed.
 
-All of it goes through SQL and frames of Spark, so it works wherever Spark has the connector of the format, and with every catalog.
-The catalog tells the format of a table. A table in a format without versions can be read, but not written.
+All of it goes through SQL and frames of Spark, so it works wherever Spark has the connector of the format, and with every
+catalog. The catalog tells the format of a table. A table in a format without versions can be read, but not written.
 """
 
 from __future__ import annotations
@@ -215,9 +215,9 @@ class DeltaLog(TableLog):
 
 
 class IcebergLog(TableLog):
-    """The versions of an Iceberg table: a snapshot is created on a branch that starts at the one that was read. The main branch
+    """The versions of an Iceberg table: a snapshot is created on a branch that starts at the one that was read.
 
-    is then fast-forwarded, which Iceberg does only if it has not moved.
+    The main branch is then fast-forwarded, which Iceberg does only if it has not moved.
     """
 
     provider: ClassVar[str] = "iceberg"

@@ -1,7 +1,7 @@
 """A table of a catalog as a destination: Spark stages Parquet files in the folder of the run, and one commit of Spark makes them rows.
 
-The commit records run, operation, rows, digest and fencing number. How it builds on the version that was read is defined by the
-log of each format (``catalog_log.py``).
+The commit records run, operation, rows, digest and fencing number. How it builds on the version that was read is defined by
+the log of each format (``catalog_log.py``).
 """
 
 from __future__ import annotations

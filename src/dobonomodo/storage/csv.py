@@ -1,6 +1,6 @@
-"""CSV files as a storage: parsed strictly and exactly into Parquet, and written so that they read back as the same rows. An
+"""CSV files as a storage: parsed strictly and exactly into Parquet, and written so that they read back as the same rows.
 
-empty value without quotes is NULL; ``""`` is the empty text. Blank lines are no records, except in a file with one
+An empty value without quotes is NULL; ``""`` is the empty text. Blank lines are no records, except in a file with one
 column, where each is a NULL.
 """
 

@@ -1,6 +1,6 @@
-"""The port to Spark executors, for work that grows with the data: items are processed in parallel, by the same code as on the
+"""The port to Spark executors, for work that grows with the data: items are processed in parallel, by the same code as on the driver.
 
-driver. Storages define the work; the engine distributes it.
+Storages define the work; the engine distributes it.
 """
 
 from __future__ import annotations
@@ -47,10 +47,9 @@ class Executors(Protocol):
         ...
 
     def do(self, work: Callable[[T], R], things: Sequence[T]) -> list[R] | None:
-        """The results of the same work on several items, in their order; raises the first error in that order. None if
+        """The results of the same work on several items, in their order; raises the first error in that order.
 
-        executors cannot do it, which has been reported: then the driver does. ``work`` is a function of a module, or a
-
-        ``partial`` of one. An item may be processed twice, even in parallel, since Spark may repeat a task.
+        None if executors cannot do it, which has been reported: then the driver does. ``work`` is a function of a module,
+        or a ``partial`` of one. An item may be processed twice, even in parallel, since Spark may repeat a task.
         """
         ...

@@ -1,6 +1,7 @@
-"""Storages of files: what Parquet, CSV and Excel share, wherever the files are. A subclass defines the format: how a file
+"""Storages of files: what Parquet, CSV and Excel share, wherever the files are.
 
-becomes Parquet that Spark reads, and how its first rows are shown. A shelf defines where files are.
+A subclass defines the format: how a file becomes Parquet that Spark reads, and how its first rows are shown. A shelf
+defines where files are.
 """
 
 from __future__ import annotations

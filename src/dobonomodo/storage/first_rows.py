@@ -27,7 +27,10 @@ _FILE, _ROW = " file", " row"
 def first_rows(
     files: Sequence[str | Path], columns: Sequence[str], *, order: Sequence[str], count: int
 ) -> tuple[tuple[str | None, ...], ...]:
-    """The first rows by ``order``, then by all columns; NULL comes first. Files are read once, and only the columns of the order."""
+    """The first rows by ``order``, then by all columns; NULL comes first.
+
+    Files are read once, and only the columns of the order.
+    """
     found = _find_candidates(files, list(order)[:SCANNED_COLUMNS], count)
     if not found:
         return ()

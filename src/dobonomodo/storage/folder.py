@@ -280,9 +280,9 @@ class FolderTarget:
         return self.folder / f"{self._find_key()}={self.period}"
 
     def check(self, *, mode: str) -> United:
-        """Before anything is computed, refuse a folder with foreign files, or with data that cannot be read together with these
+        """Before anything is computed, refuse a folder with foreign files, or with data that cannot be read together with these columns.
 
-        columns. Returns the columns of the data that stays.
+        Returns the columns of the data that stays.
         """
         with self._explaining():
             self._require_ours()

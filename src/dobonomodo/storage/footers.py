@@ -1,6 +1,6 @@
-"""Footers of Parquet files, each read once. Files are read sequentially: threads save no time on a disk, and their memory grows
+"""Footers of Parquet files, each read once.
 
-with the number of files.
+Files are read sequentially: threads save no time on a disk, and their memory grows with the number of files.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Infers definitions from all values of a file: a proposal that loads it unchanged. Ambiguous values are not guessed: if two
+"""Infers definitions from all values of a file: a proposal that loads it unchanged.
 
-interpretations result in different numbers, the column is proposed as text, with a note.
+Ambiguous values are not guessed: if two interpretations result in different numbers, the column is proposed as text, with a
+note.
 """
 
 from __future__ import annotations

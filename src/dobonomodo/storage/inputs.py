@@ -183,7 +183,10 @@ class Inputs:
         return copies
 
     def files(self, use: DatasetUse, pins: Sequence[Pin]) -> list[list[Path]]:
-        """The Parquet files of every location, extracted where they are not there. Files that are Parquet are not checked again."""
+        """The Parquet files of every location, extracted where they are not there.
+
+        Files that are Parquet are not checked again.
+        """
         found = [
             [Path(each) for each in self._storages.of_record(pin, use=use).extracted(pin, self._scratch(use, number))]
             for number, pin in enumerate(pins)

@@ -1,6 +1,7 @@
-"""The notation of numbers and dates in a text file, and its conversion to the plain form that ``values.py`` parses. A text is
+"""The notation of numbers and dates in a text file, and its conversion to the plain form that ``values.py`` parses.
 
-converted only if it follows the notation exactly; any other text is refused, so that a point is never read as a comma.
+A text is converted only if it follows the notation exactly; any other text is refused, so that a point is never read as a
+comma.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Copies files between an object store and folders that driver and executors share; executors copy large ones. If a task cannot
+"""Copies files between an object store and folders that driver and executors share; executors copy large ones.
 
-reach the store or does not see a file, the driver copies it and reports errors.
+If a task cannot reach the store or does not see a file, the driver copies it and reports errors.
 """
 
 from __future__ import annotations

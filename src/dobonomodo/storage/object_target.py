@@ -1,6 +1,6 @@
-"""A table in an object store as a destination: data under a new key, then one change of the datasource's pointer. Spark stages
+"""A table in an object store as a destination: data under a new key, then one change of the datasource's pointer.
 
-on this machine; converted files are uploaded before anything is claimed. A reader that follows the pointer to
+Spark stages on this machine; converted files are uploaded before anything is claimed. A reader that follows the pointer to
 the manifests finds the old rows or the new ones of all tables.
 """
 
@@ -100,9 +100,9 @@ class ObjectTarget:
     # --- before anything is computed
 
     def check(self, *, mode: str) -> United:
-        """Refuse a table with foreign objects, or with data that cannot be read together with these columns. Also refuse a
+        """Refuse a table with foreign objects, or with data that cannot be read together with these columns.
 
-        store that is not writable or ignores write conditions. Returns the columns of the data that stays.
+        Also refuse a store that is not writable or ignores write conditions. Returns the columns of the data that stays.
         """
         with self._explaining():
             self._require_ours()

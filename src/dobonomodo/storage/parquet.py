@@ -300,8 +300,8 @@ def read_parquet(
 ) -> DataFrame:
     """The rows of some files, declared columns in their declared types, with the position of each row among all.
 
-    It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a
-    folder for links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places;
+    It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a folder for
+    links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places;
     ``given`` has for each file the columns that it lacks and whose values are kept elsewhere.
     """
     kept = given if given is not None else [()] * len(files)

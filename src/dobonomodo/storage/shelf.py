@@ -1,4 +1,7 @@
-"""The port for places of files: folders of this machine, or an object store. A file storage knows the format, its shelf the place."""
+"""The port for places of files: folders of this machine, or an object store.
+
+A file storage knows the format, its shelf the place.
+"""
 
 from __future__ import annotations
 

@@ -310,7 +310,10 @@ class TableFilesStorage(ABC):
         return shelf.paths(pin.files, scratch) if shelf is not None else [Path(file.path) for file in pin.files]
 
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
-        """The files of the version, which nobody changes: a link to one is as good as a copy. Not where they do not tell the rows."""
+        """The files of the version, which nobody changes: a link to one is as good as a copy.
+
+        Not where they do not tell the rows.
+        """
         if table_pin(pin).native is not None:
             return ()
         return tuple(InputFile(str(path), is_ours=True) for path in self.local_files(table_pin(pin), scratch))

@@ -102,8 +102,8 @@ def extract_table(
 ) -> tuple[Findings, tuple[str, ...]]:
     """Read a table into Parquet files, at one moment, unless a value of it is wrong; gives the hashes of the files.
 
-    Several files are ranges of the rows, each after the other, in the order that they have in one file. There may be fewer files than
-    targets. With ``run_period``, only what runs for that period wrote.
+    Several files are ranges of the rows, each after the other, in the order that they have in one file. There may be fewer
+    files than targets. With ``run_period``, only what runs for that period wrote.
     """
     use = use.as_stored()
     try:

@@ -1,7 +1,7 @@
-"""Excel workbooks as text cells: calamine reads the values, the XML of the sheet shows what calamine hides. To calamine, a cell
+"""Excel workbooks as text cells: calamine reads the values, the XML of the sheet shows what calamine hides.
 
-with an error or with an uncomputed formula is empty; both are found in the XML, so that no invalid value is read as NULL.
-Numbers are the decimals that Excel shows at 15 significant digits.
+To calamine, a cell with an error or with an uncomputed formula is empty; both are found in the XML, so that no invalid
+value is read as NULL. Numbers are the decimals that Excel shows at 15 significant digits.
 """
 
 from __future__ import annotations

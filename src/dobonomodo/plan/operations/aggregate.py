@@ -106,7 +106,7 @@ class Aggregate(Grouping, Operation):
 
     @classmethod
     def check(cls, places: Places) -> Iterable[Problem]:
-        """Subtotals need a column that tells them apart from groups whose key is NULL."""
+        """Subtotals need a column that distinguishes them from groups whose key is NULL."""
         yield from super().check(places)
         levels = [key for key in ("rollup", "hierarchy") if places.at(key) is not None]
         name = places.get("level_column")

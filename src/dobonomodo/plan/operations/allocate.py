@@ -93,7 +93,7 @@ _DRIVER = " driver"
 _WEIGHT = " weight"
 _POOL = " pool"
 _END_OF_ID = 8
-"""Characters by which Spark compares texts before it looks at all of them."""
+"""Length of the prefix by which Spark compares texts first."""
 
 _Digits = Annotated[StrictInt, Field(ge=0, le=MOST_PLACES), Expected(f"a whole number from 0 to {MOST_PLACES}")]
 
@@ -342,12 +342,12 @@ class _Parts:
 
     @property
     def row_id(self) -> ColumnRef:
-        """What tells the amounts apart."""
+        """The column that identifies an amount."""
         return column(ROW_ID, self.rows.columns)
 
     @property
     def pool(self) -> tuple[ColumnRef, ...]:
-        """What partitions the pairs. The ids of a run begin alike, so that the end of an id in front makes sorting faster."""
+        """What partitions the pairs. All ids of a run have the same prefix, so sorting by the end of an id first is faster."""
         return (ColumnRef(_POOL, None, TEXT), self.row_id)
 
     @property
@@ -467,7 +467,7 @@ class _Parts:
         return ColumnRef(name, RECEIVERS, kind)
 
     def _show_pool(self) -> Iterator[ColumnRef]:
-        """What tells a distributed row: its key, what selects it, and the amount."""
+        """The columns that are shown for a distributed row: its key, the columns that select it, and the amount."""
         own = [self.rows.columns.spelling(name) for name in self.rows.keys.get(0, ())]
         used = [each.name for each in columns_of(self.pools) if each.qualifier is None and not is_system(each.name)]
         names = dict.fromkeys([*(name for name in own if name is not None), *used])
@@ -580,7 +580,7 @@ def _check_set(
 
 
 def _key_of_parts(rows: Rows, amount: str, checked: _Checked) -> tuple[str, ...]:
-    """What tells a part from others: the key of what is distributed, and what is set from receivers."""
+    """The key of a part: the key of the distributed row, and the columns that are set from receivers."""
     own = rows.keys.get(0, ())
     given = [
         name

@@ -1,4 +1,4 @@
-"""``append``: bring rows of another dataset in, as they are or summarised."""
+"""``append``: add rows of another dataset, unchanged or aggregated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``check``: say what must hold of rows, or of totals. A run whose check fails publishes nothing."""
+"""``check``: assert a condition on rows or totals. A run whose check fails publishes nothing."""
 
 from __future__ import annotations
 
@@ -296,7 +296,7 @@ def _make_groups(
 ) -> GroupCondition | None:
     """All sides stacked, each with its own operands and NULL for those of the others, then grouped once.
 
-    So a group that one side lacks is there with NULL sums and counts of zero.
+    So a group that is missing on one side has NULL sums and counts of zero there.
     """
     used = dict.fromkeys(side for _, side in placed)
     # Rows of the working dataset come first: they carry what the engine remembers of them.

@@ -37,6 +37,6 @@ class Delete(Operation):
 
     @classmethod
     def describe(cls, step: Step) -> list[str]:
-        """That rows are marked; the selector has been said."""
+        """The effect on rows; the selector is described elsewhere."""
         del step
         return ["marks them as deleted"]

@@ -1,4 +1,4 @@
-"""What lowering an operation gives, and the rows that several operations make in the same way."""
+"""The result of lowering an operation, and nodes that several operations share."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Formula:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lowered:
-    """What an operation comes down to."""
+    """A lowered operation."""
 
     rows: Rows
     selected: Typed | None = None
@@ -55,7 +55,7 @@ class Lowered:
     marked: Rel | None = None
     """The node at which it is known which rows are selected, where that is not the last one."""
     reads: frozenset[str] = frozenset()
-    """The columns of the working dataset that it cannot do without; those of lookups as ``alias.column``."""
+    """The columns of the working dataset that it requires; those of lookups as ``alias.column``."""
     sets: frozenset[str] = frozenset()
     """The columns that it gives values of a type that they must be able to take."""
     formulas: Mapping[str, Formula] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What an operation type says of itself. Counts, plan text, report, progress and schemas read it here and name no type."""
+"""The facts of an operation type. Counts, plan text, report, progress and schemas read them here and name no type."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Effect(Flag):
     WRITES = auto()
     """It writes rows to a destination; the working dataset stays as it is."""
     CHECKS = auto()
-    """It says what must hold of rows; the run is stopped, or warned of, where it does not."""
+    """It asserts a condition on rows; a violation stops the run or warns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What everybody else may know of an operation type."""
+    """The public facts of an operation type."""
 
     effect: Effect
     badge: str

@@ -127,7 +127,7 @@ class Output(Operation):
     register_as_dataset: Id | None = Field(default=None, description="Register the output as a dataset with this id.")
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
-        """The rows stay as they are; what is written hangs beside them."""
+        """The rows stay unchanged; the written rows are a separate branch of the plan."""
         selector = ctx.selector(ctx.scope(rows))
         chosen = all_of(TRUE if self.include_deleted else ACTIVE, selector)
         destination = find_destination(self.destination, "destination", ctx, appends=self.mode == "append")
@@ -246,7 +246,7 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
     if any(each is not None for each in of_source) and any(each is not None for each in of_location):
         return refuse(DestinationReason.BOTH)
     if places is None and ctx.spec.places.at("arguments", key) is not None:
-        return Destination("?", "?")  # it is no mapping, which has been reported
+        return Destination("?", "?")  # it is not a mapping, which has been reported
     if spec.datasource_id is None and spec.path is None and spec.type is None:
         return refuse(DestinationReason.MISSING)
     if spec.datasource_id is not None and not spec.datasource_id.strip():

@@ -47,7 +47,7 @@ _TARGET = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 class Join(Entity):
-    """Another dataset, whose matching row is available beside each row."""
+    """Another dataset, whose matching row is joined to each row."""
 
     alias: Identifier = Field(description="The name that qualifies its columns: `alias.column`.")
     dataset_id: Id = Field(description="The dataset to join.")
