@@ -1,4 +1,4 @@
-"""Answers: what a workspace gives to whoever asks. Commands, Python and a server turn them into the same JSON document."""
+"""Response types of a workspace. Commands, the Python API and a server turn them into the same JSON document."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Data = Answer | Sequence[Answer] | None
 
 
 def make_document(thing: str, data: Data, *, problems: Iterable[Problem] = (), ok: bool = True) -> dict[str, object]:
-    """The one document of a request: what it is about, whether it went well, the data and the problems."""
+    """The JSON document of a request: its subject, its success, the data and the problems."""
     return {
         "schema": f"dobo/{thing}/1",
         "ok": ok,

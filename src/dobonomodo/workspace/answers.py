@@ -1,4 +1,4 @@
-"""The doors of a workspace to explanations. The room is ``explaining``."""
+"""The public methods of a workspace for explanations; ``explaining`` implements them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Contributor = Mapping[str, object] | Sequence[Mapping[str, object]]
 
 
 class Answers:
-    """What can be asked about the rows of a run."""
+    """Explanations of the rows of a run."""
 
     _files: Files
 
@@ -49,7 +49,7 @@ class Answers:
         raise NotImplementedError
 
     def _askable(self, view: RunView) -> RunView:
-        """A run that can be asked about its rows."""
+        """A run whose rows can be explained."""
         return replace(view, ask=partial(self.why, view.id), ask_absence=partial(self.why_not, view.id))
 
     def why(
@@ -68,10 +68,10 @@ class Answers:
     ) -> Explanation:
         """Why a row of a published output has its values; Spark is needed only for totals of very many rows.
 
-        The row is named by the values of some columns, or by its id. Raises ``Rejected`` where there is no such row, or where
-        what is computed again differs from what is stored. ``contributors``: how many rows of a summary; None for all.
-        ``contributor``: explain one of them, by values of its columns; several follow totals of totals.
-        ``depth``: how many runs are followed, where a row was written by another run. ``report`` is told when Spark is started.
+        The row is named by the values of some columns, or by its id. Raises ``Rejected`` where there is no such row, or
+        where what is computed again differs from what is stored. ``contributors``: how many rows of a summary; None for
+        all. ``contributor``: explain one of them, by values of its columns; several follow totals of totals. ``depth``: how
+        many runs are followed, where a row was written by another run. ``report`` receives a message when Spark starts.
         """
         from dobonomodo.why.row import AT_MOST
         from dobonomodo.workspace.explaining import explain_row
@@ -108,7 +108,7 @@ class Answers:
         row_id: str | None = None,
         mask: bool = False,
     ) -> str:
-        """The stored rows that a row depends on, as the YAML of a scenario that gives it again.
+        """The stored rows that a row depends on, as the YAML of a scenario that reproduces it.
 
         With ``mask``, texts are replaced, the same text always by the same; texts that formulas name stay.
         """

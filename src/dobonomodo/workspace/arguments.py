@@ -1,4 +1,4 @@
-"""Arguments of the Python API and the command line: dates and times also as ISO text, wrong types in words (C-89)."""
+"""Arguments of the Python API and the command line: accepts dates and times as ISO text, and explains wrong types (C-89)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_run(value: object) -> str:
 
 
 def read_reason(value: object) -> str | None:
-    """Why somebody does something, in their words; blank text is no reason."""
+    """A reason as free text; it must not be blank."""
     if value is None:
         return None
     return read_text("reason", value, accepted='why, as text, such as "late invoice 4711"').strip() or None

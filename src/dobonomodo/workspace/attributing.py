@@ -1,4 +1,4 @@
-"""Attributing: the outputs of two runs are computed again with one cause exchanged at a time, and differences divided among causes."""
+"""Attribution: recomputes the outputs of two runs with one cause exchanged at a time, and divides differences among causes."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ PROGRAM = Factor(Cause.PROGRAM, "", "version of the program")
 
 
 class _Impossible(Exception):
-    """Some causes cannot be exchanged without others: the result cannot be planned or computed."""
+    """Some causes cannot be exchanged alone: the result cannot be planned or computed."""
 
 
 @dataclass(eq=False)
@@ -97,7 +97,7 @@ class Attributing:
     values: dict[frozenset[Factor], Numbers] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     without_spark: bool = True
-    """Whether few rows are computed in Python. What comes of it must be what the runs stored, or Spark does it again."""
+    """Whether few rows are computed in Python. If the result differs from what the runs stored, Spark computes it again."""
 
     def attribute(self, before: Side, after: Side, difference: RunDifference) -> Attribution:
         """The causes of all differences in rows and totals of ``difference``."""
@@ -134,7 +134,7 @@ class Attributing:
         raise Rejected([NotComparable(before=before.view.id, after=after.view.id, reason=reason)])
 
     def _find_lost(self, side: Side) -> Mapping[str, tuple[str, ...]]:
-        """The datasets of a run whose rows are not there any more, with the reasons."""
+        """The datasets of a run whose rows are lost, with the reasons."""
         data = self.open_data(_scratch_id(), restore_snapshot(side.record.snapshot))
         try:
             return data.find_lost(side.view.inputs or {})
@@ -142,7 +142,7 @@ class Attributing:
             data.clear()
 
     def compute(self, mixed: Pinned) -> Numbers:
-        """Rows and totals of every output of a run that may never have been."""
+        """Rows and totals of every output of a hypothetical run."""
         try:
             spec = _restore(mixed.snapshot)
         except (InternalError, Rejected) as fault:
@@ -282,9 +282,9 @@ class _Work:
     after: Pinned
     factors: Sequence[Factor]
     first: Group
-    """Taken always: what they were before is not there any more."""
+    """Always taken: their earlier state is lost."""
     last: Group
-    """Never taken: what they are after is not there any more."""
+    """Never taken: their later state is lost."""
     beside: frozenset[Factor]
     """Operations that reach no number that changed. They are taken or not, as the others need it."""
     still: frozenset[Number]
@@ -406,7 +406,7 @@ def _subsets(groups: Sequence[Group]) -> list[list[Group]]:
 
 
 def _restore(snapshot: Document) -> RunSpec:
-    """A run that may never have been; raises where it does not plan."""
+    """The spec of a hypothetical run; raises if it cannot be planned."""
     project = snapshot["project"]
     found, problems = load_definitions([Source("snapshot", json.dumps({"project": project["document"]}))])
     if project["id"] not in found.projects:
@@ -481,7 +481,7 @@ def _is_stored(difference: RunDifference, work: _Work, free: Sequence[Group]) ->
 
 
 def _reads_clock(one: Pinned, other: Pinned) -> bool:
-    """Whether a formula of either run gives something else at the clock of the other one."""
+    """Whether a formula of either run depends on the clock of the run."""
     specs = [restore_snapshot(each.snapshot) for each in (one, other)]
     return any(_depends(spec.plan, specs[0].facts, specs[1].facts) for spec in specs)
 

@@ -1,4 +1,4 @@
-"""Auditing: whether history, records, outputs and their manifests are what they were when they were written."""
+"""Audit: whether history, records, outputs and their manifests are unchanged since they were written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Audited:
-    """What was looked at, and what was found."""
+    """The result of an audit: what was checked, and the findings."""
 
     entries: int
     versions: int
@@ -34,11 +34,11 @@ class Audited:
     periods: int
     outputs: int
     files: int
-    """Output files and manifests whose SHA-256 is what the record says."""
+    """Output files and manifests whose SHA-256 matches the record."""
     heads: int
     """Notes of the history at destinations that are entries of it."""
     unproved: tuple[str, ...]
-    """What was written before there was something to prove it with."""
+    """Items that older versions wrote without a proof."""
     problems: tuple[Problem, ...]
 
     def to_dict(self) -> dict[str, object]:
@@ -48,7 +48,7 @@ class Audited:
 
 
 def audit_workspace(files: Files, stores: Stores, *, report: Callable[[str], None]) -> Audited:
-    """Look at everything that the store knows of."""
+    """Audit everything that the store records."""
     store = stores.find_main()
     if store is None:
         return Audited(0, 0, 0, 0, 0, 0, 0, (), ())
@@ -78,7 +78,7 @@ def _describe(found: StoreAudit) -> Iterator[Problem]:
 
 
 class _OutputAudit:
-    """The outputs of all runs, beside their records."""
+    """Compares the outputs of all runs with their records."""
 
     def __init__(self, files: Files, found: StoreAudit, *, store: str) -> None:
         self._files, self._store = files, store
@@ -96,7 +96,7 @@ class _OutputAudit:
         return sum(self._hashes.get(head.number) == head.hash for head in self._seen)
 
     def check(self, report: Callable[[str], None]) -> Iterator[Problem]:
-        """What is not as it was recorded; what later runs replaced may be gone."""
+        """Differences from the record; outputs that later runs replaced may be missing."""
         for run in self._runs:
             try:
                 outputs = Progress.load(run.progress).outputs

@@ -1,4 +1,4 @@
-"""Something that is computed in a thread of its own while its caller does something else."""
+"""A computation in a background thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Result = TypeVar("Result")
 
 
 class InThread(Generic[Result]):
-    """A computation that has begun. Whoever never asks for its result need not wait for it, and a process may end before it."""
+    """A running computation. The process may end without waiting for its result."""
 
     def __init__(self, compute: Callable[[], Result]) -> None:
         self._compute = compute

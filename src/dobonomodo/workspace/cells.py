@@ -1,4 +1,4 @@
-"""Explained rows for a package of evidence: those that somebody asks for, and a sample of each output."""
+"""Explained rows for a package of evidence: the requested ones, and a sample of each output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dobonomodo.why.asking import AskedRun
 
 SAMPLE = 3
-"""How many rows of each output are explained without being asked for."""
+"""How many rows of each output are explained by default."""
 
 
 @dataclass(frozen=True, slots=True)

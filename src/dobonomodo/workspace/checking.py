@@ -90,7 +90,7 @@ def require_readable(project_id: str, files: Files, planning: Planning) -> None:
 
 
 def _is_about(problem: Problem, broken: Container[str]) -> bool:
-    """Whether it says that a datasource is not there, which is there and has a problem of its own."""
+    """Whether it reports a missing datasource that exists and has its own problem."""
     match problem:
         case InvalidDestination(reason=DestinationReason.UNKNOWN_DATASOURCE, name=name):
             return name in broken

@@ -1,6 +1,7 @@
-"""Removing what killed runs left: run folders, staged files, staging tables, unfinished stores.
+"""Removes leftovers of killed runs: run folders, staged files, staging tables, unfinished stores.
 
-What may go follows from the records and leases of the store (``runs/leftovers.py``). Only what no record can know of is removed by age.
+Records and leases of the store decide what may be removed (``runs/leftovers.py``). Only leftovers that no record can name
+are removed by age.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ DAY = 24 * 3600
 SWEPT = "swept"
 """The file in a run's folder that says up to which attempt nothing is left at its destinations."""
 AT_MOST = 1_000
-"""So many runs of a status, or of a project and period, are looked at: the latest."""
+"""Maximum number of runs of a status, or of a project and period, that are inspected: the latest ones."""
 
 OpenData = Callable[[str, RunSpec], RunData]
 """Gives the rows that a run reads and writes, by its id."""
@@ -41,7 +42,7 @@ OpenData = Callable[[str, RunSpec], RunData]
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """What was left by runs, and what kept some of it from being removed."""
+    """The leftovers of runs, and why some of them could not be removed."""
 
     leftovers: tuple[Leftover, ...]
     problems: tuple[Problem, ...] = ()
@@ -97,8 +98,7 @@ def find_needless_copies(root: Path, store: Store, *, keep_inputs: str) -> list[
 class Cleaning:
     """One observation of all that runs left in a workspace. The folders are listed first, then the leases, then the records are read.
 
-    So whatever belongs to a run that started before it is known by its lease or by its record, and what starts later is not
-    looked at.
+    So a run that started before is known by its lease or by its record, and a run that starts later is not inspected.
     """
 
     def __init__(self, runs: Path, store: Store, *, data: OpenData) -> None:

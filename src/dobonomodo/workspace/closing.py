@@ -1,4 +1,4 @@
-"""Closing: periods are closed, locked and reopened, with people and reasons; what a locked period held stays readable."""
+"""Closes, locks and reopens periods, and records who decided it and why; the results of a locked period stay readable."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class PeriodView:
 
     @property
     def latest(self) -> Entry | None:
-        """What gave it its status; None if that is the file."""
+        """The event that set its status; None if the status comes from the file."""
         return next((entry for entry in reversed(self.history) if entry.event in set(PeriodEvent)), None)
 
     def to_dict(self) -> dict[str, object]:
@@ -141,7 +141,7 @@ class Closing:
                 raise Rejected([PeriodInUse(period=identifier, project=run.project, run=run.id)])
 
     def _keep_results(self, identifier: str) -> Iterator[dict[str, object]]:
-        """Have the rows of all results stay readable, whatever runs write from now on; gives where they are."""
+        """Keep the rows of all results readable, whatever runs write from now on; returns their places."""
         for run in self._signing.list_results(identifier):
             sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}
             storages = Storages(self._files.root, sources, session=SparkChoice(self._files).session())

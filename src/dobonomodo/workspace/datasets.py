@@ -116,7 +116,7 @@ class KnownDatasets:
         return self._definitions.datasets.get(dataset_id) if self._definitions is not None else None
 
     def _number(self, dataset: Dataset, *, needed: bool = False) -> int:
-        """The version that a file's dataset has or would get; 1 where nobody asks."""
+        """The version that a dataset of the files has or would get; 1 if it is not needed."""
         if not (self._count or needed) or self._store is None:
             return 1
         newest = self._store.get_version("dataset", dataset.id)

@@ -1,4 +1,7 @@
-"""The doors of a workspace to what people decide: periods, sign-offs, history. The rooms are ``closing``, ``signing`` and ``past``."""
+"""The public methods of a workspace for decisions: periods, sign-offs, history.
+
+Implemented by ``closing``, ``signing`` and ``past``.
+"""
 
 from __future__ import annotations
 
@@ -69,9 +72,9 @@ class Decisions:
         return self._closing.show(identifier)
 
     def sign(self, name: str, *, override: bool = False, comment: str | None = None) -> SignOff:
-        """Stand behind a run, a version (``PROJECT@v3``) or the results of a period, as they are now.
+        """Sign a run, a version (``PROJECT@v3``) or the results of a period, as they are now.
 
-        With ``override``, behind running a project for a closed period (``PROJECT@PERIOD``).
+        With ``override``, approve a run of a project for a closed period (``PROJECT@PERIOD``).
         """
         return self._signing.sign(name, override=override, comment=comment)
 
@@ -109,7 +112,7 @@ class Decisions:
         return self._lifecycle.activate(project_id, dataset_version=dataset_version, test=run, reason=reason)
 
     def keep_pin(self, project_id: str) -> ProjectState:
-        """End a conflict by going on with the pinned version of the input dataset."""
+        """Resolve a conflict by keeping the pinned version of the input dataset."""
         return self._lifecycle.keep_pin(project_id)
 
     def deactivate(self, project_id: str) -> ProjectState:

@@ -1,4 +1,4 @@
-"""Comparing runs: the rows of two runs, where they were published or computed again from what stayed."""
+"""Compares the rows of two runs: as published, or recomputed from kept inputs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Diffing:
 
 @dataclass(eq=False)
 class _Rows:
-    """The rows of a run's outputs: as they are published, else computed again; never others than those that were recorded."""
+    """The rows of a run's outputs: as published, otherwise recomputed; their digest always matches the record."""
 
     diffing: Diffing
     side: Side

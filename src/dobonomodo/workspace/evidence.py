@@ -57,7 +57,7 @@ class Evidence:
 
     path: Path
     fingerprint: str
-    """For somebody else to keep: with it, a package that was rewritten as a whole is found too."""
+    """To be kept by another person: it detects a package that was rewritten as a whole."""
     files: int
 
     def to_dict(self) -> dict[str, object]:

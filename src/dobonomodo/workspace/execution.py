@@ -1,4 +1,4 @@
-"""Execution: a planned run is given its data, its Spark and its store, and handed to the runner, which owns the life of a run."""
+"""Execution: connects a planned run with its data, Spark and store, and passes it to the runner, which owns the life of a run."""
 
 from __future__ import annotations
 
@@ -57,7 +57,10 @@ class Execution:
         listener: Listener | None,
         figures: bool | None,
     ) -> RunView:
-        """Execute a plan as a new run; for a closed period with an override. ``figures`` as the settings say, where they are None."""
+        """Execute a plan as a new run; for a closed period with an override.
+
+        ``figures`` as the settings say, where they are None.
+        """
         spec = RunSpec(
             planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
         )
@@ -80,7 +83,7 @@ class Execution:
         return view
 
     def resume(self, record: Run, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
-        """Go on with a recorded run."""
+        """Resume a recorded run."""
         spec, session = restore_snapshot(record.snapshot), spark.session()
         data = self.open_data(record.id, spec, session, executors=_executors(spark, listener))
         computing = partial(_computing, data, spark, listener)
@@ -89,7 +92,7 @@ class Execution:
         return view
 
     def can_resume(self, run: Run) -> bool:
-        """Whether ``resume`` would go on with a run, as far as can be known now."""
+        """Whether a run can be resumed, as far as is known now."""
         try:
             require_resumable(run, self._stores.main.list_runs(project=run.project, period=run.period))
             return not self.reopen_data(run).find_changes(listing=True)
@@ -144,7 +147,10 @@ class Execution:
         return spec, self.open_data(run.id, spec, session)
 
     def _clean_after_run(self) -> None:
-        """Remove what earlier runs of this folder left. A run is not affected by what cannot be removed; `dobo clean` tells."""
+        """Remove what earlier runs of this folder left.
+
+        A run is not affected by leftovers that cannot be removed; `dobo clean` reports them.
+        """
         runs = self._files.runs
         if has_leftovers(runs):
             with suppress(RunFailed, Rejected):

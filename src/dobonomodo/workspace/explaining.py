@@ -1,4 +1,4 @@
-"""Explaining: why a stored row is as it is. Opens what a run pinned and wrote; what it then means is in ``why``."""
+"""Explains stored rows: opens the inputs and outputs of a run; ``why`` computes the explanation."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dobonomodo.why.asking import AskedRun
 from dobonomodo.workspace.verifying import find_later
 
 RUNS_SEARCHED = 10_000
-"""Among so many of the latest runs the one that wrote a file is looked for."""
+"""The number of latest runs among which the writer of a file is searched."""
 
 if TYPE_CHECKING:
     from dobonomodo.engine.engine import SparkEngine
@@ -70,7 +70,7 @@ def export_scenario(
     row_id: str | None,
     mask: bool,
 ) -> str:
-    """The inputs of a row as a scenario that gives it again."""
+    """The inputs of a row as a scenario that reproduces it."""
     with Opener(files, store) as opener:
         return opener.open(view, record).write_scenario(table, _with_id(key, row_id), mask=mask)
 
@@ -124,7 +124,7 @@ class SparkGroups:
 
 
 class Opener:
-    """Opens runs that can be asked. What has to be extracted for them is kept until it is closed."""
+    """Opens runs for explanations. Extracted inputs are kept until it is closed."""
 
     def __init__(self, files: Files, store: Store) -> None:
         self._files, self._store = files, store

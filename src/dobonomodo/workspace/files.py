@@ -72,7 +72,7 @@ class Files:
 
 
 def find_root(folder: Path) -> Path:
-    """The workspace that a folder is in; a folder that is not there is in none."""
+    """The workspace that contains a folder; None if the folder does not exist."""
     try:
         start = folder.resolve()
     except ValueError as fault:

@@ -1,4 +1,4 @@
-"""A run that computes in a thread: what `Workspace.start` gives. Knows threads; what a run does is in ``execution.py``."""
+"""A run in a background thread, as `Workspace.start` returns it. ``execution.py`` runs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RunHandle:
-    """A run that has begun and goes on by itself. The process ends only after it."""
+    """A run that continues in the background. The process waits for it before it ends."""
 
     def __init__(
         self, run_id: str, *, find: Callable[[str], RunView], cancel: Callable[[str], RunView], result: Future[RunView]
@@ -42,7 +42,7 @@ class RunHandle:
         return self._result.result(timeout)
 
     def cancel(self) -> RunView:
-        """Have the run stop; what it has published stays. `wait` tells when it has stopped."""
+        """Cancel the run; published outputs stay. `wait` returns when it has stopped."""
         return self._cancel(self.id)
 
     def __repr__(self) -> str:
@@ -82,7 +82,7 @@ def start_run(
     cancel: Callable[[str], RunView],
     listener: Listener | None,
 ) -> RunHandle:
-    """Do the work of a run in a thread. Gives a handle once the run is recorded; what is raised before that is raised here."""
+    """Execute a run in a thread. Returns a handle once the run is recorded; earlier exceptions are raised here."""
     beginning, result = _Beginning(listener), Future[RunView]()
 
     def compute() -> None:

@@ -111,7 +111,7 @@ class Lifecycle:
         ]
 
     def _mark_conflicts(self) -> Mapping[str, tuple[ColumnConflict, ...]]:
-        """Look at every live project: does the newest version of its input still have what it uses?"""
+        """Check every live project: does the newest version of its input still have the columns that it uses?"""
         found: dict[str, tuple[ColumnConflict, ...]] = {}
         store = self._stores.main
         for live in store.list_live_projects():
@@ -184,7 +184,7 @@ class Lifecycle:
         return ProjectState(active, results, untested)
 
     def keep_pin(self, project_id: str) -> ProjectState:
-        """End a conflict by going on with the pinned version of the input dataset."""
+        """Resolve a conflict by keeping the pinned version of the input dataset."""
         live = self._require_live(project_id)
         return ProjectState(self._stores.main.keep_pin(project_id, live.version, at=now(), by=who()))
 

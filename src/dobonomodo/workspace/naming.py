@@ -1,4 +1,4 @@
-"""The names of runs: an id, enough of its beginning or end, or what the run was about."""
+"""Names of runs: an id, a unique prefix or suffix of it, or project and period."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The past of a workspace: its history, or what belongs to a project or a period of it."""
+"""The history of a workspace, of a project or of a period."""
 
 from __future__ import annotations
 

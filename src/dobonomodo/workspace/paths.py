@@ -45,7 +45,7 @@ def check_links_of_any_period(
 ) -> Iterator[Problem]:
     """Where a link leads out of a datasource in some period, of each reading the first one.
 
-    A calendar of days has thousands of periods, each with its path. The first ones tell of links for all; a run looks at its own.
+    A calendar of days has thousands of periods, each with its path. Only the first ones are checked here; a run checks its own.
     """
     from dobonomodo.storage import Storages
 

@@ -52,7 +52,7 @@ class PlannedRun:
     datasets: KnownDatasets
     definitions: Definitions
     together: Together | None = None
-    """What publishing the outputs together means; None if there is nothing to publish together."""
+    """The guarantee for publishing the outputs together; None if there is nothing to publish together."""
 
     def to_dict(self, *, sql: bool = False) -> dict[str, object]:
         """As plain data; with ``sql``, the Spark SQL of each operation too."""

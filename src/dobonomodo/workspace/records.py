@@ -1,4 +1,7 @@
-"""The doors of a workspace to what can be proved of the past. The rooms are ``auditing`` and its neighbours."""
+"""The public methods of a workspace for past runs: comparison, audit, evidence.
+
+Implemented by ``diffing``, ``auditing`` and ``evidence``.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Records(ABC):
-    """What can be proved of runs of the past."""
+    """Comparison, audit and evidence of past runs."""
 
     _files: Files
     _stores: Stores
@@ -154,7 +157,7 @@ class Records(ABC):
         return draft
 
     def _compare_with_locked(self, view: RunView, spark: SparkChoice) -> RunView:
-        """A run that has just ended, beside the locked result that it is the first one to replace, if there is one."""
+        """Compare a run that has just ended with the locked result that it is the first to replace, if there is one."""
         from dobonomodo.runs.difference import LockedComparison
         from dobonomodo.runs.retention import find_locked_result
         from dobonomodo.workspace.diffing import Diffing
@@ -194,7 +197,7 @@ class Records(ABC):
         return Diffing(self._files, engine, self._execution, report)
 
     def audit(self, *, report: Callable[[str], None] = lambda _: None) -> Audited:
-        """Whether history, records, outputs and manifests are what they were when they were written; needs no Spark."""
+        """Whether history, records, outputs and manifests are unchanged since they were written; needs no Spark."""
         from dobonomodo.workspace.auditing import audit_workspace
 
         return audit_workspace(self._files, self._stores, report=report)
@@ -204,7 +207,7 @@ class Records(ABC):
     ) -> Evidence:
         """All that proves a run in one file, with a program that checks it; needs no Spark.
 
-        ``cells`` are rows that are explained in it, beside a ``sample`` of so many rows of each output.
+        ``cells`` are rows to explain in it, in addition to a ``sample`` of each output.
         """
         from dobonomodo.workspace.cells import SAMPLE, explain_cells
         from dobonomodo.workspace.evidence import write_evidence

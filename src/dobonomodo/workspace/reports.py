@@ -75,7 +75,7 @@ class Reports:
                 self._write(each, path, self.neighbours(each), known={other.stem for other in to.parent.glob("*.html")})
 
     def write_all(self, folder: Path) -> Path:
-        """The report of every run and the index of them, which is what it gives."""
+        """Write the report of every run and the index; returns the index."""
         runs = self._store.list_runs()
         folder.mkdir(parents=True, exist_ok=True)
         known = {run.id for run in runs} | {Path(INDEX).stem}
@@ -94,7 +94,7 @@ class Reports:
         return find_neighbours(run, self._runs_of(run.project, run.period), earlier)
 
     def compare(self, run: Run) -> tuple[Other, ...]:
-        """The runs whose figures are shown beside those of a run."""
+        """The runs that the figures of a run are compared with."""
         return _others(self.neighbours(run))
 
     def _runs_of(self, project: str, period: str) -> Sequence[Run]:

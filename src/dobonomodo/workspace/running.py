@@ -1,4 +1,4 @@
-"""Where a run meets its data and its engine: the classes behind the protocols of ``runs``."""
+"""The data and the engine of a run: implementations of the protocols of ``runs``."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class RunData:
         return self._inputs.find_changes(self._pinned, listing=listing)
 
     def prepare(self) -> None:
-        """Extract again what is not there any more."""
+        """Extract missing inputs again."""
         self._mark()
         self._pinned = self._inputs.extract(self._planned.plan.uses, self._pinned)
 
@@ -172,7 +172,7 @@ class RunData:
         return self._hashing.result()
 
     def restore(self, hashes: InputHashes) -> RestoredInputs:
-        """Read what the run read, from kept copies where the originals have changed; says what is not there any more."""
+        """Restore the inputs of the run, from kept copies if the originals have changed; returns the lost ones."""
         restored = self._inputs.restore(self._planned.plan.uses, self._pinned, hashes, self._kept)
         self._pinned = restored.pinned
         return restored
@@ -184,7 +184,7 @@ class RunData:
         return PinnedRows(self._inputs, self._pinned, hashes=hashes, kept=self._kept)
 
     def find_lost(self, hashes: InputHashes) -> dict[str, tuple[str, ...]]:
-        """The datasets whose rows are not there any more, neither as they were nor as copies, with the changes to them."""
+        """The datasets whose rows are lost, neither unchanged nor available as copies, with the changes to them."""
         lost: dict[str, tuple[str, ...]] = {}
         for use in self._planned.plan.uses:
             changes = self._inputs.restore([use], self._pinned, hashes, self._kept).changes
@@ -198,7 +198,7 @@ class RunData:
         return (commit.rows, commit.digest) if commit is not None else None
 
     def stage(self, output: Computed) -> StagedRows:
-        """Have Spark write rows where nobody reads them."""
+        """Let Spark write rows to staging."""
         seq, shared = output.step.spec.seq, output.shared
         if shared is None:
             staged = self._outputs.stage(output.frame, self._written[seq], divided_by=output.divided_by)
@@ -227,15 +227,15 @@ class RunData:
         return FirstRows(tuple(columns), tuple(order), first_rows(files, columns, order=order, count=FIRST_ROWS))
 
     def convert(self, output: StagedOutput) -> StagedRows:
-        """Verify the number of rows, and bring them into the form of the destination."""
+        """Verify the number of rows, and convert them to the format of the destination."""
         return self._outputs.convert(self._written[output.seq], output.place, rows=output.rows)
 
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
-        """Refuse to go on if a destination has seen a later run."""
+        """Fail if a later run has claimed a destination."""
         self._outputs.claim([self._written[output.seq] for output in outputs])
 
     def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
-        """Make outputs what readers find, all of one place in one act."""
+        """Publish outputs, all outputs of one place atomically."""
         staged = [(self._written[each.seq], each.place, each.rows, each.digest) for each in outputs]
         self._outputs.publish(staged, head=head)
 
@@ -244,7 +244,7 @@ class RunData:
         return self._outputs.stored(self._written[seq])
 
     def register(self, seq: int, *, run: str, at: datetime, by: str, lease: Lease) -> int | None:
-        """Make a published output the next version of its dataset; asked again, it is the version it already was."""
+        """Register a published output as the next version of its dataset; idempotent."""
         output = self._written[seq]
         if output.write.register_as is None:
             return None
@@ -272,7 +272,7 @@ class RunData:
             self._folder.rmdir()
 
     def _mark(self) -> None:
-        """Leave a folder with the id of the store, from which others see that this run may have left something somewhere."""
+        """Leave a folder with the id of the store: it marks that this run may have leftovers elsewhere."""
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / OWNER).write_text(self._outputs.fence.store)
@@ -283,7 +283,7 @@ class RunData:
             yield partial(self._outputs.find_leftovers, output)
 
     def reader(self, spark: SparkSession) -> Reader:
-        """Gives the inputs to Spark."""
+        """A reader of the inputs for Spark."""
         self._spark = spark
         return self._inputs.reader(spark, self._pinned)
 
@@ -312,7 +312,7 @@ class Computing:
         self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int], figures: bool, digests: bool
     ) -> Iterator[ComputedOutput]:
         """The outputs of a plan, one after the other."""
-        # Outputs that are published one by one are computed one by one: one that fails does not hold up those before it.
+        # Outputs that are published one by one are computed one by one: a failed output does not block those before it.
         sharing = plan.project.publish != "as_done"
         return self._engine.outputs(
             plan,
@@ -327,7 +327,7 @@ class Computing:
         )
 
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> tuple[CheckResult, ...]:
-        """What the datasets that a plan reads say must hold of their rows."""
+        """Evaluate the checks that are declared by the datasets which a plan reads."""
         return self._engine.contracts(plan, facts, reader=self._reader, as_of=as_of)
 
     def checks(

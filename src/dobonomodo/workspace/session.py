@@ -1,4 +1,4 @@
-"""The Spark session of a command, and the engine on it. A Spark that cannot start is a problem with a remedy."""
+"""The Spark session of a command, and the engine on it. A Spark that cannot start is reported with a hint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SparkChoice:
     options: SessionOptions = field(default_factory=SessionOptions)
 
     def require(self) -> None:
-        """Refuse to begin where Spark is not installed, is set up in a way that cannot be, or lacks a secret that it needs."""
+        """Raise if Spark is not installed, has impossible settings, or lacks a secret."""
         from dobonomodo.engine import require_possible
 
         require_modules(SPARK)
@@ -93,7 +93,7 @@ class SparkChoice:
         return engine
 
     def session(self) -> Session:
-        """Gives one session for as long as it is kept: for storages that need Spark before there is anything to compute."""
+        """A function that returns one shared session: for storages that need Spark before anything is computed."""
         from dobonomodo.engine.faults import noticing_loss
 
         @cache

@@ -1,4 +1,7 @@
-"""What can be signed, as it is now: a run, a version of a project, the results of a period, an override. Pure, made of records."""
+"""The subjects of sign-offs in their current state: a run, a version of a project, the results of a period, an override.
+
+Pure functions over records.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ class SignableRun:
         return fingerprint_run(self.run)
 
     def find_obstacles(self) -> Iterator[Problem]:
-        """A draft, a run that did not complete, and one that was replaced are nobody's result."""
+        """A draft, an incomplete run and a replaced run are not results."""
         if is_draft(self.run):
             yield CannotSign(name=self.name, reason=Unsignable.DRAFT)
         elif self.run.status != RunStatus.COMPLETED:

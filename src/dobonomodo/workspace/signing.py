@@ -1,4 +1,4 @@
-"""Signing: people confirm what is recorded, and the workspace asks for the approval of others where it says so."""
+"""Sign-offs: users confirm what is recorded, and the settings of a workspace may require approvals by others."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _VERSION = re.compile(r"(?P<project>.+)@v(?P<version>[0-9]+)")
 
 
 class Signing:
-    """Signs, withdraws, and says what sign-offs are worth."""
+    """Signs, withdraws, and evaluates sign-offs."""
 
     def __init__(self, files: Files, stores: Stores, periods: Periods) -> None:
         self._files, self._stores, self._periods = files, stores, periods
 
     def sign(self, name: str, *, override: bool, comment: str | None) -> SignOff:
-        """Stand behind something as it is now."""
+        """Sign something as it is now."""
         found = self.find(name, override=override)
         if obstacles := tuple(found.find_obstacles()):
             raise Rejected(obstacles)

@@ -1,4 +1,4 @@
-"""Who does something and when: what records are stamped with. The only place that asks the clock and the operating system."""
+"""User and time for records. The only module that reads the clock and the operating system's user."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def now() -> datetime:
 
 
 def who() -> str:
-    """The user of the operating system, or whoever ``DOBO_USER`` names; nobody has proved to be that person."""
+    """The user of the operating system, or the name in ``DOBO_USER``; not authenticated."""
     if named := os.environ.get(USER_VARIABLE, "").strip():
         return named
     with suppress(KeyError, OSError):

@@ -22,7 +22,10 @@ REGISTERED = "registered.db"
 
 
 class Stores:
-    """Opens each store once. ``problems`` gives every problem of the workspace, for whoever needs settings that cannot be read."""
+    """Opens each store once.
+
+    ``problems`` gives every problem of the workspace, for whoever needs settings that cannot be read.
+    """
 
     def __init__(self, files: Files, *, problems: Callable[[], Sequence[Problem]]) -> None:
         self._files, self._problems = files, problems
@@ -86,12 +89,12 @@ class Stores:
         return self._files.definitions.datasources.get(self._files.settings.sandbox) or self.sandbox_folder
 
     def require_settings(self) -> None:
-        """Raise with every problem where the file of the workspace could not be read: its defaults are not what it says."""
+        """Raise with every problem if the file of the workspace could not be read: defaults must not replace it."""
         if not self._files.has_settings:
             raise Rejected(self._problems())
 
     def close(self) -> None:
-        """Let go of all connections; a store that is needed later is opened again."""
+        """Close all connections; a store that is needed later is opened again."""
         with self._lock:
             for store in (self._main, self._sandbox):
                 if store is not None:

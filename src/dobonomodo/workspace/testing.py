@@ -48,7 +48,7 @@ def _opening(given: SparkSession | None) -> Callable[[], SparkSession]:
 
 
 def require_passed(results: tuple[Result, ...]) -> None:
-    """Refuse to go on with a project one of whose scenarios failed."""
+    """Raise if a scenario of a project failed."""
     failed = [each for each in results if not each.passed]
     if failed:
         raise Rejected(

@@ -1,4 +1,4 @@
-"""Verifying: whether the outputs of a run are still what it recorded, or are computed the same again. Also reads outputs back."""
+"""Verifies that the outputs of a run match its record, or are reproducible. Also reads outputs."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _digest_stored(engine: SparkEngine, view: RunView, output: Output, *, files:
 
 
 def find_later(own: Run, output: Output, store: Store) -> str | None:
-    """The later run whose rows are now where an output wrote."""
+    """The later run that has replaced the rows of an output."""
     for other in store.list_runs(period=own.period):
         later = came_after(other, own) if other.project == own.project else other.created_at > own.created_at
         if not later:

@@ -1,4 +1,7 @@
-"""The workspace: what one can do with a folder of definitions. Each method is a door; the rooms are the modules beside this one."""
+"""The workspace: the facade of all use cases over a folder of definitions.
+
+Other modules of this package implement its methods.
+"""
 
 from __future__ import annotations
 
@@ -88,11 +91,11 @@ class Workspace(Decisions, Answers, Records):
         return self._stores.main
 
     def require_settings(self) -> None:
-        """Raise with every problem where the file of the workspace could not be read: its defaults are not what it says."""
+        """Raise with every problem if the file of the workspace could not be read: defaults must not replace it."""
         self._stores.require_settings()
 
     def close(self) -> None:
-        """Let go of all connections; what needs a store later opens it again."""
+        """Close all connections; a store that is needed later is opened again."""
         self._stores.close()
 
     def problems(self) -> Problems:
@@ -202,12 +205,12 @@ class Workspace(Decisions, Answers, Records):
         return self._compare_with_locked(self._readable(view), chosen)
 
     def can_resume(self, run_id: str) -> bool:
-        """Whether ``resume`` would go on with a run, as far as can be known now."""
+        """Whether a run can be resumed, as far as is known now."""
         record = self._find_record(run_id)
         return self._periods.can_resume(record) and self._execution.can_resume(record)
 
     def cancel(self, run_id: str) -> RunView:
-        """Have a run stop; what it has published stays."""
+        """Cancel a run; published outputs stay."""
         from dobonomodo.runs.runner import cancel_run
 
         record = self._find_record(run_id)
