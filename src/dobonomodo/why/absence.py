@@ -32,15 +32,15 @@ Kind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One reason, with what it was found by."""
+    """One reason, with its evidence."""
 
     kind: Kind
     text: str
     place: str | None = None
-    """Where the row is stored that did not get through."""
+    """The stored place of the row that was dropped."""
     operation: Touch | None = None
     nearest: tuple[str, ...] = ()
-    """Keys that exist and are like the one that was looked for."""
+    """Existing keys that are similar to the one that was searched."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -55,7 +55,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """Why a row is not there, or a column of it not set."""
+    """Why a row is missing, or a column of it was not set."""
 
     run: str
     project: str
@@ -100,7 +100,7 @@ class AbsenceFinder:
         self._plan, self._facts, self._loader, self._explainer = plan, facts, loader, explainer
 
     def explain_missing(self, step: Step, asked: Mapping[str, Value], interpreter: Interpreter) -> Iterator[Reason]:
-        """Why no row with a key was written by an output; ``interpreter`` has looked for it."""
+        """Why an output wrote no row with a key; ``interpreter`` has searched for it."""
         keeps = {id(node): node for node in _main_nodes(step.write.rows) if isinstance(node, Keep)}
         dropped = [row for row in interpreter.dropped if id(row.node) in keeps and _fits(row.values, asked)]
         dropped = [row for row in dropped if _names(row.values, asked) or _is_identified(row, asked)]
@@ -182,7 +182,7 @@ class AbsenceFinder:
         return Reason("not in the input", text, places or None, nearest=tuple(near))
 
     def _near(self, scan: Scan, name: str, value: str) -> list[str]:
-        """Values of a column that are like one that it does not have."""
+        """Values of a column that are similar to a missing one."""
         folded = name.casefold()
         rows = self._loader.source.find(scan.use, {}, numbers=None, columns=frozenset([folded]))
         known = {str(row.values[folded]) for row in islice(rows, AT_MOST) if row.values.get(folded) is not None}
@@ -191,7 +191,7 @@ class AbsenceFinder:
     # --- columns that were not set
 
     def explain_unset(self, step: Step, column: str, explanation: Explanation) -> Iterator[Reason]:
-        """What the operations that can set a column did with a row that is there."""
+        """What the operations that can set a column did with an existing row."""
         touches = {touch.seq: touch for touch in explanation.operations}
         setters = [
             each for each in self._plan.steps if column in each.lowered.formulas and each.spec.seq <= step.spec.seq
@@ -223,7 +223,7 @@ class AbsenceFinder:
         yield Reason("set", f"operation {touch.seq} set it to {shown}", None, only)
 
     def _near_keys(self, step: Step, join: JoinedRow) -> Iterator[str]:
-        """Keys of a joined dataset that are like the one that was looked for."""
+        """Keys of a joined dataset that are similar to the one that was searched."""
         for node in walk_between(step.after.node, step.before.node):
             if isinstance(node, Lookup) and node.alias == join.alias:
                 scan = next(each for each in walk_relation(node.source) if isinstance(each, Scan))
@@ -233,7 +233,7 @@ class AbsenceFinder:
 
 
 def _explain_untouched(step: Step, explanation: Explanation) -> str:
-    """Why an operation had nothing to do with a row."""
+    """Why an operation did not act on a row."""
     maker = next((touch.seq for touch in explanation.operations if touch.effect == "added"), None)
     if maker is not None and step.spec.seq < maker:
         return f"operation {step.spec.seq} did not see the row, which operation {maker} made"
@@ -241,7 +241,7 @@ def _explain_untouched(step: Step, explanation: Explanation) -> str:
 
 
 def _nearest(value: str, known: Sequence[str]) -> tuple[str, ...]:
-    """Up to three values that are like one that there is not."""
+    """Up to three values that are similar to a missing one."""
     found: list[str] = []
     while len(found) < 3 and (near := nearest(value, [each for each in known if each not in found])) is not None:
         found.append(near)
@@ -249,7 +249,7 @@ def _nearest(value: str, known: Sequence[str]) -> tuple[str, ...]:
 
 
 def _once(reasons: Iterable[Reason]) -> Iterator[Reason]:
-    """Each reason once: a row can get lost on several ways."""
+    """Each reason once: a row can be dropped on several paths."""
     seen = set()
     for each in reasons:
         if (each.text, each.place) not in seen:
@@ -264,7 +264,7 @@ def _names(values: Mapping[str, Value], asked: Mapping[str, Value]) -> bool:
 
 
 def _is_identified(row: Traced, asked: Mapping[str, Value]) -> bool:
-    """Whether a key that has more columns than a row still tells which row is meant."""
+    """Whether a key with more columns than a row still identifies the row."""
     place = place_of(row)
     if place is None or not place.key:
         return place is not None

@@ -1,4 +1,4 @@
-"""A recorded run that can be asked about its rows: finds the stored row, computes it again, and explains it if both agree."""
+"""Explains rows of a recorded run: finds the stored row, recomputes it, and explains it if both are equal."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from dobonomodo.model.datasource import DataSource
 
 FindLater = Callable[[Output], str | None]
-"""The later run whose rows are now where an output wrote."""
+"""The later run that has replaced the rows of an output."""
 
 
 OpenLarge = Callable[[RunSpec, int | None], LargeGroups]
-"""What computes groups of many rows of a run, with so many of their rows."""
+"""Opens what computes large groups of a run, with a limited number of their rows."""
 OpenOther = Callable[[str], "tuple[AskedRun, str] | None"]
 """The run that wrote a file, and the output; None for a file that no run wrote."""
 
@@ -174,7 +174,7 @@ class AskedRun:
         return {write.written_name(name): value for name, value in row.items()}
 
     def write_scenario(self, table: str | None, key: Mapping[str, object], *, mask: bool = False) -> str:
-        """The stored rows that a row depends on, with the definitions of the run, as a scenario that gives the row again.
+        """The stored rows that a row depends on, with the definitions of the run, as a scenario that reproduces the row.
 
         With ``mask``, texts are replaced by others, the same text always by the same.
         """
@@ -197,7 +197,7 @@ class AskedRun:
     def _compute_masked(
         self, output: Output, step: Step, row: Traced, used: Mapping[TableKey, UsedRows], mask: Mask
     ) -> Mapping[str, Value]:
-        """The row as masked inputs give it."""
+        """The row, computed from masked inputs."""
         loader = Loader(UsedSource(used), self._facts, self._spec.as_of, self._seed)
         identity = tuple(mask.value(each) if isinstance(each, str) else each for each in row.identity)
         rows = self._interpreter_of(loader).find(step.write.rows, {})
@@ -207,7 +207,7 @@ class AskedRun:
         return {step.write.written_name(name): found.values[name] for name in step.write.columns}
 
     def deepen(self, explanation: Explanation, open_other: OpenOther, *, depth: int) -> Explanation:
-        """The same with how other runs made the rows that this one read; ``depth`` counts runs, this one included."""
+        """The explanation extended by how other runs computed the rows that this one read; ``depth`` counts runs, including this one."""
         if depth <= 1:
             return explanation
 
@@ -360,7 +360,7 @@ class AskedRun:
         )
 
     def _identifying(self, step: Step, stored: StoredRow) -> Iterable[str]:
-        """The columns that tell a row from the others, whatever the rest of it is."""
+        """The columns that identify a row."""
         if ROW_ID in stored.values:
             return (ROW_ID, OPERATION_SEQ)
         made_by = stored.values.get(OPERATION_SEQ, 0)

@@ -1,4 +1,4 @@
-"""From a computed row with all that it was made of to an explanation in the words of the project."""
+"""Turns a computed row with its lineage into an explanation in terms of the project."""
 
 from __future__ import annotations
 
@@ -312,7 +312,7 @@ class Explainer:
         )
 
     def name_member(self, row: Traced) -> str:
-        """What tells a row of a group from the others, for people."""
+        """What identifies a row of a group, as text."""
         key = {**self._key_of(row.values, mixed=True), ROW_ID: row.values.get(ROW_ID)}
         return ", ".join(f"{name} {show(value)}" for name, value in key.items() if value is not None)
 
@@ -325,7 +325,7 @@ class Explainer:
 
 
 def group_of(row: Traced) -> Traced | None:
-    """The group that a summary row stands for; None for other rows."""
+    """The group of a summary row; None for other rows."""
     return next((each for each in trace_path(row).values() if isinstance(each.node, Group)), None)
 
 
@@ -372,7 +372,7 @@ def _walk(result: Result) -> Iterator[Result]:
 
 
 def place_of(row: Traced) -> StoredPlace | None:
-    """Where a row is stored that was only kept, joined or carried along since."""
+    """The stored place of a row that was only filtered or joined since."""
     scan = next((each for each in trace_path(row).values() if isinstance(each.node, Scan)), None)
     if scan is None or scan.stored is None or not isinstance(scan.node, Scan):
         return None
@@ -398,7 +398,7 @@ def find_scans(row: Traced) -> Iterator[Traced]:
 
 
 def walk_traced(row: Traced) -> Iterator[Traced]:
-    """A row and all that it was made of, each once."""
+    """A row and all rows of its lineage, each once."""
     seen: set[int] = set()
     pending: list[Traced] = [row]
     while pending:
@@ -429,7 +429,7 @@ def _has_aggregates(tree: Typed) -> bool:
 
 
 def _size(amounts: Mapping[str, Value], column: str | None) -> Decimal:
-    """What contributors are ordered by: what they bring to a column, else to the first total that they bring anything to."""
+    """The sort key of contributors: their contribution to a column, otherwise to the first total with a contribution."""
     wanted = [amounts[column]] if column is not None and column in amounts else amounts.values()
     numbers = [abs(Decimal(each)) for each in wanted if isinstance(each, int | Decimal)]
     return numbers[0] if numbers else Decimal(-1)

@@ -1,4 +1,4 @@
-"""What an explanation says: plain values, which text, JSON, HTML and notebooks are made of."""
+"""The data of an explanation, from which text, JSON, HTML and notebooks are rendered."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Evaluated:
     text: str
     value: Value
     parts: tuple[Part, ...] = ()
-    """What its value was computed from, innermost first; what was not needed is not there."""
+    """The parts that were evaluated, innermost first."""
     reads: frozenset[str] = frozenset()
     """The columns of the row that it reads."""
 
@@ -133,7 +133,7 @@ class Contributor:
     """A row that a summary was made of."""
 
     key: Mapping[str, Value]
-    """What tells it from the others: its natural or group key."""
+    """What identifies it: its natural or group key."""
     row_id: str | None
     amounts: Mapping[str, Value]
     """What it adds to each aggregate."""
@@ -171,7 +171,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """What a row brings to a total."""
+    """The contribution of a row to a total."""
 
     to: Explanation
     """The summary row; it is stored, or contributes to another one."""
@@ -187,7 +187,7 @@ class Contribution:
 class Explanation:
     """Why a row has its values: a stored one, or one that contributes to it.
 
-    It exists only where the values of the stored row were computed again and are the same.
+    It exists only if the stored row was recomputed with equal values.
     """
 
     run: str
@@ -197,7 +197,7 @@ class Explanation:
     row: Mapping[str, Value]
     """The row as it is stored; of a contributor, as the total saw it."""
     key: Mapping[str, Value]
-    """What it was asked by."""
+    """The key in the question."""
     column: str | None
     """The column that was asked about; None for all."""
     operations: tuple[Touch, ...]
@@ -240,7 +240,7 @@ class Explanation:
         return render_part(self)
 
     def to_html(self) -> str:
-        """A page that needs nothing else."""
+        """A self-contained page."""
         from dobonomodo.why.html import render_page
 
         return render_page(self)

@@ -1,4 +1,4 @@
-"""Explanations as HTML: one page that needs nothing else, or the part of it that a notebook shows."""
+"""Explanations as HTML: a self-contained page, or the part of it that a notebook shows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The lowered plan, computed for the rows that are looked for: one rule per node.
+"""An interpreter of the lowered plan for the wanted rows: one rule per node.
 
-What is known of a row is pushed down to where it is stored, so that nothing else is read; then the rows are computed upwards,
-and each keeps what it was made of.
+Known values are pushed down to the scans (predicate pushdown), so that only matching rows are read; then rows are computed
+upwards, and each keeps its lineage.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Interpreter:
         self.dropped: list[Traced] = []
         """The rows that a filter has dropped, each as it was before it, with the node of the filter."""
         self._found: dict[_Question, list[Traced]] = {}
-        """What was looked for before: the rows of a partition or of a tree are needed for each of them."""
+        """A cache of earlier searches: the rows of a partition or of a tree are needed several times."""
 
     def find(self, node: Rel, wanted: Wanted, needed: frozenset[str] | None = None) -> list[Traced]:
         """The rows of a node that have wanted values; ``needed`` are the columns that are enough."""
@@ -96,7 +96,7 @@ class Interpreter:
     # --- down
 
     def _push(self, node: _Single, wanted: Wanted, needed: frozenset[str] | None) -> _Below | None:
-        """What is known of the rows below; None if no row can be searched for."""
+        """The known values of the rows below; None if no row can match."""
         match node:
             case Keep():
                 return dict(wanted), _with(needed, [node.condition])
@@ -271,7 +271,7 @@ class Interpreter:
         return replace(row, node=node, values={**row.values, ROW_ID: made}, below=(row,))
 
     def _look_up(self, node: Lookup, rows: list[Traced], needed: frozenset[str] | None) -> Iterator[Traced]:
-        """Each row with at most one match. Where no joined column is needed, none is looked for."""
+        """Each row with at most one match. If no joined column is needed, the source is not read."""
         names = [f"{node.alias}.{name}" for name in node.schema.joined[node.alias]]
         missing: dict[str, Value] = dict.fromkeys(names)
         if needed is not None and not needed & missing.keys():
@@ -363,7 +363,7 @@ class SeveralMatches(Exception):
 
 
 def share_of(tree: Typed) -> Typed | None:
-    """The number that one row brings to an aggregate: the argument of the first function."""
+    """The contribution of one row to an aggregate: the argument of the first function."""
     for each in walk(tree):
         if isinstance(each, Apply) and isinstance(each.function.python, Total) and each.operands:
             return each.operands[0] if is_number(each.operands[0].type) else None

@@ -1,4 +1,4 @@
-"""What a row is asked by: columns of an output with values, given as text or as values of Python."""
+"""The key of a question: columns of an output with values, given as text or as Python values."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Loader:
     as_of: date | None
     seed: IdSeed
     outside: list[Outside] = field(default_factory=list)
-    """The rows that were passed over since they do not belong to the run."""
+    """The rows that were skipped, since they do not belong to the run."""
     limit: int | None = None
     """How many rows of a scan are computed in Python; None for as many as an explanation may need."""
 

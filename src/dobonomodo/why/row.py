@@ -1,4 +1,4 @@
-"""Rows that know what they were made of, and the port that stored rows come through."""
+"""Rows with their lineage, and the port that reads stored rows."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dobonomodo.engine.grouping import LargeGroup
 
 Wanted = Mapping[str, frozenset[Value]]
-"""What is known of the rows that are looked for: the values that a column may have. Joined columns are ``alias.column``."""
+"""The known values of the wanted rows, by column. Joined columns are ``alias.column``."""
 
 AT_MOST = 50_000
-"""So many rows are computed in Python; what takes more is for Spark."""
+"""Maximum number of rows that are computed in Python; Spark computes more."""
 
 
 class TooManyRows(Exception):
@@ -76,7 +76,7 @@ class Traced:
     below: tuple[Traced, ...]
     """The row that it was made of, then the joined one if there is one; for a group, all its rows."""
     identity: tuple[object, ...]
-    """What tells it from the other rows of the node."""
+    """What identifies it among the rows of the node."""
     stored: StoredRow | None = None
     """For a scan."""
     large: LargeGroup | None = None
