@@ -6,7 +6,7 @@ import sys
 
 
 def main() -> None:
-    """Run `dobo`; Ctrl-C ends it without a traceback while it is still being loaded, too."""
+    """Run `dobo`; Ctrl-C ends it without a traceback, even during imports."""
     try:
         from dobonomodo.cli.main import main as run
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ def activate(
     ] = None,
     keep_pin: Annotated[
         bool,
-        typer.Option("--keep-pin", help="End a conflict by keeping the pinned version of the input dataset."),
+        typer.Option("--keep-pin", help="Resolve a conflict by keeping the pinned version of the input dataset."),
     ] = False,
     no_test: Annotated[bool, typer.Option("--no-test", help="Do not run the scenarios; needs --reason.")] = False,
     reason: Reason = None,

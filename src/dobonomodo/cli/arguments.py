@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _completing(find: Callable[[Workspace], Iterable[str]]) -> Callable[[typer.Context, str], list[str]]:
-    """What begins as typed. Whatever is wrong with the workspace is for the command to say, not for the TAB key."""
+    """The matching completions. Problems of the workspace are reported by the command, not by the TAB key."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         from dobonomodo.problems import Rejected, RunFailed
@@ -60,12 +60,12 @@ pasts = _completing(
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="The value of a parameter; several times for several."),
+    typer.Option("--set", metavar="NAME=VALUE", help="The value of a parameter; repeatable."),
 ]
 
 
 def read_set(given: list[str] | None) -> dict[str, object]:
-    """Values of parameters from the command line; the last one counts where a name is given twice."""
+    """Values of parameters from the command line; if a name is given twice, the last value is used."""
     pairs = [text.partition("=") for text in given or ()]
     for text, (name, sign, _) in zip(given or (), pairs, strict=True):
         if not sign or not name.strip():
@@ -77,7 +77,7 @@ ProjectId = Annotated[str, typer.Argument(help="The id of the project.", autocom
 PeriodId = Annotated[str, typer.Argument(help="The period.", autocompletion=periods)]
 _RUN = typer.Argument(
     metavar="RUN",
-    help="The id of a run or enough of it, `latest`, `latest:PROJECT`, `previous` or `PROJECT@PERIOD`.",
+    help="The id of a run or a unique part of it, `latest`, `latest:PROJECT`, `previous` or `PROJECT@PERIOD`.",
     autocompletion=runs,
 )
 RunId = Annotated[str, _RUN]

@@ -1,4 +1,4 @@
-"""`dobo audit`: whether the past is what it was."""
+"""`dobo audit`: proves that history, records and outputs are unchanged."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import typer
 from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, show_problems, stop
 from dobonomodo.cli.table import show_lines
 
-audit = typer.Typer(help="Check that history, records and outputs are what they were.", no_args_is_help=True)
+audit = typer.Typer(help="Check that history, records and outputs are unchanged.", no_args_is_help=True)
 
 _SHOWN = 10
 
 
 @audit.callback()
 def _group() -> None:
-    """Check that history, records and outputs are what they were."""
+    """Check that history, records and outputs are unchanged."""
 
 
 @audit.command("verify")

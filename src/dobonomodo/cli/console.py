@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Exit(IntEnum):
-    """What the exit code of every command means."""
+    """The exit codes of all commands."""
 
     SUCCESS = 0
     FAILURE = 1
@@ -75,7 +75,7 @@ class Settings:
 
 
 def _or_before(value: bool) -> bool:
-    """Whether the flag is behind the command, or before it."""
+    """Whether the flag is given before or after the command."""
     Settings.as_json = Settings.as_json or value
     return Settings.as_json
 
@@ -113,7 +113,7 @@ def terminal_width(stream: TextIO) -> int | None:
 
 
 def say(text: str) -> None:
-    """A line of talk, unless --quiet."""
+    """Print a message to stderr, unless --quiet."""
     if Settings.log_json:
         log("message", text=text)
     elif not Settings.quiet:
@@ -121,7 +121,7 @@ def say(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """A line that must be seen, also with --quiet."""
+    """Print a message to stderr, even with --quiet."""
     if Settings.log_json:
         log("message", level="warning", text=text)
         return
@@ -135,14 +135,14 @@ def log(event: str, *, level: str = "info", **facts: object) -> None:
 
 
 def show(text: str, *, mark: str = "") -> None:
-    """A line of data, and before it what we colour ourselves."""
+    """Print a line of data to stdout; ``head`` may be coloured."""
     put(mark + render.printable_lines(text) + "\n", sys.stdout)
 
 
 def put(text: str, stream: TextIO) -> None:
-    """Write at once, and as it is: whoever calls this has escaped what is not ours.
+    """Write and flush text unchanged: the caller has escaped foreign text.
 
-    Where nobody reads any more, as after `| head`, the command goes on and ends as it would have.
+    If the reader has gone, as after `| head`, the command continues and ends normally.
     """
     try:
         stream.write(text)
@@ -152,7 +152,7 @@ def put(text: str, stream: TextIO) -> None:
 
 
 def _abandon(stream: TextIO) -> None:
-    """Let all that is still to come vanish, what is in the stream's buffer too."""
+    """Discard all further output, including the stream's buffer."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)
@@ -207,7 +207,7 @@ def in_folder(path: Path) -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What keeps a file or folder from being written, as a problem."""
+    """Convert an error of writing a file or folder to a problem."""
     from dobonomodo.problems import RunFailed
     from dobonomodo.problems.workspace import UnwritableFolder
 

@@ -1,4 +1,4 @@
-"""`dobo dataset infer`: definitions for a file, found by looking at all of its values."""
+"""`dobo dataset infer`: infers definitions from all values of a file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FOLDER = "data"
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Definitions that load a file as it is."""
+    """Definitions that load a file unchanged."""
 
     inferred: Inferred
 
@@ -47,7 +47,7 @@ def infer_dataset(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Propose a dataset and a datasource that load a file as it is: types, keys, separator, encoding, forms of numbers and dates."""
+    """Propose a dataset and a datasource that load a file unchanged: types, keys, separator, encoding, formats of numbers and dates."""
     found = infer_file(file, sheet=sheet)
     if as_json:
         show_json("dataset infer", Proposal(found))
@@ -59,7 +59,7 @@ def infer_dataset(
 
 
 def infer_file(file: Path, *, sheet: str | None = None) -> Inferred:
-    """What a file holds; a file that is not clear ends the command."""
+    """The inferred definition of a file; an ambiguous file ends the command."""
     from dobonomodo.problems.package import require_modules
     from dobonomodo.storage.inference import NotInferredError, infer
 

@@ -1,4 +1,4 @@
-"""What people decided, as lines on the screen: entries of the history, sign-offs. Used by several commands."""
+"""Renders history entries and sign-offs as text. Used by several commands."""
 
 from __future__ import annotations
 

@@ -38,19 +38,19 @@ def diff(
     other: Annotated[str | None, typer.Argument(metavar="AFTER", help="Another run, or another version.")] = None,
     table: Annotated[str | None, typer.Argument(metavar="[TABLE]", help="Only this output of the runs.")] = None,
     key: Annotated[
-        str | None, typer.Option("--key", metavar="COLUMNS", help="Pair rows by these columns, with commas between.")
+        str | None, typer.Option("--key", metavar="COLUMNS", help="Match rows by these columns, separated by commas.")
     ] = None,
     draft: Annotated[
-        bool, typer.Option("--draft", help="Run the files as they are, and compare with the result PROJECT@PERIOD.")
+        bool, typer.Option("--draft", help="Run the current files, and compare with the result PROJECT@PERIOD.")
     ] = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with tables and waterfalls.")
     ] = None,
     attribute: Annotated[
-        bool, typer.Option("--attribute", help="Divide the differences among their causes; computes outputs again.")
+        bool, typer.Option("--attribute", help="Attribute the differences to their causes; recomputes outputs.")
     ] = False,
     columns_only: Annotated[
-        bool, typer.Option("--columns", help="Only which columns changed, from the records: no row is read.")
+        bool, typer.Option("--columns", help="Show only which columns changed, from the records; reads no rows.")
     ] = False,
     master: Master = None,
     remote: Remote = None,
@@ -137,7 +137,7 @@ def show_locked(found: LockedComparison) -> None:
 
 
 def show_attribution(found: Attribution) -> None:
-    """What differences come from: a waterfall for each number that differs."""
+    """The causes of differences: a waterfall for each number that differs."""
     for line in list_differences(found):
         show(f"{name_number(line)}: {line.difference:+,f}")
         show_lines([("CAUSE", "PART", ""), *render_waterfall(found, line)])

@@ -1,4 +1,4 @@
-"""The pages of docs/ that are made from the program. `--check` only tells whether they are up to date."""
+"""Generates pages of docs/ from the program. `--check` only reports whether they are up to date."""
 
 from __future__ import annotations
 

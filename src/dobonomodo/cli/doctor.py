@@ -1,4 +1,4 @@
-"""`dobo doctor`: is everything there that a run needs? Works without a workspace, without PySpark and without Java."""
+"""`dobo doctor`: checks the prerequisites of a run. Works without a workspace, without PySpark and without Java."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ COLORS = {"ok": "32", "warning": "33", "failed": "31"}
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check. A remedy is what to do about it; a check that passed has none."""
+    """The result of a check. A failed check has a remedy: what to do."""
 
     check: str
     status: Status
@@ -47,7 +47,7 @@ class Finding:
 
 
 def doctor(as_json: Json = False) -> None:
-    """Check Python, Java, Spark, disk, store, drivers and secrets; say what to do about each that is not well."""
+    """Check Python, Java, Spark, disk, store, drivers and secrets; show how to fix what is missing."""
     findings = []
     for finding in examine():
         findings.append(finding)
@@ -116,7 +116,7 @@ def _check_package(check: str, package: str, *, extra: str) -> Finding:
 
 
 def _wanted_version(package: str) -> str:
-    """The range of versions that our own package asks for, such as ``<4.4,>=4.1``."""
+    """The range of versions that our own package requires, such as ``<4.4,>=4.1``."""
     try:
         requirements = metadata.requires("dobonomodo") or ()
     except metadata.PackageNotFoundError:
@@ -255,7 +255,7 @@ def _check_server(storage: Storage, check: str) -> Finding | None:
 
 
 def _guarded(check: str, find: Callable[[], Finding | None]) -> Iterator[Finding]:
-    """A check that a fault of the surroundings makes fail, and does not end."""
+    """Run a check; an error of the environment makes it fail, but does not end the command."""
     from dobonomodo.problems import Rejected, RunFailed
 
     try:

@@ -27,11 +27,12 @@ def evidence(
         ),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option("--sample", min=0, help="How many rows of each output are explained; 3 if not given.")
+        int | None,
+        typer.Option("--sample", min=0, help="How many rows of each output are explained; the default is 3."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write all that proves a run into one file, with a program that checks it."""
+    """Write the evidence of a run to one ZIP file, with a program that verifies it."""
     path = in_folder(to)
     with writing(path):
         found = open_workspace().write_evidence(run_id, path, cells=[*map(_read_cell, cell or ())], sample=sample)

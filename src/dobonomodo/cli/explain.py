@@ -54,7 +54,7 @@ def explain(
 
 
 def cause(kind: type[Problem]) -> str:
-    """What leads to a problem, in one paragraph."""
+    """The cause of a problem, in one paragraph."""
     return " ".join((inspect.getdoc(kind) or "").replace("``", "`").split())
 
 

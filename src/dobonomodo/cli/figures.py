@@ -1,4 +1,4 @@
-"""The figures of a run on the terminal: totals beside those of other runs, matches of joins, deleted rows."""
+"""The figures of a run on the terminal: totals compared with other runs, matches of joins, deleted rows."""
 
 from __future__ import annotations
 

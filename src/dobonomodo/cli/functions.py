@@ -1,4 +1,4 @@
-"""`dobo functions`: the catalogue, or all there is to know of one function."""
+"""`dobo functions`: the catalogue, or the reference of one function."""
 
 from __future__ import annotations
 

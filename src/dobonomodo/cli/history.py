@@ -15,9 +15,11 @@ from dobonomodo.cli.table import show_lines
 def history(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[PROJECT|PERIOD]", help="Only what belongs to it.", autocompletion=pasts),
+        typer.Argument(
+            metavar="[PROJECT|PERIOD]", help="Only entries of this project or period.", autocompletion=pasts
+        ),
     ] = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the latest so many.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the latest N entries.")] = None,
     as_json: Json = False,
 ) -> None:
     """Who did what, when and why, oldest first."""

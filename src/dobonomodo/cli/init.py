@@ -66,7 +66,7 @@ def init(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a workspace that runs as it is, with data, a project, scenarios and a README; or one that loads your files."""
+    """Create a workspace that runs without changes, with data, a project, scenarios and a README; or one that loads your files."""
     directory = in_folder(directory)
     if from_files:
         _init_from(directory, from_files, as_json=as_json)
@@ -87,7 +87,7 @@ def init(
 
 
 def _init_from(directory: Path, files: list[Path], *, as_json: bool) -> None:
-    """A workspace with copies of some files, and definitions that load them as they are."""
+    """A workspace with copies of some files, and definitions that load them unchanged."""
     from dobonomodo.cli.proposal import PROJECT, propose_workspace
 
     with writing(directory):

@@ -1,4 +1,4 @@
-"""`dobo ls` and `dobo show`: what there is, and all about one thing."""
+"""`dobo ls` and `dobo show`: list definitions, periods or runs, and describe one."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def show_one(
         int, typer.Option("--rows", metavar="N", min=0, help="Show the first rows of a run or dataset.")
     ] = 0,
     period: Annotated[
-        str | None, typer.Option("-p", "--period", help="With --rows, the period whose rows a dataset has.")
+        str | None, typer.Option("-p", "--period", help="With --rows, the period of the dataset's rows to show.")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -135,7 +135,7 @@ def _is_run(name: str) -> bool:
     try:
         open_workspace().find_run(name)
     except Rejected as unknown:
-        # One that is not clear is a run too: which ones it may be is for the run to say.
+        # An ambiguous name is treated as a run: its problem lists the candidates.
         return bool(getattr(unknown.problems[0], "known", ()))
     return True
 

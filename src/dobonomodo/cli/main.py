@@ -99,9 +99,9 @@ def _show_version(value: bool) -> None:
 def common(
     context: typer.Context,
     directory: Annotated[str | None, typer.Option("-C", metavar="DIR", help="Work in this folder.")] = None,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Say less.")] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Say more.")] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; so does NO_COLOR.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="Show fewer messages.")] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", help="Show more messages.")] = False,
+    no_color: Annotated[bool, typer.Option("--no-color", help="No colours, like NO_COLOR.")] = False,
     environment: Annotated[
         str | None, typer.Option("--env", metavar="E", help="An environment of the workspace.")
     ] = None,
@@ -141,7 +141,7 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run a command; the exit code tells how it went, and no traceback is shown without --debug."""
+    """Run a command and return its exit code; tracebacks are shown only with --debug."""
     from dobonomodo.problems import Rejected, RunFailed
     from dobonomodo.problems.internal import InternalFault
     from dobonomodo.problems.package import find_missing_package
@@ -208,7 +208,7 @@ def _behind(flag: Any) -> Any:
 
 
 def refuse(problems: Sequence[Problem]) -> int:
-    """Show why a command was refused, in the form it was asked for; the exit code tells who must act."""
+    """Show why a command was refused, as text or JSON; the exit code tells who must act."""
     if Settings.as_json:
         show_json(Settings.command, None, problems=problems, ok=False)
     else:

@@ -58,7 +58,7 @@ def plan(
 
 
 def _fold(text: str) -> str:
-    """Lines no longer than the terminal is wide, the rest of each below it and to the right; for programs as they are."""
+    """Wrap lines to the width of the terminal, with indentation; unchanged if the output is not a terminal."""
     width = terminal_width(sys.stdout)
     if width is None:
         return text

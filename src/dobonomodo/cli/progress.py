@@ -198,7 +198,7 @@ class LiveProgress:
 
 
 def describe_counts(operation: OperationCounts) -> str:
-    """The row counts of an operation in words, without those that say nothing."""
+    """The row counts of an operation as text, without redundant ones."""
     if operation.rows_in is None:
         return "not reached"
     from dobonomodo.plan.operations import Effect, find_facts
@@ -215,7 +215,7 @@ def describe_counts(operation: OperationCounts) -> str:
 
 
 def show_summary(run: RunView, others: Sequence[Other], locale: Locale) -> None:
-    """The results of a run: rows, outputs, figures beside those of other runs."""
+    """The results of a run: rows, outputs, figures compared with other runs."""
     from rich.markup import escape
 
     from dobonomodo.cli.checks import show_checks

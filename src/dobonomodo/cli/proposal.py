@@ -1,4 +1,4 @@
-"""A workspace for files that somebody has: copies of them, and definitions that load them as they are."""
+"""Proposes a workspace for existing files: copies of them, and definitions that load them unchanged."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def run(
             "--period",
             "-p",
             metavar="P",
-            help="A period, a range such as 2026-01..2026-12, or `latest`; several times for several.",
+            help="A period, a range such as 2026-01..2026-12, or `latest`; repeatable.",
             autocompletion=periods,
         ),
     ],
@@ -156,7 +156,7 @@ def resume(
     log: Log = LogFormat.TEXT,
     as_json: Json = False,
 ) -> None:
-    """Continue a run that failed or was killed; what it has published is not written again."""
+    """Continue a run that failed or was killed; published outputs are not written again."""
     from dobonomodo.cli.progress import make_progress
 
     del log
@@ -174,7 +174,7 @@ def resume(
 
 
 def cancel(run_id: RunId, as_json: Json = False) -> None:
-    """Have a run stop; outputs that it has published stay."""
+    """Cancel a run; outputs that it has published stay."""
     view = open_workspace().cancel(run_id)
     if as_json:
         show_json("cancel", view)
@@ -191,7 +191,7 @@ def verify(
     wait_for_executors: WaitForExecutors = None,
     as_json: Json = False,
 ) -> None:
-    """Check that the outputs of a run are still what it recorded."""
+    """Check that the outputs of a run still match its record."""
     with ending_cleanly():
         session = choose_session(master, remote, spark_conf, wait_for_executors)
         view, problems = open_workspace().verify(run_id, replay=replay, session=session, report=say)
@@ -215,7 +215,7 @@ def verify(
 def choose_session(
     master: str | None, remote: str | None, settings: list[str] | None, wait_for_executors: float | None
 ) -> SessionOptions:
-    """How Spark is to be reached, as the flags of a command say."""
+    """The Spark connection that the flags of a command select."""
     from dobonomodo.model.secret import address_holds_secret, is_reference, is_secret_key, setting_holds_secret
     from dobonomodo.model.workspace import TOKEN_VARIABLE
     from dobonomodo.workspace import SessionOptions
@@ -239,13 +239,13 @@ def choose_session(
 
 @contextmanager
 def ending_cleanly() -> Iterator[None]:
-    """SIGTERM ends a run as Ctrl-C does: with its record written and its lease given back."""
+    """SIGTERM ends a run like Ctrl-C: its record is written and its lease released."""
 
     def end(number: int, frame: object) -> NoReturn:
         del number, frame
         raise SystemExit(143)
 
-    # The bridge to Java reports an interruption to whoever listens to the root logger, as a traceback.
+    # Py4J logs an interruption to the root logger, as a traceback.
     if not Settings.debug:
         logging.getLogger().addHandler(logging.NullHandler())
 
@@ -257,7 +257,7 @@ def ending_cleanly() -> Iterator[None]:
 
 
 def _release(progress: Any) -> None:
-    """Give the terminal back; a run that was interrupted says how to go on."""
+    """Restore the terminal; an interrupted run shows how to resume it."""
     progress.stop()
     if isinstance(sys.exc_info()[1], KeyboardInterrupt | SystemExit) and progress.resumable:
         complain(f"to resume: dobo resume {progress.run_id}")

@@ -1,4 +1,4 @@
-"""`dobo runs`: the runs there were, one of them, and the report about it."""
+"""`dobo runs`: list runs, show one, write its report."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dobonomodo.cli.table import show_lines
 if TYPE_CHECKING:
     from dobonomodo.runs import RunView
 
-runs = typer.Typer(help="List runs, show one, make its report.", no_args_is_help=True)
+runs = typer.Typer(help="List runs, show one, write its report.", no_args_is_help=True)
 
 Project = Annotated[str | None, typer.Option("--project", help="Only runs of this project.", autocompletion=projects)]
 
@@ -109,7 +109,7 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write the report of a run: one HTML file that needs nothing else."""
+    """Write the report of a run: one self-contained HTML file."""
     if (run_id is None) != every:
         usage_error("give one RUN, or --all")
     from dobonomodo.workspace.reports import WrittenReport

@@ -1,4 +1,4 @@
-"""The data of the templates: made up, realistic, and the same on every machine. Knows pyarrow and no Spark."""
+"""Generates the data of the templates: realistic and reproducible. Uses pyarrow, not Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dobo sign` and `dobo unsign`: confirm something as it is now, or no longer."""
+"""`dobo sign` and `dobo unsign`: sign something as it is now, or withdraw the sign-off."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def show_rows(title: str, rows: Sequence[Mapping[str, object]]) -> None:
 
 
 def show_counts(lines: Sequence[Sequence[str]], *, right: Collection[int]) -> None:
-    """A table among what is said to people."""
+    """A table on stderr, among the messages."""
     _show(lines, sys.stderr, right=right, style="2")
 
 

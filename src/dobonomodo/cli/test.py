@@ -39,7 +39,7 @@ def test(
     junitxml: Annotated[Path | None, typer.Option("--junitxml", metavar="F", help="Write a JUnit report.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Run scenarios: given rows, a project, and what must come out."""
+    """Run scenarios: given rows, a project, and the expected rows."""
     from dobonomodo import scenarios as suite
 
     workspace = open_workspace()

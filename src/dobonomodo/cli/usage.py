@@ -1,4 +1,4 @@
-"""What to say of a command that was called wrongly: the option that was meant, and what there is to choose from."""
+"""Explains usage errors of commands: the option that was meant, and the valid choices."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _given(context: Any) -> str:
 
 
 def _find_known(name: str) -> list[str]:
-    """What the workspace has of a kind; nothing where there is no workspace, which another command will say."""
+    """The ids of a kind in the workspace; empty if there is no workspace, which another command reports."""
     from dobonomodo.cli.ls import Kind
     from dobonomodo.problems import Rejected, RunFailed
 

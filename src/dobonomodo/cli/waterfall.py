@@ -1,4 +1,4 @@
-"""A waterfall on the terminal: from one number to another, one bar for each cause."""
+"""Renders a waterfall chart as text: from one number to another, one bar per cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dobo why` and `dobo why-not`: what a value of an output comes from, and why a row is not there."""
+"""`dobo why` and `dobo why-not`: explain a value of an output, or why a row is missing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from dobonomodo.why.explanation import Explanation
 
 LISTED = 20
-"""How many contributors are listed, unless somebody asks for more."""
+"""How many contributors are listed by default."""
 
 Table = Annotated[str | None, typer.Argument(metavar="TABLE", help="The output; not needed if the run has only one.")]
 Key = Annotated[
@@ -56,12 +56,10 @@ def why(
         typer.Option(
             "--contributor",
             metavar="COLUMN=VALUE",
-            help="Explain the row of a total with these values; again for a row of that one.",
+            help="Explain the row of a total with these values; repeat it for a row of that row.",
         ),
     ] = None,
-    depth: Annotated[
-        int, typer.Option("--depth", min=1, help="Follow rows that other runs wrote through so many runs.")
-    ] = 1,
+    depth: Annotated[int, typer.Option("--depth", min=1, help="The number of runs through which rows are traced.")] = 1,
     to_csv: Annotated[
         Path | None, typer.Option("--csv", metavar="FILE", help="Write the contributors of a summary to a CSV file.")
     ] = None,

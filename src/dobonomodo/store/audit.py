@@ -1,4 +1,4 @@
-"""Whether the records of a store are what its history says. Pure: everything is read through the port."""
+"""Verifies that the records of a store match its history. Pure: everything is read through the port."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from dobonomodo.store.store import PeriodRecord, Run, Store, Version
 
 _ASIDE = frozenset({Event.SIGN, Event.UNSIGN, Event.OVERRIDE})
-"""What happens to something and does not change its record."""
+"""Events that do not change a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """A record that is not what the history says."""
+    """A record that contradicts the history."""
 
     subject: str
     detail: str
@@ -40,10 +40,10 @@ class StoreAudit:
     broken: int | None = None
     """The number of the first entry that is not as it was written or does not follow the one before."""
     damage: tuple[str, ...] = ()
-    """Records that cannot be read as this program wrote them; nothing else is looked at then."""
+    """Records that cannot be parsed; nothing else is checked then."""
     doubts: tuple[Doubt, ...] = ()
     unproved: tuple[str, ...] = ()
-    """What is older than the history, so that nothing can be said about it."""
+    """Records that are older than the history and cannot be verified."""
 
 
 def audit_store(store: Store, *, kinds: Iterable[str], calendars: Iterable[str]) -> StoreAudit:

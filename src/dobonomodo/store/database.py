@@ -1,6 +1,6 @@
-"""A database as the store needs it: one writer at a time, and faults in our own words.
+"""Database access of the store: one writer at a time, errors as problems.
 
-Knows the differences between SQLite and PostgreSQL, nothing of what is stored.
+Handles the differences between SQLite and PostgreSQL; independent of the tables.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that may write: the only one of its kind in this store while it lasts.
 
-        What it reads first is therefore still true when it writes, and no transaction ever has to be repeated.
+        What it reads is therefore still valid when it writes, and no transaction has to be retried.
         """
         with (
             self._translated(),
@@ -105,7 +105,7 @@ class Database:
             yield connection
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -183,7 +183,7 @@ def _parse_path(url: str) -> Path:
 def _parse_server(url: str) -> tuple[URL, tuple[str, ...]]:
     """The address without passwords, and the passwords."""
     if url.count("@") > 1:
-        # The text behind the first @ would be taken for a host, and shown.
+        # The text after the first @ would be read as a host, and shown.
         raise _invalid("postgresql", "has more than one `@`: write `%40` for one inside a password")
     try:
         parsed = make_url(url)

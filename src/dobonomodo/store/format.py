@@ -1,4 +1,4 @@
-"""The format of a store: which one it has, and bringing it up to date. Alembic is imported only when there is work."""
+"""The schema version of a store and its migrations. Alembic is imported only if a migration is necessary."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MIGRATING = threading.Lock()
 def create(database: Database) -> None:
     """Make the file of a SQLite store, complete, where there is none; an empty file is therefore not a new store.
 
-    Whoever comes second finds the file of the first.
+    A concurrent creator finds the file of the first.
     """
     path = database.path
     if path is None or path.is_dir():

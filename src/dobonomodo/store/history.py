@@ -15,7 +15,7 @@ from dobonomodo.model.plain import Document, hash_document
 
 
 class Event(StrEnum):
-    """What is recorded beside the events of projects and periods, which have lives of their own (``life.py``)."""
+    """Events other than those of projects and periods (``life.py``)."""
 
     APPLY = "apply"
     """A definition was recorded: a new version, or the newest one changed in place."""
@@ -42,7 +42,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """What something happened to. ``project`` and ``period`` are what it belongs to, by which it is found."""
+    """The subject of an event. ``project`` and ``period`` are search keys."""
 
     kind: str
     id: str
@@ -81,7 +81,7 @@ class Subject:
 
 
 class Head(NamedTuple):
-    """The latest entry: whoever knows it notices when the history before it is changed or cut off."""
+    """The latest entry: it proves whether the history before it was changed or truncated."""
 
     number: int
     hash: str

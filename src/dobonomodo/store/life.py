@@ -1,4 +1,4 @@
-"""The states of projects and periods, and the only ways from one to another: tables, nothing more."""
+"""The states of projects and periods, and their transition tables."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ PERIOD_LIFE: Mapping[tuple[PeriodStatus, PeriodEvent], PeriodStatus] = MappingPr
         (PeriodStatus.CLOSED, PeriodEvent.LOCK): PeriodStatus.LOCKED,
         (PeriodStatus.CLOSED, PeriodEvent.REOPEN): PeriodStatus.OPEN,
         (PeriodStatus.LOCKED, PeriodEvent.REOPEN): PeriodStatus.OPEN,
-        # The same again is fine, and nothing happens.
+        # Repeating an event is allowed and has no effect.
         (PeriodStatus.OPEN, PeriodEvent.OPEN): PeriodStatus.OPEN,
         (PeriodStatus.OPEN, PeriodEvent.REOPEN): PeriodStatus.OPEN,
         (PeriodStatus.CLOSED, PeriodEvent.CLOSE): PeriodStatus.CLOSED,

@@ -16,7 +16,7 @@ FINGERPRINT = "fingerprint"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignOff:
-    """A person confirmed something as it was: its fingerprint says how that is."""
+    """A person confirmed something in the state that its fingerprint identifies."""
 
     subject: Subject
     fingerprint: str
@@ -32,7 +32,7 @@ class SignOff:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approvals:
-    """How many people must have signed something as it is now, beside the one who acts on it."""
+    """How many people other than the acting one must have signed the current state."""
 
     subject: Subject
     fingerprint: str

@@ -1,6 +1,6 @@
 """``SqlStore``: the store in a SQL database.
 
-Each writing method is one ``writing`` transaction, so it may read, decide and write without a thought for others.
+Each writing method is one exclusive ``writing`` transaction, so it may read, decide and write without conflicts.
 """
 
 from __future__ import annotations
@@ -623,7 +623,7 @@ def _require_runnable(connection: Connection, identifier: str, *, overridden: bo
 
 
 def _require_idle(connection: Connection, identifier: str, dead: Collection[str]) -> None:
-    """Nobody runs anything for a period; what would be published later would change what people rely on."""
+    """Require that no run is active for a period: it would publish after the period is closed."""
     held = select(LEASE).where(LEASE.c.period == identifier, LEASE.c.token.is_not(None)).order_by(LEASE.c.project)
     for row in connection.execute(held).mappings():
         if row["token"] not in dead:

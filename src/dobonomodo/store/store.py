@@ -1,4 +1,4 @@
-"""What is kept about definitions, projects, periods and runs, and the ``Store`` that keeps it.
+"""Metadata of definitions, projects, periods and runs, and the port ``Store``.
 
 Definitions are opaque here: a kind, an id, a fingerprint and a document. Times come in as arguments.
 """
@@ -127,7 +127,7 @@ class PeriodRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One execution of a project for a period: what it set out from, and how far it got."""
+    """One execution of a project for a period: its snapshot and its progress."""
 
     id: str
     project: str
@@ -178,17 +178,16 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The answer to a second run: somebody else has the lease."""
+    """The response to a second run: another holder has the lease."""
 
     lease: Lease
 
 
 class Store(Protocol):
-    """Keeps metadata. Every method that writes is one transaction: all of it happened, or nothing.
+    """Keeps metadata. Every method that writes is one atomic transaction.
 
-    What people must be able to look up later is an entry of the history, written in the same transaction.
-
-    Raises ``Rejected`` for what the caller must change and ``RunFailed`` for what the outside world must.
+    Auditable changes add an entry to the history in the same transaction. Raises ``Rejected`` for errors of the caller and
+    ``RunFailed`` for failures of outside systems.
     """
 
     @property
@@ -216,7 +215,7 @@ class Store(Protocol):
     ) -> Version:
         """Record the next version of a dataset that an output wrote, if the lease is still held.
 
-        ``origin`` names the output; registering it again gives the version that it already has.
+        ``origin`` names the output; registering it again returns the version that it already has.
         """
         ...
 
@@ -271,7 +270,7 @@ class Store(Protocol):
         ...
 
     def keep_pin(self, project: str, version: int, *, at: datetime, by: str) -> Version:
-        """End a conflict: the version is active again and goes on reading what it is pinned to."""
+        """Resolve a conflict: the version is active again and keeps reading its pinned version."""
         ...
 
     def change_period(
@@ -287,10 +286,11 @@ class Store(Protocol):
         approvals: Approvals | None = None,
         dead: Collection[str] = (),
     ) -> None:
-        """Have an event happen to a period; the same again is fine and leaves no trace.
+        """Apply an event to a period; idempotent.
 
         ``starts`` has the status of the period in the file of each calendar that has it, which counts until something has
-        happened. A period that is being run is not closed or locked; ``dead`` are the tokens of leases whose holders are not alive.
+        happened. A period that is being run is not closed or locked; ``dead`` are the tokens of leases whose holders are
+        not alive.
         """
         ...
 
@@ -322,11 +322,11 @@ class Store(Protocol):
         ...
 
     def sign(self, subject: Subject, fingerprint: str, *, at: datetime, by: str, comment: str | None = None) -> SignOff:
-        """Record that a person confirms something as it is; the same again is fine and leaves no trace."""
+        """Record a sign-off of something as it is now; idempotent."""
         ...
 
     def unsign(self, subject: Subject, *, at: datetime, by: str, reason: str | None = None) -> tuple[SignOff, ...]:
-        """Withdraw the sign-offs of a person; gives those that were withdrawn."""
+        """Withdraw the sign-offs of a person; returns the withdrawn ones."""
         ...
 
     def list_signoffs(self, *subjects: Subject) -> tuple[SignOff, ...]:
@@ -391,13 +391,13 @@ class Store(Protocol):
         ...
 
     def check_lease(self, lease: Lease) -> None:
-        """Refuse to go on with a lease that was released or taken by another."""
+        """Raise if a lease was released or taken over."""
         ...
 
     def release_lease(self, lease: Lease) -> None:
-        """Give a lease back; one that is held no longer is left alone."""
+        """Release a lease; does nothing if it is no longer held."""
         ...
 
     def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         ...

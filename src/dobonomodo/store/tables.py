@@ -27,7 +27,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class PlainText(TypeDecorator[str]):
-    """Text without what PostgreSQL cannot keep, so that both databases take and refuse the same."""
+    """Text without characters that PostgreSQL cannot store, so that both databases accept the same values."""
 
     impl = Text
     cache_ok = True
@@ -222,7 +222,7 @@ LEASE = Table(
 )
 
 STORE = Table("dobo_store", METADATA, Column("id", Name, primary_key=True))
-"""One row: what tells this store from every other."""
+"""One row with the unique id of the store."""
 
 AUDITED = (VERSION, HISTORY, PERIOD, RUN)
-"""The tables whose contents follow from the history, or are it."""
+"""The history, and the tables that can be derived from it."""

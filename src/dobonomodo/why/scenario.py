@@ -44,7 +44,7 @@ def find_used(row: Traced) -> dict[TableKey, UsedRows]:
 
 
 class UsedSource:
-    """Rows that are all there is, in the places that they have in the inputs."""
+    """A source that contains only these rows, at the positions that they have in the inputs."""
 
     def __init__(self, used: Mapping[TableKey, UsedRows]) -> None:
         self._used = used
@@ -69,13 +69,13 @@ class Mask:
         self._names: dict[str, str] = {}
 
     def value(self, value: Value) -> Value:
-        """A text that says nothing; other values stay."""
+        """A meaningless text instead of a text; other values stay."""
         if not isinstance(value, str) or value in self._kept or not value:
             return value
         return self._names.setdefault(value, f"text {len(self._names) + 1}")
 
     def rows(self, used: UsedRows) -> UsedRows:
-        """Rows whose own text columns say nothing."""
+        """Rows with masked text columns."""
         texts = {name.casefold() for name, kind in used.use.columns.items() if kind == TEXT}
         masked = {
             number: replace(
@@ -107,7 +107,7 @@ def write_scenario(
     *,
     table: str,
 ) -> str:
-    """A scenario as YAML: the definitions of the run, these rows, and the row that must come out."""
+    """A scenario as YAML: the definitions of the run, these rows, and the expected row."""
     period = snapshot["period"]
     scenario: dict[str, Any] = {
         "name": name,

@@ -1,4 +1,4 @@
-"""The pinned inputs and the published outputs of a run, as rows that can be looked for."""
+"""Searches rows in the pinned inputs and the published outputs of a run."""
 
 from __future__ import annotations
 
@@ -32,10 +32,7 @@ class _Part:
 
 
 class PinnedRows:
-    """The rows that a run has pinned: kept copies of them where the originals have changed.
-
-    What is not there any more is refused when it is read, not before.
-    """
+    """The pinned rows of a run, from kept copies if the originals have changed. Lost inputs raise when they are read, not before."""
 
     def __init__(self, inputs: Inputs, pinned: Pinned, *, hashes: InputHashes, kept: KeptInputs) -> None:
         self._inputs, self._pinned, self._hashes, self._kept = inputs, pinned, hashes, kept

@@ -1,4 +1,4 @@
-"""Rows and totals of the outputs of a plan that reads few rows, in plain Python: what Spark would take seconds for."""
+"""Rows and totals of the outputs of a plan for small inputs, in plain Python: Spark would take seconds."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import Source, TooManyRows, Traced
 
 FEW_ROWS = 2_000
-"""A plan that reads more rows of a dataset is for Spark: windows look at all rows of a partition for each of them."""
+"""Above this number of rows per dataset, Spark computes the plan: here, windows read the whole partition for each row."""
 _MOST_DIGITS, _MORE_DIGITS = 38, 10
 """A sum in Spark has so many digits more than its values, up to a limit; beyond that there is none."""
 
 
 def sum_outputs(plan: Plan, facts: RunFacts, source: Source, *, as_of: date | None) -> dict[int, OutputTotals] | None:
-    """The number of rows of every output, and the totals of its columns; None where that is for Spark to find out."""
+    """The number of rows of every output, and the totals of its columns; None if Spark has to compute them."""
     seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
     loader = Loader(source, facts, as_of, seed, limit=FEW_ROWS)
     interpreter = Interpreter(loader, facts=facts, seed=seed, always=names_of(plan.steps) | {OPERATION_SEQ})
