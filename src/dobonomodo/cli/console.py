@@ -135,7 +135,7 @@ def log(event: str, *, level: str = "info", **facts: object) -> None:
 
 
 def show(text: str, *, mark: str = "") -> None:
-    """Print a line of data to stdout; ``head`` may be coloured."""
+    """Print a line of data to stdout, after a coloured ``mark``."""
     put(mark + render.printable_lines(text) + "\n", sys.stdout)
 
 

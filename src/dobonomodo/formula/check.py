@@ -85,7 +85,7 @@ MAX_SQL_DEPTH = 200
 of 1 MB that a thread of Java has by default, when Spark's parser runs before Java has compiled it (4.3)."""
 
 HOLE = Literal(None, UNKNOWN)
-"""Stands where a problem was reported, so that checking can go on around it."""
+"""A placeholder for an expression with a reported problem, so that checking can continue."""
 
 _ARITHMETIC = {"+": type_sum, "-": type_sum, "*": type_product, "/": type_quotient}
 
@@ -110,7 +110,7 @@ class Checked:
 def check_formula(
     passage: Passage, scope: Scope, *, wanted: Type | None = None, what: str = "this expression"
 ) -> Checked:
-    """Read an expression and check it where ``scope`` holds; ``wanted`` is the type it must have."""
+    """Parse and check an expression in a ``scope``; ``wanted`` is the required type."""
     parsed = parse(passage)
     if parsed.tree is None:
         return Checked(None, in_order(parsed.problems))
@@ -410,7 +410,7 @@ class _Checker:
         return Operation(operator, tuple(make_comparable(operands, common)), BOOLEAN)
 
     def _moment(self, operand: Typed, written: tree.Expression, moments: Sequence[Type]) -> Typed:
-        """A text literal against dates and times is one of them."""
+        """A text literal that is compared with dates or times is converted to one."""
         if not (isinstance(operand, Literal) and isinstance(operand.value, str)):
             return operand
         value = parse_moment(operand.value)
@@ -422,7 +422,7 @@ class _Checker:
         return convert(Literal(value, DATE), TIMESTAMP if TIMESTAMP in moments else DATE)
 
     def _common(self, operands: Sequence[Typed], written: Sequence[tree.Expression], *, what: str) -> Type | None:
-        """The type that holds all operands; else a problem at the first that does not go with those before it."""
+        """The common type of all operands; otherwise a problem at the first operand that does not fit."""
         common = unify(each.type for each in operands)
         if common is not None:
             return narrowest_type(operands) if isinstance(common, DecimalType) else common
@@ -574,7 +574,7 @@ class _Checker:
         return Over(found, partition, order) if isinstance(found, Apply) and not refused else HOLE
 
     def _check_all(self, nodes: Iterable[tree.Expression]) -> Typed:
-        """Find the problems of expressions of which no use can be made."""
+        """Find the problems of expressions whose results are discarded."""
         for node in nodes:
             self.check(node)
         return HOLE
@@ -681,7 +681,7 @@ class _Checker:
         )
 
     def _report_argument(self, node: tree.Call, ways: Sequence[Sequence[Parameter]], operands: Sequence[Typed]) -> None:
-        """The first argument that no signature takes, at the signature that goes furthest."""
+        """The first argument that does not fit, for the signature that accepts the most arguments."""
         firsts = [
             next(
                 at

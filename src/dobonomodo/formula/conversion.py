@@ -20,7 +20,7 @@ _ISO = re.compile(
 
 
 def parse_moment(text: str) -> date | datetime | None:
-    """The date or time that an ISO text says; a time without zone is UTC. None when it says none."""
+    """Parse an ISO date or time; a time without zone is UTC. None if it could not be parsed."""
     found = _ISO.fullmatch(text)
     try:
         if not found:
@@ -48,7 +48,7 @@ def number_for_null(operand: Typed, other: Type) -> Typed:
 
 
 def convert(node: Typed, kind: Type) -> Typed:
-    """The same value in another type; literals are converted on the spot."""
+    """The same value in another type; literals are converted immediately (constant folding)."""
     if node.type in (kind, UNKNOWN) or kind in (NULL, UNKNOWN):
         return node
     if isinstance(node, Literal):

@@ -1,8 +1,8 @@
 """Checked trees evaluated in plain Python, without Spark: the value of a formula and of each of its parts.
 
-It follows the rendered SQL: exact decimals, NULL logic, rounding, dates, texts and errors are the same. Where Spark may or may
-not come across a fault, because a NULL or a FALSE beside it decides the result, there is a value here. Functions have their
-meaning in the catalogue, operators have it here.
+It follows the rendered SQL: exact decimals, NULL logic, rounding, dates, texts and errors are the same. If a NULL or a
+FALSE decides the result and Spark may or may not raise an error of another operand, the evaluator returns the value.
+Functions have their meaning in the catalogue, operators have it here.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _total(node: Typed, rows: Sequence[Row], run: RunValues) -> Result:
 
 
 class _Evaluation:
-    """One formula over one row. Steps are kept on a list of their own, so that depth never becomes recursion."""
+    """One formula over one row. Steps are kept on an explicit stack, without recursion."""
 
     def __init__(self, row: Row, run: RunValues, totals: Mapping[int, Result] | None = None) -> None:
         self.row = row

@@ -1,6 +1,6 @@
-"""What functions and operators mean in plain Python: values, faults, exact numbers, and how a meaning asks for its operands.
+"""The implementation of functions and operators in plain Python: values, errors, exact numbers, lazy operands.
 
-A row of the catalogue holds a meaning beside what it renders to. Both must give the same value for every row.
+A row of the catalogue holds this implementation and its Spark SQL. Both must return the same value for every row.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def typed(function: Callable[..., Any]) -> Scalar:
 
 
 def lazy(function: Callable[[Sequence[Typed]], Steps]) -> Scalar:
-    """A function that asks for those operands that it needs."""
+    """A function with lazy operands: it evaluates only those that it needs."""
     return Scalar(lambda node, run: function(node.operands))
 
 
@@ -105,7 +105,7 @@ def of_run(function: Callable[[RunValues], object]) -> Scalar:
 def present(operands: Sequence[Typed]) -> Generator[Typed, Value, list[Any] | None]:
     """The values of all operands, None where one of them is NULL.
 
-    A NULL decides the result, whatever is beside it: Spark may then pass over a fault, and what it stored is what counts.
+    A NULL decides the result, whatever the other operands are: Spark may then skip an error, and its stored result counts.
     """
     values, fault = yield from attempt(operands)
     if None in values:
@@ -205,12 +205,12 @@ def overflow(value: object) -> RunFailed:
 
 
 def not_a_date(text: object) -> RunFailed:
-    """A text, or three numbers, that should be a date."""
+    """A text, or three numbers, could not be converted to a date."""
     return RunFailed(InvalidDate(text=str(text)))
 
 
 def not_a_number(text: str) -> RunFailed:
-    """A text that should be a number."""
+    """A text value could not be parsed as a number."""
     return RunFailed(InvalidNumber(text=text))
 
 

@@ -1,4 +1,4 @@
-"""Days and times as Spark counts them, for plain Python: of any year, where Python's own end with the year 9999."""
+"""Dates and times as Spark counts them, in plain Python: for any year, while Python's own types end with 9999."""
 
 from __future__ import annotations
 

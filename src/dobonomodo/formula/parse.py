@@ -1,4 +1,4 @@
-"""From text to syntax tree. Any text at all gives a tree or problems, never an exception."""
+"""Parses text to a syntax tree. Any text results in a tree or problems, never in an exception."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ _CHARACTER_ADVICE = {
 
 
 def _classify(tokens: list[Token]) -> Iterator[Token]:
-    """Tell keywords, functions and columns apart; all three are words to the lexer.
+    """Distinguish keywords, functions and columns; all three are words to the lexer.
 
     After a dot every word is a column. NOT, AND and OR directly before a parenthesis are functions where an
     operator is not possible, as in ``flag = NOT(x)`` and ``AND(a, b)``. The words of a window are such only in its place.
@@ -279,7 +279,7 @@ _NodeT = TypeVar("_NodeT", bound=tree.Node)
 
 
 class _Builder(Transformer[Token, tree.Expression]):
-    """Makes nodes while the parser reads, so that depth never becomes recursion."""
+    """Builds nodes while the parser reads, without recursion."""
 
     def _place(
         self, kind: Callable[..., _NodeT], parts: _Parts | list[Token], *values: object, **named: object

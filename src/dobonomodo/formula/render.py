@@ -1,4 +1,4 @@
-"""From checked tree to Spark SQL text. It names no function of the catalogue and sees nothing the user typed."""
+"""From checked tree to Spark SQL text. It names no function of the catalogue and receives no text of the user."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dobonomodo.formula.typed import Apply, Cast, ColumnRef, Literal, Operation,
 
 
 def render_column(column: ColumnRef) -> str:
-    """A column of a frame that holds joined columns beside its own."""
+    """A column of a frame, which may also hold joined columns."""
     return quote_name(flat_name(column))
 
 

@@ -37,7 +37,7 @@ NO_COLUMNS = Columns({})
 PARAM = "param"
 """The qualifier of parameters: `param.uplift`."""
 MADE_BY = "MADE_BY"
-"""Asks for the rows that an operation of the project made, by its name."""
+"""Selects the rows that an operation created, by its name."""
 MAKER = "_operation_seq"
 """The column that has the number of the operation that made a row."""
 

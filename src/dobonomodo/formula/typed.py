@@ -1,4 +1,4 @@
-"""The checked tree: every name resolved, every type known, every conversion explicit. It is all that rendering sees."""
+"""The checked tree: every name resolved, every type known, every conversion explicit. The only input of rendering."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Value = None | bool | int | Decimal | str | date | datetime
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that was written out."""
+    """A literal value."""
 
     value: Value
     type: Type
@@ -134,7 +134,7 @@ def walk(node: Typed) -> Iterator[Typed]:
 
 
 def rewrite(node: Typed, change: Callable[[Typed], Typed | None]) -> Typed:
-    """The tree with some nodes replaced, from the top down; ``change`` gives None for a node that stays."""
+    """The tree with some nodes replaced, from the top down; ``change`` returns None for a node that stays."""
     changed = change(node)
     if changed is not None:
         return changed
@@ -160,7 +160,7 @@ def windows_of(node: Typed) -> tuple[Over, ...]:
 
 
 def flat_name(column: ColumnRef) -> str:
-    """The name of a column in a frame that holds joined columns beside its own."""
+    """The name of a column in a frame, which may also hold joined columns."""
     return column.name if column.qualifier is None else f"{column.qualifier}.{column.name}"
 
 

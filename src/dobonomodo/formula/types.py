@@ -1,4 +1,4 @@
-"""The types of the language and how two of them become one.
+"""The types of the language and their common types.
 
 Decimals carry precision and scale, because Spark's result types depend on them and cents must add up.
 """
@@ -59,7 +59,7 @@ TIMESTAMP = SimpleType("timestamp", "TIMESTAMP")
 NULL = SimpleType("null", "STRING")
 """The type of a bare NULL; a column of nothing else becomes text, since Parquet cannot store void."""
 UNKNOWN = SimpleType("unknown", "STRING")
-"""Stands where a problem was already reported, and fits anywhere so that it is reported once."""
+"""The type of an expression with a reported problem; it fits anywhere, so that the problem is reported once."""
 
 DECIMAL = DecimalType(MAX_DIGITS, KEPT_SCALE)
 """What a column declared plainly as ``decimal`` is."""
@@ -113,7 +113,7 @@ def as_decimal(kind: Type) -> DecimalType:
 
 
 def unify(kinds: Iterable[Type]) -> Type | None:
-    """The type that holds the values of all, or None when they do not go together."""
+    """The type that holds the values of all, or None if there is none."""
     result: Type = NULL
     for kind in kinds:
         if kind == UNKNOWN or result == UNKNOWN:

@@ -279,7 +279,7 @@ class Calendar(Entity):
         return self._schedule or Schedule(self.id, ())
 
     def make_schedule(self) -> tuple[Problem, ...]:
-        """Generate the periods and put the listed ones among them; what does not fit together."""
+        """Generate the periods and merge the listed ones; also returns the problems."""
         self._schedule, problems = _make_schedule(self)
         return problems
 

@@ -46,7 +46,7 @@ class DatasetTarget(Entity):
 
 
 class Lookup(Entity):
-    """Columns from elsewhere, visible as ``alias.column`` to every operation; rows without a match have none."""
+    """Joined columns, visible as ``alias.column`` to every operation; NULL for rows without a match."""
 
     alias: Identifier = Field(description="The name that formulas use: `alias.column`.")
     target: TableTarget | DatasetTarget = Field(discriminator="type", description="The table or dataset to look up.")
@@ -81,7 +81,7 @@ class Bounds(Entity):
 
 
 class DatasetCheck(Entity):
-    """Something that must hold of the rows of a dataset whenever a run reads them."""
+    """A check of the rows of a dataset, evaluated whenever a run reads them."""
 
     unique: tuple[Filled, ...] | None = Field(
         default=None, description="No two rows have the same values in these columns."
@@ -122,7 +122,7 @@ class DatasetCheck(Entity):
 
 
 class Dataset(Entity):
-    """Rows of one kind: what columns they have, how they belong to a time, and where they are found."""
+    """A dataset: its columns, its temporal mode, and its location."""
 
     kind: ClassVar[str] = "dataset"
     cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner", "status", "checks"})

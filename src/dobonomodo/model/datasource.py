@@ -1,5 +1,7 @@
-"""A datasource: how to reach a store of data, without the secret that opens it. It knows no kind of store: storages say what
-the options of their kind are."""
+"""A datasource: how to reach a store of data, without its secret.
+
+Independent of the kind of store: storages define the options of their kind.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -78,7 +80,7 @@ def _make_model(known: tuple[tuple[str, type[StorageOptions]], ...]) -> type[Ent
         return chosen.model_validate(value) if chosen is not None else check(value)
 
     fields, models = DataSource.model_fields, tuple(options_by_type.values())
-    # Both are made of what is known at run time only.
+    # Both depend on types that are known only at run time.
     kinds: Any = Literal[tuple(options_by_type)]
     options: Any = Annotated[SerializeAsAny[Union[models]], ChosenBy("type", options_by_type)]  # type: ignore[misc, valid-type]  # noqa: UP007
     made: type[Entity] = create_model(

@@ -9,7 +9,7 @@ from typing import Literal
 from dobonomodo.model.plain import Document
 
 _NAMES = ("column", "alias", "name", "seq", "identifier", "dataset_id")
-"""Keys by which the elements of a list are told apart, the first one that all of them have."""
+"""Candidate keys that identify the elements of a list; the first that all elements have is used."""
 
 _OPERATIONS = "operations"
 _HEAD = ("id", "seq", "name", "type")
@@ -138,7 +138,7 @@ def _flatten(value: object, path: str = "") -> Iterator[tuple[str, object]]:
 
 
 def _find_name(elements: Sequence[Document]) -> str | None:
-    """The key that tells elements apart; None if they have only their places."""
+    """The key that identifies elements; None if they have only their positions."""
     for key in _NAMES:
         names = [each.get(key) for each in elements]
         if None not in names and len(set(map(str, names))) == len(names):

@@ -1,7 +1,7 @@
 """YAML and JSON text as plain data that remembers the place of every value.
 
-YAML is read as 1.2 core: `on`, `off`, `yes`, `no` and dates are text, numbers are exact, a key occurs once. What a
-definition has no use for (tags, recursion) and what is far too large is refused before it is built up.
+YAML is read as 1.2 core: `on`, `off`, `yes`, `no` and dates are text, numbers are exact, a key occurs once. Unsupported
+features (tags, recursion) and huge documents are refused before they are built.
 """
 
 from __future__ import annotations
@@ -423,7 +423,7 @@ class _Composer:
     def _add(
         self, node: Node, event: yaml.Event, *, size: int, height: int, anchor: str | None, anchored_size: int = 0
     ) -> None:
-        """Put a finished node where it belongs: it is a key, a value, an element or the root."""
+        """Attach a finished node: as a key, a value, an element or the root."""
         self._count_nodes(size, event)
         if anchor is not None:
             self._anchors[anchor] = _Anchored(node, anchored_size or size, height)
@@ -456,7 +456,7 @@ class _Composer:
     def _continue_formula(self, parent: _Open, key: Node) -> bool:
         """Whether a key without a value is the rest of a formula that a comma has cut: ``{expression: ROUND(a, 2)}``.
 
-        It is read as what was meant, so that the rest of the document can still be checked.
+        It is read as intended, so that the rest of the document can still be checked.
         """
         name, entry = next(reversed(parent.entries.items()), ("", None))
         if entry is None or not isinstance(entry.value.value, str) or not is_open(entry.value.value):

@@ -1,5 +1,4 @@
-"""What every definition has in common: it is loaded with all its problems at once, it knows where it was written,
-and it can be compared by content."""
+"""The base of all definitions: loading with all problems at once, places in the source, comparison by content."""
 
 import hashlib
 import json
@@ -47,7 +46,7 @@ class Entity(BaseModel):
     cosmetic: ClassVar[frozenset[str]] = frozenset({"name", "description", "owner"})
     """Fields that can change without any number changing."""
     advice_by_key: ClassVar[Mapping[str, str]] = {}
-    """What to say about keys that people expect here and that do not exist."""
+    """Hints for keys that users expect here and that do not exist."""
     refuses_secrets: ClassVar[bool] = False
     """Whether keys that hold secrets have a problem of their own, instead of being unknown."""
 
@@ -131,7 +130,7 @@ class Entity(BaseModel):
         }
 
     def fingerprint(self) -> str:
-        """The same text for definitions that compute the same, another for any other."""
+        """A hash of the essence: equal for definitions that compute the same."""
         return hashlib.sha256(render_canonical(self.essence()).encode()).hexdigest()
 
     def attach(self, places: Places) -> None:

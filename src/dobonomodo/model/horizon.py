@@ -1,4 +1,4 @@
-"""The periods that a reading is for, counted from the period of the run by its calendar: this one, the one before, a year to date."""
+"""The periods of a reading, relative to the period of the run: this one, the one before, a year to date."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

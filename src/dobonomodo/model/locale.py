@@ -1,4 +1,4 @@
-"""How numbers are written for people: the sign between groups of three digits and the sign before the fraction, by locale."""
+"""Number formats for display: the thousands separator and the decimal separator, by locale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _NARROW_SPACE, _SPACE, _APOSTROPHE = "\u202f", "\u00a0", "\u2019"
 
 @dataclass(frozen=True, slots=True)
 class Locale:
-    """The two signs of a number."""
+    """Thousands separator and decimal separator."""
 
     group: str
     point: str

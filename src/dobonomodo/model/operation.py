@@ -1,7 +1,4 @@
-"""The outer part of an operation: when it runs, what type it is, which rows it takes.
-
-Which types there are and what their arguments mean is known to `plan` and is not checked here.
-"""
+"""The common fields of an operation: order, type, selector. `plan` defines the types and checks their arguments."""
 
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,7 +59,7 @@ class OperationSpec(Entity):
 
     @property
     def blank_selector(self) -> bool:
-        """Whether a selector was written that says nothing, as a template that went wrong would leave it."""
+        """Whether a blank selector was written, for example by a broken template."""
         return self.selector_text is not None and not self.selector_text.strip()
 
     @property

@@ -1,4 +1,4 @@
-"""Parameters of a project: values that each run is given, and how a text is read as one of them."""
+"""Parameters of a project: values that each run receives, and how they are parsed."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ _EXAMPLES: Mapping[TypeName, str] = {
 
 
 class Parameter(Entity):
-    """A value that a run is given and that formulas read as `param.name`."""
+    """A value that a run receives and that formulas read as `param.name`."""
 
     cosmetic: ClassVar[frozenset[str]] = frozenset({"description"})
 

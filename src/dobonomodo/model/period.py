@@ -119,7 +119,7 @@ class Schedule:
         return ()
 
     def with_statuses(self, status_by_identifier: Mapping[str, PeriodStatus]) -> "Schedule":
-        """The same periods with the statuses they have come to meanwhile."""
+        """The same periods with their current statuses."""
         periods = tuple(
             period.model_copy(update={"status": status_by_identifier.get(period.identifier, period.status)})
             for period in self.periods

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 Document = Mapping[str, Any]
-"""A record as plain data. Whoever loads it turns it into a frozen class at once."""
+"""A record as plain data. Loaders convert it to a frozen class immediately."""
 
 PlainDict = dict[str, Any]
-"""A record that is made to be shown or kept, by whoever describes something."""
+"""A record to be shown or stored."""
 
 
 def render_document(document: Document) -> str:

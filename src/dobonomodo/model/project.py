@@ -23,7 +23,7 @@ _MADE_BY = re.compile(r"\bmade_by\s*\(", re.IGNORECASE)
 
 
 class Project(Entity):
-    """A recipe. Its operations are in the order of `seq`, whatever the order they were written in."""
+    """A project. Its operations are sorted by `seq`, whatever the order in the file."""
 
     kind: ClassVar[str] = "project"
     cosmetic: ClassVar[frozenset[str]] = frozenset({"id", "name", "description", "owner"})
@@ -75,7 +75,7 @@ class Project(Entity):
 
     @classmethod
     def salvage(cls, places: Places) -> "Salvaged | None":
-        """What can be used of a project with problems, so that the rest of it is still checked."""
+        """The valid parts of a project with problems, so that the rest is still checked."""
         whole = places.node.value
         operations = places.at("operations")
         if not isinstance(whole, dict) or operations is None or places.text("input_dataset_id") is None:

@@ -129,7 +129,7 @@ class Table(Entity):
 
 
 def check_type(places: Places) -> Iterable[Problem]:
-    """A type that there is, under the key `type`."""
+    """A valid type under the key `type`."""
     declared = places.get("type")
     if declared is not None:
         try:

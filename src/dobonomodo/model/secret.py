@@ -1,4 +1,4 @@
-"""Secrets do not belong in definitions: how one is recognised, and how it is kept out of what is shown.
+"""Recognises secrets in definitions, where they are forbidden, and masks them in output.
 
 Addresses are read as the drivers read them. What every driver reads the same way is decided here by a strict grammar, so that
 checking needs no driver; all other addresses are given to the drivers' own parsers, and refused where those find a password.

@@ -1,4 +1,4 @@
-"""The shape of a document, which pydantic decides: its errors as problems at their places, in the words of the models.
+"""Validates the shape of a document with pydantic, and converts its errors to problems with places.
 
 It also finds the parts of a document that belong to a model, so that each can check the rules beyond its shape.
 """

@@ -1,4 +1,4 @@
-"""The small values that definitions are made of: ids, names, dates. Each type says in words what it needs."""
+"""The value types of definitions: ids, names, dates. Each type describes what it needs."""
 
 import re
 from collections.abc import Callable
@@ -50,7 +50,7 @@ def parse_date(text: object) -> date:
 
 
 def describe(value: object) -> str:
-    """A value in a message: what kind of thing it is, and what it says if it is short."""
+    """A value in a message: its kind, and the value itself if it is short."""
     match value:
         case None:
             return "`null`"

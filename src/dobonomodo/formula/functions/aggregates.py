@@ -1,4 +1,4 @@
-"""Aggregates: many rows become one value. Each gives the same value in whatever order Spark sees the rows."""
+"""Aggregates: many rows become one value. The result never depends on the order of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dates, times, and what the run says about them. No function here asks the machine for the time."""
+"""Functions of dates and times. They read the clock of the run, never that of the machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that people bring along from Excel and SQL, and what to use instead."""
+"""Function names of Excel and SQL, and what to use instead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of the function catalogue says: which arguments a function takes, what it gives and what it becomes in Spark SQL."""
+"""A row of the function catalogue: the arguments of a function, its result type and its Spark SQL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dobonomodo.formula.types import (
 
 
 class RunValues(Protocol):
-    """What formulas read of a run: its clock, in UTC, its period and its parameters."""
+    """The values of a run that formulas can read: its clock, in UTC, its period and its parameters."""
 
     @property
     def started_at(self) -> datetime: ...
@@ -142,7 +142,7 @@ class Window:
     """The rows of the partition that count, where there is an order."""
     needs_order: bool = False
     breaks_ties: bool = False
-    """Whether the value depends on how rows are sorted that are equal in all keys."""
+    """Whether the value depends on the order of ties."""
 
 
 RUNNING = Window(frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
@@ -151,7 +151,7 @@ RUNNING = Window(frame="RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """All there is to know of a function."""
+    """A function of the language: signatures, rendering, documentation, examples."""
 
     name: str
     ways: tuple[tuple[Signature, Render], ...] = field(repr=False)
@@ -163,7 +163,7 @@ class Function:
     window: Window | None = None
     """How it is used before OVER, where it can be."""
     never_fails: bool = False
-    """Whether it has a value, NULL perhaps, for any values of its arguments. Where that is not said, it may not."""
+    """Whether it never raises, for any values of its arguments. If unset, it may raise."""
 
     @property
     def is_aggregate(self) -> bool:
@@ -181,7 +181,7 @@ class Function:
         return tuple(dict.fromkeys(signature.usage(self.name) + behind for signature, _ in self.ways))
 
     def to_dict(self) -> dict[str, object]:
-        """What people have to know of it, as plain data."""
+        """The documentation of the function, as plain data."""
         return {
             "name": self.name,
             "aliases": self.aliases,
@@ -246,14 +246,14 @@ def sig(*parameters: Parameter | More, to: Result) -> Signature:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """A group of parameters that may come again and again."""
+    """A repeatable group of parameters."""
 
     group: tuple[Parameter, ...]
     at_least: int = 0
 
 
 def more(*group: Parameter, at_least: int = 0) -> More:
-    """Parameters that may come again and again, at least so many times."""
+    """Repeatable parameters, with a minimum number of repetitions."""
     return More(group, at_least)
 
 

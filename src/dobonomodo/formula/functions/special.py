@@ -1,4 +1,4 @@
-"""Calls that are not functions: they are about the project, not about values, and the checker replaces them."""
+"""Calls that are not functions: they refer to the project, not to values, and the checker replaces them."""
 
 from __future__ import annotations
 
