@@ -1,4 +1,4 @@
-"""What `dobo audit verify` finds: history, records and outputs that are not what they were."""
+"""Findings of `dobo audit verify`: changed history, records and outputs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dobonomodo.problems.problem import Example, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryBroken(Problem):
-    """An entry of the history was changed, removed or inserted, or its end was cut off."""
+    """An entry of the history was changed, removed or inserted, or the history was truncated."""
 
     code: ClassVar[str] = "HISTORY_BROKEN"
     example: ClassVar[Example] = Example(
@@ -19,12 +19,12 @@ class HistoryBroken(Problem):
 
     number: int
     noted_by: str | None = None
-    """The output whose destination notes another entry, where the chain itself is whole."""
+    """The output whose destination recorded another entry, if the chain itself is intact."""
 
     def message(self) -> str:
         if self.noted_by is not None:
-            return f"entry {self.number} of the history is not the one that {self.noted_by} notes: the end was cut off or rewritten"
-        return f"entry {self.number} of the history is not as it was written, or does not follow the entry before it"
+            return f"entry {self.number} of the history differs from the one that {self.noted_by} recorded: entries were removed or changed"
+        return f"entry {self.number} of the history was changed, or does not follow the entry before it"
 
     def hint(self) -> str | None:
         return "restore the store from a backup, and find out who wrote to it"
@@ -32,7 +32,7 @@ class HistoryBroken(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordChanged(Problem):
-    """A record of the store is not what the history says."""
+    """A record of the store contradicts the history."""
 
     code: ClassVar[str] = "RECORD_CHANGED"
     example: ClassVar[Example] = Example(
@@ -51,7 +51,7 @@ class RecordChanged(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputChanged(Problem):
-    """A published file, its manifest, or the folder around them is not what the run wrote."""
+    """A published file, its manifest or its folder differs from what the run wrote."""
 
     code: ClassVar[str] = "OUTPUT_CHANGED"
     example: ClassVar[Example] = Example("a result that was edited by hand", "dobo run PROJECT --period P")

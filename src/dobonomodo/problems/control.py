@@ -11,7 +11,7 @@ from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasonMissing(Problem):
-    """An act that goes around a control needs a reason, which is recorded."""
+    """An action that bypasses a control needs a reason, which is recorded."""
 
     code: ClassVar[str] = "REASON_MISSING"
     blamed: ClassVar[Blame] = Blame.CALLER
@@ -67,7 +67,7 @@ class ApprovalsMissing(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodInUse(Problem):
-    """A period is closed or locked only while nothing runs for it: a run would publish behind the back of whoever closed it."""
+    """A period can be closed or locked only while no run is active for it: a run would still change its results."""
 
     code: ClassVar[str] = "PERIOD_IN_USE"
     blamed: ClassVar[Blame] = Blame.CONFLICT
@@ -106,7 +106,7 @@ class Unsignable(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CannotSign(Problem):
-    """What is to be signed is not what anybody relies on: a draft, a run that failed or was replaced, an old version."""
+    """Only current results can be signed: not a draft, a failed or replaced run, or an old version."""
 
     code: ClassVar[str] = "CANNOT_SIGN"
     example: ClassVar[Example] = Example(
@@ -146,7 +146,7 @@ class CannotSign(Problem):
             case Unsignable.NOT_COMPLETED:
                 return "sign a run that completed: dobo runs list --status completed"
             case Unsignable.REPLACED | Unsignable.OLD_VERSION:
-                return f"sign what counts now: dobo sign {self.detail}"
+                return f"sign the current one: dobo sign {self.detail}"
             case Unsignable.NOT_ACTIVE:
                 return f"dobo activate {self.detail}"
             case Unsignable.NOT_CLOSED:
@@ -200,7 +200,7 @@ class ScenarioFailed(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectUntested(Problem):
-    """A project without scenarios was activated: nothing shows that it computes what is meant."""
+    """A project without scenarios was activated: no test shows that its results are correct."""
 
     code: ClassVar[str] = "W-10"
     severity: ClassVar[Severity] = "warning"

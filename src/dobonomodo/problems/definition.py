@@ -377,15 +377,15 @@ class InvalidOperation(Problem):
             case OperationReason.SELECTOR_ON_APPEND:
                 return "an append has no `selector`: it does not act on existing rows"
             case OperationReason.EXCLUDED_AND_STOPPED:
-                return "`exclude` needs `severity: warn`: a check that stops the run has nothing to go on with"
+                return "`exclude` needs `severity: warn`: a check that stops the run cannot exclude rows"
             case OperationReason.ROWS_OF_GROUPS:
                 return f"`{self.found}` is for checks of single rows, and this one compares aggregates"
             case OperationReason.MIXED_STATES:
                 return f"one aggregate reads {' and '.join(self.known)}; their rows do not belong together"
             case OperationReason.UNUSED_AGAINST:
-                return "`expect` reads no column of `against`, so the comparison says nothing about it"
+                return "`expect` reads no column of `against`, so the check does not compare with it"
             case OperationReason.NO_LEVEL_COLUMN:
-                return f"`{self.found}` needs `level_column`: else a subtotal cannot be told from a group whose key is NULL"
+                return f"`{self.found}` needs `level_column`: otherwise a subtotal looks like a group whose key is NULL"
             case OperationReason.SET_AMOUNT:
                 return f"`set` cannot give `{self.found}` a value: on new rows it is the part of the distributed amount"
             case _:
@@ -400,7 +400,7 @@ class InvalidOperation(Problem):
             case OperationReason.SELECTOR_ON_APPEND:
                 return "use `source_selector` in `arguments` to select the rows to append"
             case OperationReason.EXCLUDED_AND_STOPPED:
-                return "write `severity: warn` beside `exclude: true`, or leave `exclude` out"
+                return "write `severity: warn` next to `exclude: true`, or leave `exclude` out"
             case OperationReason.ROWS_OF_GROUPS:
                 return "leave it out, or write `expect` without aggregate functions and `group_by`"
             case OperationReason.MIXED_STATES:
@@ -540,7 +540,7 @@ class UnsafePath(Problem):
 
     def hint(self) -> str | None:
         if self.is_link:
-            return "replace the link by what it leads to, or define a datasource whose `path_prefix` is the target"
+            return "replace the link by its target, or define a datasource whose `path_prefix` is the target"
         return "write a path relative to the datasource's `path_prefix`, without `..`"
 
 

@@ -10,7 +10,7 @@ from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsGone(Problem):
-    """The rows that a run wrote are not there any more, and cannot be computed again."""
+    """The rows that a run wrote are lost and cannot be recomputed."""
 
     code: ClassVar[str] = "ROWS_GONE"
     blamed: ClassVar[Blame] = Blame.ENVIRONMENT
@@ -26,7 +26,7 @@ class RowsGone(Problem):
     def message(self) -> str:
         more = f" and {len(self.reasons) - LISTED_AT_MOST} more" if len(self.reasons) > LISTED_AT_MOST else ""
         shown = "; ".join(self.reasons[:LISTED_AT_MOST]) + more
-        return f"the rows of output `{self.table}` of run {self.run} cannot be had: {shown}"
+        return f"the rows of output `{self.table}` of run {self.run} are lost and cannot be recomputed: {shown}"
 
     def hint(self) -> str | None:
         return "inputs stay for results that count; `keep_inputs: always` keeps those of every run"

@@ -208,7 +208,10 @@ class InvalidDate(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateNotAllowed(Problem):
-    """An expression over single rows uses an aggregate function. Aggregate, check and append have groups; an update has windows."""
+    """An expression over single rows uses an aggregate function.
+
+    Aggregate, check and append have groups; an update has windows.
+    """
 
     code: ClassVar[str] = "AGGREGATE_NOT_ALLOWED"
     example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / SUM(amount) OVER (PARTITION BY region)")
@@ -284,7 +287,7 @@ class InvalidAggregate(Problem):
 
 
 class WindowReason(StrEnum):
-    """What is wrong with a window."""
+    """Reasons why a window is invalid."""
 
     NO_OVER = "no over"
     NO_ORDER = "no order"

@@ -10,7 +10,7 @@ from dobonomodo.problems.problem import Blame, Example, Problem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InternalFault(Problem):
-    """Something happened that this program did not expect. It is our fault, not yours."""
+    """This program has a bug."""
 
     code: ClassVar[str] = "INTERNAL_ERROR"
     blamed: ClassVar[Blame] = Blame.BUG

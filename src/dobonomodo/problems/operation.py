@@ -593,7 +593,10 @@ class ProjectNotRunnable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodNotRunnable(Problem):
-    """A period is closed or locked. A closed period can run with an override and a reason, a locked one must be reopened first."""
+    """A period is closed or locked.
+
+    A closed period can run with an override and a reason, a locked one must be reopened first.
+    """
 
     code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
     blamed: ClassVar[Blame] = Blame.CONFLICT
@@ -615,7 +618,7 @@ class PeriodNotRunnable(Problem):
 
 
 class MakerReason(StrEnum):
-    """Reasons why rows cannot be told by the operation that made them."""
+    """Reasons why rows cannot be selected by the operation that created them."""
 
     UNKNOWN = "unknown"
     NO_ROWS = "no rows"
@@ -625,7 +628,7 @@ class MakerReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownOperation(Problem):
-    """A formula asks for the rows of an operation that does not exist, or that makes no rows."""
+    """A formula selects the rows of an operation that does not exist, or that creates no rows."""
 
     code: ClassVar[str] = "UNKNOWN_OPERATION"
     example: ClassVar[Example] = Example('NOT MADE_BY("Totls")', 'NOT MADE_BY("Totals")')
@@ -641,7 +644,7 @@ class UnknownOperation(Problem):
             case MakerReason.UNKNOWN:
                 return f"the project has no operation `{self.name}`"
             case MakerReason.NO_ROWS:
-                return f"the operation `{self.name}` makes no rows"
+                return f"the operation `{self.name}` creates no rows"
             case MakerReason.SEVERAL:
                 return f"several operations are called `{self.name}`: {', '.join(map(str, self.numbers))}"
             case MakerReason.OTHER_ROWS:
@@ -651,15 +654,15 @@ class UnknownOperation(Problem):
 
     def hint(self) -> str | None:
         if self.reason is MakerReason.SEVERAL:
-            return "give each of them a name of its own"
+            return "give each of them a unique name"
         if self.reason is MakerReason.OTHER_ROWS:
             return "`MADE_BY` is for rows of the working dataset"
-        return did_you_mean(self.name, self.known, otherwise="no operation of the project makes rows")
+        return did_you_mean(self.name, self.known, otherwise="no operation of the project creates rows")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OtherPeriodMissing(Problem):
-    """A reading is for another period than that of the run, and the calendar does not have it."""
+    """An operation reads another period than that of the run, and the calendar does not have it."""
 
     code: ClassVar[str] = "OTHER_PERIOD_MISSING"
     example: ClassVar[Example] = Example(

@@ -13,7 +13,10 @@ Diagnosis = Literal["excel", "zip", "gzip", "parquet", "encoding", "separator", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinMultipleMatches(Problem):
-    """A selected row matches more than one row of a joined dataset. Choosing one of them could give a wrong total without notice."""
+    """A selected row matches more than one row of a joined dataset.
+
+    Choosing one of them could result in a wrong total without an error.
+    """
 
     code: ClassVar[str] = "JOIN_MULTIPLE_MATCHES"
     example: ClassVar[Example] = Example(
@@ -33,7 +36,7 @@ class JoinMultipleMatches(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequirementNotMet(Problem):
-    """Base of the problems of rows for which an operation cannot do what it says."""
+    """Base of the problems of rows that an operation cannot process."""
 
     reason: str
     rows: str
@@ -54,7 +57,10 @@ class AllocationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation(RequirementNotMet):
-    """An amount cannot be distributed to its receivers. Nothing is published: parts would be lost, or not add up to the amount."""
+    """An amount cannot be distributed to its receivers.
+
+    Nothing is published: parts would be lost, or not add up to the amount.
+    """
 
     code: ClassVar[str] = "ALLOCATION"
     example: ClassVar[Example] = Example(
@@ -84,7 +90,7 @@ class Allocation(RequirementNotMet):
     def hint(self) -> str | None:
         match AllocationReason(self.reason):
             case AllocationReason.NO_RECEIVERS:
-                return "correct the receivers or `match`, or write `no_receivers: keep` to leave such amounts where they are"
+                return "correct the receivers or `match`, or write `no_receivers: keep` to keep such amounts"
             case AllocationReason.NULL_DRIVER:
                 return "correct the data, or write `COALESCE(..., 0)`"
             case AllocationReason.NEGATIVE_DRIVER:
@@ -128,7 +134,7 @@ class HierarchyCycle(Problem):
         match self.reason:
             case HierarchyReason.CYCLE:
                 way = " -> ".join(f"`{node}`" for node in self.nodes)
-                return f"the hierarchy `{self.dataset_id}` goes in a circle: {way}"
+                return f"the hierarchy `{self.dataset_id}` has a cycle: {way}"
             case HierarchyReason.SECOND_PARENT:
                 child, *parents = self.nodes
                 both = " and ".join(f"`{parent}`" for parent in parents)
@@ -232,7 +238,7 @@ class CheckFailed(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckEmpty(Problem):
-    """A check that no row reaches: it cannot fail, so it says nothing."""
+    """A check that is evaluated for no row: it cannot fail, so it proves nothing."""
 
     code: ClassVar[str] = "CHECK_EMPTY"
     example: ClassVar[Example] = Example(
@@ -245,7 +251,7 @@ class CheckEmpty(Problem):
         return f"no row reaches check `{self.name}`, so it checked nothing"
 
     def hint(self) -> str | None:
-        return "correct its selector, or write `empty: pass` where no rows are fine"
+        return "correct its selector, or write `empty: pass` if no rows are expected"
 
 
 CELLS_AT_MOST = 20

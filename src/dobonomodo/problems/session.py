@@ -55,7 +55,7 @@ class SettingRefused(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionConflict(Problem):
-    """One process has one Spark, and it runs elsewhere than was asked for."""
+    """One process has one Spark, and it already runs at another place."""
 
     code: ClassVar[str] = "SESSION_CONFLICT"
     blamed: ClassVar[Blame] = Blame.CALLER
@@ -68,10 +68,10 @@ class SessionConflict(Problem):
     running: str
 
     def message(self) -> str:
-        return f"Spark was asked to run at `{self.wanted}`, and it is at `{self.running}`"
+        return f"Spark cannot run at `{self.wanted}`: this process already uses `{self.running}`"
 
     def hint(self) -> str | None:
-        return "name one place, and use another process for another place"
+        return "use one place per process"
 
 
 SESSION_PROBLEMS: tuple[type[Problem], ...] = (JavaMissing, SettingRefused, SessionConflict)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from dobonomodo.problems.problem import LISTED_AT_MOST, Blame, Example, Problem, did_you_mean, listed
 
-_OUTPUT_CHANGED = "the inputs are as the run read them, so the output has changed"
+_OUTPUT_CHANGED = "the inputs are unchanged, so the output was changed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class OutputNotFound(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InvalidKey(Problem):
-    """The row that is asked about is named by a column that the output does not have, or by a value that the column cannot have."""
+    """The key of a row has a column that the output does not have, or a value that is invalid for its column."""
 
     code: ClassVar[str] = "INVALID_KEY"
     blamed: ClassVar[Blame] = Blame.CALLER
@@ -82,7 +82,7 @@ class RowNotFound(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotAContributor(Problem):
-    """The row that is asked about is not one of those that a total is made of, or there is no total."""
+    """The given row does not contribute to the total, or the row is not a total."""
 
     code: ClassVar[str] = "NOT_A_CONTRIBUTOR"
     blamed: ClassVar[Blame] = Blame.CALLER
@@ -109,7 +109,7 @@ class NotAContributor(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeveralRows(Problem):
-    """A key fits several rows of an output. None of them is explained, since another one could be meant."""
+    """A key matches several rows of an output, so it is ambiguous which one to explain."""
 
     code: ClassVar[str] = "SEVERAL_ROWS"
     blamed: ClassVar[Blame] = Blame.CALLER
@@ -134,7 +134,7 @@ class SeveralRows(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotProved(Problem):
-    """A stored row was computed again and came out otherwise. What was computed would not explain what is stored."""
+    """A stored row differs from the recomputed one, so an explanation would not be valid."""
 
     code: ClassVar[str] = "NOT_PROVED"
     example: ClassVar[Example] = Example("an output that was edited by hand", "dobo run PROJECT --period P")
@@ -144,7 +144,7 @@ class NotProved(Problem):
     differences: tuple[str, ...] = ()
     run: str
     other: str | None = None
-    """The later run whose rows are there now."""
+    """The later run that replaced the rows."""
 
     def message(self) -> str:
         match self.reason:
@@ -153,9 +153,9 @@ class NotProved(Problem):
             case "gone":
                 return f"the rows that the run wrote to `{self.table}` are gone"
             case "missing":
-                return f"no row of the inputs gives this row of `{self.table}`; {_OUTPUT_CHANGED}"
+                return f"the inputs do not produce this row of `{self.table}`; {_OUTPUT_CHANGED}"
             case "missing row":
-                return f"the run computed this row of `{self.table}`, and it is not there; {_OUTPUT_CHANGED}"
+                return f"the run computed this row of `{self.table}`, but it is missing; {_OUTPUT_CHANGED}"
             case "differs":
                 return f"the row of `{self.table}` is not what the run computed; {_OUTPUT_CHANGED}"
 
