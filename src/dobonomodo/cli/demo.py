@@ -85,7 +85,7 @@ def _show_results(folder: Path) -> None:
     gold = [row for row in orders if row["customer_tier"] == "gold"]
     detail = ["order_id", "order_date", "region", "amount", "customer_tier", "discounted_price"]
     _show_table(detail, [*gold[:2], *orders[:2]])
-    _say("It has the totals of every region too, and the budget beside them:")
+    _say("It also has the totals of every region, and the budget:")
     _show_table(["_period", "region", "row_type", "total_sales", "order_count"], made)
     _say(f"Deleted rows are not lost: table removed_orders has {len(removed):,} orders without an amount.")
     _show_table(["order_id", "order_date", "customer_id", "region", "status", "amount"], removed[:3])
@@ -119,7 +119,7 @@ def _show_mistakes(folder: Path) -> int:
 
 def _show_failing_check(folder: Path) -> int:
     """A project that can be computed and whose result is wrong."""
-    title = "The same project, where somebody deletes too much. Its checks notice, and nothing is published."
+    title = "The same project, with an operation that deletes too much. Its checks fail, and nothing is published."
     wrong = ("selector: orders.amount = 0", "selector: orders.amount < 100")
     return _fail_in_copy(folder, (wrong,), ["run", PROJECT, "--period", PERIODS[1]], title=title)
 

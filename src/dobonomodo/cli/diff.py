@@ -102,7 +102,7 @@ def _diff_columns(found: ChangedColumns, *, as_json: bool) -> None:
         if table.new_columns:
             show(f"  new columns: {', '.join(table.new_columns)}")
         if table.lost_columns:
-            show(f"  columns that are not there any more: {', '.join(table.lost_columns)}")
+            show(f"  removed columns: {', '.join(table.lost_columns)}")
 
 
 def _say_columns(table: TableColumns) -> str:
@@ -177,7 +177,7 @@ def _head(table: TableDifference) -> Iterator[str]:
     if table.new_columns:
         yield f"  new columns: {', '.join(table.new_columns)}"
     if table.lost_columns:
-        yield f"  columns that are not there any more: {', '.join(table.lost_columns)}"
+        yield f"  removed columns: {', '.join(table.lost_columns)}"
 
 
 def _columns(table: TableDifference) -> Iterator[tuple[str, ...]]:

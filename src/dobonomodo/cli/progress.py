@@ -264,7 +264,7 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
     if run.status == "failed":
         draft = " --draft" if run.draft else ""
         again = f"dobo resume {run.id}" if resumable else f"dobo run {run.project} --period {run.period}{draft}"
-        complain(f"\nto {'go on from here' if resumable else 'start again'}: {again}")
+        complain(f"\nto {'continue from here' if resumable else 'start again'}: {again}")
     if run.status == "completed":
         say(f"next: dobo runs report {run.id}\n      dobo verify {run.id}")
 

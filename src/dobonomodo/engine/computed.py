@@ -71,7 +71,7 @@ Reopen = Callable[[int | None], "DataFrame | None"]
 """Reads the written rows again, all or one part; None if no file has any."""
 
 
-def _find_nothing(part: int | None) -> None:
+def _reopen_no_rows(part: int | None) -> None:
     del part
 
 
@@ -112,7 +112,7 @@ class Computed:
         self.result: OutputResult | None = None
         self.metrics: Metrics = before or {}
         self.of_twins: dict[int, Metrics] = {}
-        self.written: Reopen = _find_nothing
+        self.written: Reopen = _reopen_no_rows
 
     @property
     def frame(self) -> DataFrame:

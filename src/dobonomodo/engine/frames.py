@@ -75,7 +75,7 @@ class Frames:
         pending = [node]
         while pending:
             current = pending[-1]
-            needed = () if self._goes_without_ids(current) else inputs_of(current)
+            needed = () if self._can_skip_ids(current) else inputs_of(current)
             missing = [each for each in needed if id(each) not in self._made]
             if missing:
                 pending.extend(missing)
@@ -246,7 +246,7 @@ class Frames:
     def _group(self, node: Group) -> DataFrame:
         from pyspark.sql import functions as F
 
-        if self._goes_without_ids(node):
+        if self._can_skip_ids(node):
             places = any(isinstance(each, Window) and each.reads_places for each in walk_relation(node))
             if places not in self._idless:
                 idless = replace(self._run, ids=False, late_ids=False, places=places)
@@ -256,7 +256,7 @@ class Frames:
         values = [F.expr(self._run.sql(value)).alias(name) for name, value in node.values.items()]
         return self._frame(node.rows).groupBy(*keys).agg(*values)
 
-    def _goes_without_ids(self, node: Rel) -> bool:
+    def _can_skip_ids(self, node: Rel) -> bool:
         """Whether rows are grouped and their ids are not read; Spark would compute the positions anyway.
 
         If plans are cut in memory, the cached rows serve both.

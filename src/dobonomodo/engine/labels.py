@@ -45,7 +45,7 @@ def labels_of(plan: Plan, facts: RunFacts, *, run: str | None, step: Step | None
 def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
     """Label the jobs of a block, and restore the session's own labels afterwards. A session without labels is used as it is."""
     added, described = [], None
-    with _unless_it_cannot():
+    with _ignoring_label_failures():
         own = spark.getTags()
         for tag in labels.tags:
             if tag not in own:
@@ -57,7 +57,7 @@ def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
     try:
         yield
     finally:
-        with _unless_it_cannot():
+        with _ignoring_label_failures():
             for tag in added:
                 spark.removeTag(tag)
             if not is_remote(spark):
@@ -66,7 +66,7 @@ def labelled(spark: SparkSession, labels: Labels) -> Iterator[None]:
 
 
 @contextmanager
-def _unless_it_cannot() -> Iterator[None]:
+def _ignoring_label_failures() -> Iterator[None]:
     """A failed label never fails a run; a lost Spark is detected by the next job."""
     try:
         with suppress(AttributeError, NotImplementedError):

@@ -229,7 +229,7 @@ class History:
             if seq >= until.spec.seq:
                 return
             if step.lowered.added is not None:
-                if _gives(step, name):
+                if _can_add_value(step, name):
                     yield make(f"{quote_name(SEQ)} = {seq}L", value(after=number), rows=f"added_{seq}", seq=seq)
                 if step.deletes and mark is not None and name in step.before.columns:
                     yield deleted(mark.bit.is_set(), number=number, rows=f"selected_{seq}", seq=seq)
@@ -280,7 +280,7 @@ def excluded_by(seq: int) -> str:
     return f"excluded_{seq}"
 
 
-def _gives(step: Step, name: str) -> bool:
+def _can_add_value(step: Step, name: str) -> bool:
     """Whether the rows that an operation adds can have a value in a column."""
     added = step.lowered.added
     value = added.values.get(name) if isinstance(added, Reshape) else None

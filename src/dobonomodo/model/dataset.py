@@ -88,7 +88,7 @@ class DatasetCheck(Entity):
     )
     not_null: tuple[Filled, ...] | None = Field(default=None, description="These columns have a value in every row.")
     values: dict[str, tuple[Setting, ...]] | None = Field(
-        default=None, description="By column, the only values that it may have beside NULL."
+        default=None, description="By column, the only values that it may have other than NULL."
     )
     range: dict[str, Bounds] | None = Field(default=None, description="By column, the bounds of its values.")
     rows_against_previous: (

@@ -56,7 +56,7 @@ class ApprovalsMissing(Problem):
     def message(self) -> str:
         people = "person" if self.needed == 1 else "people"
         have = listed(self.approved_by) + (" has" if len(self.approved_by) == 1 else " have")
-        signed = f"{have} signed it" if self.approved_by else "nobody else has signed it"
+        signed = f"{have} signed it" if self.approved_by else "no other person has signed it"
         own = f"; the sign-off of `{self.own}`, who acts, does not count" if self.own is not None else ""
         return f"`{self.subject}` needs the approval of {self.needed} other {people}; {signed} as it is now{own}"
 

@@ -208,10 +208,7 @@ class InvalidDate(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateNotAllowed(Problem):
-    """An expression over single rows uses an aggregate function.
-
-    Aggregate, check and append have groups; an update has windows.
-    """
+    """An expression over single rows uses an aggregate function. Aggregate, check and append have groups; an update has windows."""
 
     code: ClassVar[str] = "AGGREGATE_NOT_ALLOWED"
     example: ClassVar[Example] = Example("amount / SUM(amount)", "amount / SUM(amount) OVER (PARTITION BY region)")

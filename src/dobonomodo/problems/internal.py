@@ -1,4 +1,4 @@
-"""A fault of this program, as a problem: whoever asks for JSON gets one too."""
+"""A bug of this program as a problem, so that JSON output has one too."""
 
 from __future__ import annotations
 

@@ -379,9 +379,9 @@ class InvalidDestination(Problem):
             case DestinationReason.SHEET_NAME:
                 return f"`{self.name}` is not the name of a sheet"
             case DestinationReason.NEEDS_FILE:
-                return "an Excel workbook has a name of its own, and the destination has no `file`"
+                return "an Excel workbook needs a file name, and the destination has no `file`"
             case DestinationReason.NOT_TOGETHER:
-                return f"several outputs write to `{self.name}`, and the project publishes each one as it is done"
+                return f"several outputs write to `{self.name}`, and the project publishes each output separately"
             case _:
                 assert_never(self.reason)
 
@@ -593,10 +593,7 @@ class ProjectNotRunnable(Problem):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeriodNotRunnable(Problem):
-    """A period is closed or locked.
-
-    A closed period can run with an override and a reason, a locked one must be reopened first.
-    """
+    """A period is closed or locked. A closed period can run with an override and a reason, a locked one must be reopened first."""
 
     code: ClassVar[str] = "PERIOD_NOT_RUNNABLE"
     blamed: ClassVar[Blame] = Blame.CONFLICT

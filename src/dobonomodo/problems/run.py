@@ -13,10 +13,7 @@ Diagnosis = Literal["excel", "zip", "gzip", "parquet", "encoding", "separator", 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinMultipleMatches(Problem):
-    """A selected row matches more than one row of a joined dataset.
-
-    Choosing one of them could result in a wrong total without an error.
-    """
+    """A selected row matches more than one row of a joined dataset. Choosing one of them could result in a wrong total."""
 
     code: ClassVar[str] = "JOIN_MULTIPLE_MATCHES"
     example: ClassVar[Example] = Example(
@@ -57,10 +54,7 @@ class AllocationReason(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocation(RequirementNotMet):
-    """An amount cannot be distributed to its receivers.
-
-    Nothing is published: parts would be lost, or not add up to the amount.
-    """
+    """An amount cannot be distributed to its receivers. Nothing is published: parts would be lost, or not add up to the amount."""
 
     code: ClassVar[str] = "ALLOCATION"
     example: ClassVar[Example] = Example(

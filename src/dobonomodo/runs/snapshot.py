@@ -137,12 +137,12 @@ def restore_snapshot(snapshot: Document) -> RunSpec:
         kinds=destination_kinds(),
     )
     if planned.plan is None or planned.plan.project.fingerprint() != snapshot["project"]["fingerprint"]:
-        raise InternalError("the snapshot of the run no longer gives the plan that it was taken of")
+        raise InternalError("the plan cannot be restored from the snapshot of the run")
     period = snapshot["period"]
     # Snapshots of older programs are of projects without parameters.
     settled = settle_parameters(project.id, project.parameters or {}, snapshot.get("parameters", {}))
     if settled.problems:
-        raise InternalError("the snapshot of the run no longer gives the parameters that it was taken with")
+        raise InternalError("the parameters cannot be restored from the snapshot of the run")
     facts = RunFacts(
         datetime.fromisoformat(snapshot["started_at"]),
         period["identifier"],

@@ -45,7 +45,7 @@ class ScenarioDataset(Entity):
     use: Id | None = Field(default=None, description="A dataset of the workspace instead.")
     version: Count = Field(default=1, description="The version that these rows belong to.")
     rows: tuple[dict[str, object], ...] = Field(default=(), description="The stored rows.")
-    file: Text | None = Field(default=None, description="A CSV or Parquet file beside the scenario instead of rows.")
+    file: Text | None = Field(default=None, description="A CSV or Parquet file next to the scenario, instead of rows.")
     resolver: Flag = Field(default=True, description="Whether a resolver locates its rows.")
 
 

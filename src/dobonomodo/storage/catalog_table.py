@@ -51,7 +51,7 @@ from dobonomodo.storage.target import Inspected, Noted, OutputPlace, Target
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-REMOVAL = "VACUUM, the expiry of snapshots, or somebody else, removed it"
+REMOVAL = "VACUUM, the expiry of snapshots, or another program removed it"
 
 
 class CatalogTableOptions(StorageOptions):

@@ -230,7 +230,7 @@ class CatalogTarget:
     def claim(self) -> None:
         """Fail if a later run has claimed the table; otherwise the table refuses earlier runs from now on."""
         with self._explaining():
-            for log, key in self._tries():
+            for log, key in self._commit_attempts():
                 upon, notes = log.version(), log.notes()
                 if self._is_claimed(notes):
                     return
@@ -251,7 +251,7 @@ class CatalogTarget:
     def publish(self, group: Sequence[Publication]) -> None:
         """Replace the period's rows, or add to them, for all outputs that go to the table, in one commit."""
         with self._explaining():
-            for log, key in self._tries():
+            for log, key in self._commit_attempts():
                 upon, notes = log.version(), log.notes()
                 # First, since what is there of the same run may be of a later attempt, which has the lease.
                 self._is_claimed(notes)
@@ -330,7 +330,7 @@ class CatalogTarget:
         branch = f"{self._own}{self.fence.number}"
         log.commit(CatalogCommit(rows, replaced, note, self._fence_key, self.fence.number, branch), upon=upon)
 
-    def _tries(self) -> Iterator[tuple[TableLog, str]]:
+    def _commit_attempts(self) -> Iterator[tuple[TableLog, str]]:
         """Yield the current table for each retry while others commit to it; creates it if it does not exist."""
         return look_again(lambda: self._open() or self._create(), name=str(self.name), tries=TRIES, pause=0.05)
 

@@ -194,7 +194,7 @@ class DatabaseStorage:
     def pin(self, use: DatasetUse, locations: Sequence[Location]) -> tuple[Pin, ...]:
         """The names of tables; their content is known when it is read. Of tables that may be missing, only existing ones."""
         if use.may_be_missing:
-            locations = self._find_there(use, locations)
+            locations = self._find_existing(use, locations)
         return tuple(
             TablePin(
                 str(each),
@@ -206,7 +206,7 @@ class DatabaseStorage:
             for each in locations
         )
 
-    def _find_there(self, use: DatasetUse, locations: Sequence[Location]) -> list[Location]:
+    def _find_existing(self, use: DatasetUse, locations: Sequence[Location]) -> list[Location]:
         """The tables that there are."""
         database = self.connect()
         try:

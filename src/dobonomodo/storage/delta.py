@@ -110,7 +110,7 @@ class DeltaStorage(TableFilesStorage):
         if self.escapes(name):
             raise loading_failed(use, f"`{location}` points outside its datasource, to `{home.uri}`")
         table = self._open(use, home)
-        feature = _find_untold(table)
+        feature = _find_unsupported_feature(table)
         native = home.spark_uri if feature is not None else None
         if feature is not None:
             self.require_connector(use, str(location), f"`{feature}`", home.spark_uri, table.version())
@@ -133,7 +133,7 @@ class DeltaStorage(TableFilesStorage):
             if table is None and isinstance(home, LocalHome):
                 home.data.stat()
         except FileNotFoundError as fault:
-            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` gives this path" if use.rule else None
+            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` names this path" if use.rule else None
             detail, there = f"table `{home.uri}` does not exist", list_beside(Path(home.uri))
             raise loading_failed(use, detail, remedy=rule, present=there) from fault
         except OSError as fault:
@@ -162,7 +162,7 @@ class DeltaStorage(TableFilesStorage):
             if use is None:
                 raise
             detail = f"version {version} of table `{name}` lacks `{fault.filename}`"
-            raise loading_failed(use, f"{detail}: {self.removal}, or somebody else, removed it") from fault
+            raise loading_failed(use, f"{detail}: {self.removal} or another program removed it") from fault
         partitions = tuple((column, "string") for column, _ in files[0].values) if files else ()
         values = tuple(tuple(value for _, value in file.values) for file in files)
         return TableFilesPin(self.kind, name, self.source.id, name, version, tuple(pinned), values, partitions)
@@ -210,7 +210,7 @@ class DeltaStorage(TableFilesStorage):
         return inspect_version(own, self._home(own.table), run=run, seq=seq)
 
 
-def _find_untold(table: DeltaTable) -> str | None:
+def _find_unsupported_feature(table: DeltaTable) -> str | None:
     """The table feature because of which the files alone do not determine the rows: column mapping, deletion vectors."""
     features = set(table.protocol().reader_features or ())
     if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":

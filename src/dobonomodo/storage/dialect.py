@@ -100,7 +100,7 @@ class CsvLocation(StorageOptions):
         default=None, description="The form of dates, such as dd.mm.yyyy or yyyymmdd; left out, yyyy-mm-dd."
     )
     null_values: tuple[Annotated[StrictStr, Expected("text")], ...] | None = Field(
-        default=None, description="Values without quotes that mean NULL, beside the empty one."
+        default=None, description="Values without quotes that mean NULL, in addition to the empty one."
     )
     skip_lines: Number | None = Field(
         default=None, description="How many lines come before the header or the first record."

@@ -245,7 +245,7 @@ class FileStorage(ABC):
         try:
             return ask()
         except FileNotFoundError as fault:
-            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` gives this path" if use.rule else None
+            rule = f"rule `{use.rule}` of resolver `{use.resolver_id}` names this path" if use.rule else None
             detail = f"file or folder `{fault.filename}` does not exist"
             raise loading_failed(use, detail, remedy=rule, present=self.shelf.list_beside(fault.filename)) from fault
         except OSError as fault:

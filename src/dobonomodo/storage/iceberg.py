@@ -220,7 +220,7 @@ class IcebergStorage(TableFilesStorage):
         """One table as it is now."""
         schema, name = location.schema or self._options.namespace, location.table or location.path or ""
         table = self._load(use, schema, name)
-        untold = _find_untold(table)
+        unsupported = _find_unsupported_feature(table)
         types = name_types(table.schema())
         differences = find_differences(types.items(), use.as_stored())
         if differences:
@@ -230,10 +230,10 @@ class IcebergStorage(TableFilesStorage):
         pinned = self._pin_files(use, f"{schema}.{name}", table.metadata.current_snapshot_id or 0, files)
         partitions = tuple((each, types[each]) for each in types if each in given)
         values = tuple(tuple(dict(file.values).get(each) for each, _ in partitions) for file in files)
-        untold = untold or self._find_renamed(table, pinned)
-        if untold is not None:
+        unsupported = unsupported or self._find_renamed(table, pinned)
+        if unsupported is not None:
             # The connector finds the snapshot by the metadata of the table, whatever catalog it is in.
-            self.require_connector(use, str(location), untold, table.metadata_location, pinned.version)
+            self.require_connector(use, str(location), unsupported, table.metadata_location, pinned.version)
         return replace(
             pinned,
             name=str(location),
@@ -241,7 +241,7 @@ class IcebergStorage(TableFilesStorage):
             partitions=partitions,
             columns=fold(types),
             period=location.period,
-            native=table.metadata_location if untold is not None else None,
+            native=table.metadata_location if unsupported is not None else None,
         )
 
     def _load(self, use: DatasetUse, schema: str, name: str) -> Table:
@@ -292,7 +292,7 @@ class IcebergStorage(TableFilesStorage):
             if use is None:
                 raise
             detail = f"version {version} of table `{name}` lacks `{fault.filename}`"
-            raise loading_failed(use, f"{detail}: {self.removal}, or somebody else, removed it") from fault
+            raise loading_failed(use, f"{detail}: {self.removal} or another program removed it") from fault
         empty: tuple[tuple[str | None, ...], ...] = ((),) * len(files)
         return TableFilesPin(self.kind, name, self.source.id, name, version, tuple(pinned), empty)
 
@@ -359,7 +359,7 @@ def _name_access(found: S3Access) -> dict[str, str]:
     return {"s3.region": found.region, **limits, **endpoint, **dict(zip(keys, found.keys, strict=False))}
 
 
-def _find_untold(table: Table) -> str | None:
+def _find_unsupported_feature(table: Table) -> str | None:
     """Why the files alone do not determine the rows: delete files, files of other formats."""
     if table.metadata.format_version > 2:
         return f"format version {table.metadata.format_version}"

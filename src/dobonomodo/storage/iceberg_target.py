@@ -226,7 +226,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
     def convert(self, files: Sequence[str]) -> bool:
         """Write the files again as the table spells and types their columns, with the run period as a column."""
         with self._explaining():
-            table = next(self._tries())
+            table = next(self._commit_attempts())
             if self.is_published(table):
                 return False
             home, key = self._home(table), self._find_key(table)
@@ -247,7 +247,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
         """A snapshot without rows: what is committed upon an earlier one then fails."""
         transaction = table.transaction()
         transaction.set_properties({self._fence_key: str(self.fence.number)})
-        _append_nothing(transaction, {f"{NOTE}.claimed-by": self.run})
+        _append_no_files(transaction, {f"{NOTE}.claimed-by": self.run})
         return _commit(transaction)
 
     def _commit_change(self, change: Change[Table]) -> bool:
@@ -267,7 +267,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
         if filled:
             transaction.add_files([home.locate(path) for path in filled], summary, check_duplicate_files=False)
         else:
-            _append_nothing(transaction, summary)
+            _append_no_files(transaction, summary)
         reach("publish.during")
         return _commit(transaction)
 
@@ -306,7 +306,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
         files = self._list(table)
         if everything and files:
             transaction.delete(AlwaysTrue())
-        elif replaces and len(self._stays(table, replaces=True)) < len(files):
+        elif replaces and len(self._staying_files(table, replaces=True)) < len(files):
             # The types of the library do not know its constructor.
             transaction.delete(EqualTo(self._find_key(table), self.period))  # type: ignore[call-arg, arg-type]
 
@@ -380,7 +380,7 @@ def _commit(transaction: Transaction) -> bool:
     return True
 
 
-def _append_nothing(transaction: Transaction, summary: dict[str, str]) -> None:
+def _append_no_files(transaction: Transaction, summary: dict[str, str]) -> None:
     with transaction.update_snapshot(snapshot_properties=summary).fast_append():
         pass
 

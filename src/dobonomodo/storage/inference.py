@@ -48,7 +48,7 @@ _NOTATIONS = (
     Notation(".", "\u2019"),
     Notation(".", " "),
 )
-_NOTHING = ("NA", "N/A", "n/a", "NULL", "null", "-", "#N/A")
+_NULL_TEXTS = ("NA", "N/A", "n/a", "NULL", "null", "-", "#N/A")
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 _PERIOD = re.compile(r"(?<![0-9])[12][0-9]{3}-(?:0[1-9]|1[0-2])(?![0-9])")
 _USUAL_DIGITS = 15
@@ -169,7 +169,7 @@ def _infer_csv(path: Path) -> Inferred:
         decimal=found.notation.decimal,
         thousands=found.notation.thousands,
         date_format=found.notation.date_format,
-        null_values=found.nothing,
+        null_values=found.null_texts,
     )
     options = {key: value for key, value in dialect.document().items() if (key, value) not in _DEFAULTS}
     rows = len(table[0]) if table else 0
@@ -323,7 +323,7 @@ class _Types:
 
     kinds: Mapping[str, Type]
     notation: Notation
-    nothing: tuple[str, ...] = ()
+    null_texts: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -333,8 +333,8 @@ def _find_types(
     distinct = {
         name: [value for value in column.unique().to_pylist() if value is not None] for name, column in table.items()
     }
-    nothing = _find_nothing(distinct)
-    texts = {name: [text.strip() for text in values if text not in nothing] for name, values in distinct.items()}
+    null_texts = _find_null_texts(distinct)
+    texts = {name: [text.strip() for text in values if text not in null_texts] for name, values in distinct.items()}
     numbers = {
         notation: {name for name, each in texts.items() if _are_numbers(each, notation)} for notation in notations
     }
@@ -360,7 +360,7 @@ def _find_types(
                 notes.append(f"`{name}` has dates such as `{each[0]}`, which can be read in more than one way: text")
     chosen = _trim(best, [text for name, each in texts.items() if _is_number(kinds[name]) for text in each])
     shown = None if date_format == "yyyy-mm-dd" or DATE not in kinds.values() else date_format
-    return _Types(kinds, replace(chosen, date_format=shown), nothing, tuple(notes))
+    return _Types(kinds, replace(chosen, date_format=shown), null_texts, tuple(notes))
 
 
 def _is_number(kind: Type) -> bool:
@@ -374,12 +374,12 @@ def _trim(notation: Notation, texts: list[str]) -> Notation:
     return Notation(notation.decimal if notation.decimal in used or thousands == "." else ".", thousands)
 
 
-def _find_nothing(distinct: Mapping[str, list[str]]) -> tuple[str, ...]:
+def _find_null_texts(distinct: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Texts that stand for NULL in columns of numbers or dates, and are in no other column."""
     found: list[str] = []
-    for word in _NOTHING:
+    for word in _NULL_TEXTS:
         having = [values for values in distinct.values() if word in values]
-        others = [[text.strip() for text in values if text not in _NOTHING] for values in having]
+        others = [[text.strip() for text in values if text not in _NULL_TEXTS] for values in having]
         if having and all(each and any(_are_numbers(each, notation) for notation in _NOTATIONS) for each in others):
             found.append(word)
     return tuple(found)

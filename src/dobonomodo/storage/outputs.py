@@ -83,7 +83,7 @@ def _part_of(path: Path) -> int | None:
     return int(number) if separator else None
 
 
-def _write_nothing(rows: DataFrame, folder: Path) -> None:
+def _write_empty_file(rows: DataFrame, folder: Path) -> None:
     """Write a file without rows that holds the schema."""
     rows.coalesce(1).write.mode("overwrite").parquet(str(folder))
     remove_marks(folder)
@@ -180,8 +180,8 @@ class Outputs:
                 _name_parts(folder)
                 if not any(folder.iterdir()):
                     # Without rows Spark makes no folder of a part, and no file that says which columns there are.
-                    nothing = frame.sparkSession.createDataFrame([], frame.schema).drop(divided_by)
-                    _write_nothing(nothing, folder)
+                    empty = frame.sparkSession.createDataFrame([], frame.schema).drop(divided_by)
+                    _write_empty_file(empty, folder)
         reach("output.staged")
         return self.staged_in(folder)
 
@@ -203,7 +203,7 @@ class Outputs:
                 if _part_of(path) in parts:
                     link_file(path, folder / path.name)
             if not any(folder.iterdir()) and (rows := self.reopen(host, staged, spark)) is not None:
-                _write_nothing(rows.limit(0), folder)
+                _write_empty_file(rows.limit(0), folder)
         reach("output.staged")
         return self.staged_in(folder)
 

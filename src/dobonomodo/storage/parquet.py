@@ -307,7 +307,7 @@ def read_parquet(
     kept = given if given is not None else [()] * len(files)
     inspected = [inspect_parquet(path, use, each) for path, each in zip(files, kept, strict=True)]
     if not inspected:
-        return _nothing(spark, use)
+        return _empty_frame(spark, use)
     safe = [_safe_path(file.path, links, number) for number, file in enumerate(inspected)]
     groups: dict[tuple[tuple[tuple[str, str], ...], tuple[Given, ...]], list[Path]] = {}
     for file, path in zip(inspected, safe, strict=True):
@@ -378,7 +378,7 @@ def _position(files: Sequence[Path], starts: Sequence[int]) -> str:
     return f"{start} + _metadata.row_index"
 
 
-def _nothing(spark: SparkSession, use: DatasetUse) -> DataFrame:
+def _empty_frame(spark: SparkSession, use: DatasetUse) -> DataFrame:
     """No rows, with every column that rows would have."""
     from dobonomodo.plan.system import TEMPORAL
 

@@ -277,7 +277,7 @@ class TableFilesStorage(ABC):
         own = table_pin(pin)
         for change in self.find_file_changes(own.files):
             gone = change.endswith(" is gone")
-            why = f" of version {own.version} of table `{own.table}`: {self.removal}, or somebody else, removed it"
+            why = f" of version {own.version} of table `{own.table}`: {self.removal} or another program removed it"
             yield f"{change}{why}" if gone else change
 
     def find_file_changes(self, files: Sequence[PinnedFile]) -> Iterable[str]:

@@ -171,7 +171,7 @@ class TableFilesTarget(ABC, Generic[T]):
         if keys[0].casefold() in {name.casefold() for name in self.columns}:
             self._refuse(f"the table is partitioned by `{keys[0]}`, which is now also a column; choose another table")
 
-    def _stays(self, table: T, *, replaces: bool) -> list[TableFile]:
+    def _staying_files(self, table: T, *, replaces: bool) -> list[TableFile]:
         """The files that no publication for the period removes."""
         files = self._list(table)
         return [file for file in files if not replaces or [value for _, value in file.values] != [self.period]]
@@ -183,7 +183,7 @@ class TableFilesTarget(ABC, Generic[T]):
 
     def _staying_columns(self, table: T, *, replaces: bool) -> dict[str, Type]:
         """The columns of the rows that stay; none if all are replaced."""
-        return self._own_columns(table) if self._stays(table, replaces=replaces) else {}
+        return self._own_columns(table) if self._staying_files(table, replaces=replaces) else {}
 
     def _fit(self, table: T, written: Sequence[Mapping[str, Type]], *, replaces: bool) -> Fit:
         """How rows with these columns go beside those that stay (C-86)."""
@@ -217,7 +217,7 @@ class TableFilesTarget(ABC, Generic[T]):
     def claim(self) -> None:
         """Fail if a later run has claimed the table; otherwise the table refuses earlier runs from now on."""
         with self._explaining():
-            for table in self._tries():
+            for table in self._commit_attempts():
                 if self._is_claimed(table) or self._claim(table):
                     return
 
@@ -231,7 +231,7 @@ class TableFilesTarget(ABC, Generic[T]):
         """Replace the period's rows, or add to them, for all outputs that go to the table, in one commit."""
         hashes: dict[Path, str] = {}
         with self._explaining():
-            for table in self._tries():
+            for table in self._commit_attempts():
                 self._is_claimed(table)
                 pending = [each for each in group if not self.like(each.target).is_published(table)]
                 if not pending or self._commit_change(self._make_change(table, pending, hashes)):
@@ -271,7 +271,7 @@ class TableFilesTarget(ABC, Generic[T]):
         """The files that stay, written again with wider numbers."""
         home, key = self._home(table), self._find_key(table)
         widened: list[tuple[Path, str | None]] = []
-        for number, file in enumerate(self._stays(table, replaces=replaces)):
+        for number, file in enumerate(self._staying_files(table, replaces=replaces)):
             ((_, period),) = file.values
             folder = clear_folder(self._folder(home, key, f"-wider-{number}", period=period))
             written = rewrite_files([home.fetch(file.path)], folder, self._file_columns(table, fit))
@@ -279,7 +279,7 @@ class TableFilesTarget(ABC, Generic[T]):
             widened += [(path, period) for path in written]
         return widened
 
-    def _tries(self) -> Iterator[T]:
+    def _commit_attempts(self) -> Iterator[T]:
         """Yield the current table for each retry while others commit to it."""
         return look_again(lambda: self._open() or self._create(), name=self.name, tries=TRIES, pause=0.02)
 

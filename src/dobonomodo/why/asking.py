@@ -262,7 +262,7 @@ class AskedRun:
         self, finder: AbsenceFinder, output: Output, asked: Mapping[str, Value], column: str | None
     ) -> Iterable[Reason]:
         if column is None:
-            return (Reason("there", f"it is there: `dobo why {self.view.id} {quote(output.table)}` explains it"),)
+            return (Reason("there", f"the row exists: `dobo why {self.view.id} {quote(output.table)}` explains it"),)
         explanation, step = self.why(output.table, asked), self._step_of(output)
         return finder.explain_unset(step, next(iter(step.write.working_names({column: None}))), explanation)
 

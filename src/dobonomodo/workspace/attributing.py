@@ -105,9 +105,9 @@ class Attributing:
         self._require_comparable(before, after)
         factors = find_factors(one, other, reads_clock=_reads_clock(one, other))
         lost = [self._find_lost(side) for side in (before, after)]
-        both = sorted(set(lost[0]) & set(lost[1]))
-        if both:
-            self._refuse(before, after, f"an input is not there any more: {'; '.join(lost[1][both[0]])}")
+        lost_in_both = sorted(set(lost[0]) & set(lost[1]))
+        if lost_in_both:
+            self._refuse(before, after, f"an input is lost: {'; '.join(lost[1][lost_in_both[0]])}")
         reached = _find_reached(one, other, factors)
         changed = frozenset(_changed_numbers(difference))
         beside = frozenset(factor for factor, numbers in reached.items() if changed.isdisjoint(numbers))

@@ -124,7 +124,7 @@ class _OutputAudit:
         yield from (OutputChanged(run=run.id, table=output.table, detail=each) for each in now.changed)
         if now.gone and not _is_replaced(run, output, self._runs):
             lost = ", ".join(now.gone)
-            yield OutputChanged(run=run.id, table=output.table, detail=f"{lost} is not there")
+            yield OutputChanged(run=run.id, table=output.table, detail=f"{lost} is missing")
         yield from self._check_heads(name, now)
         if not now.files and not now.gone and not now.changed:
             self.unproved.append(f"{name}: its rows have a digest alone, which `dobo verify` compares")

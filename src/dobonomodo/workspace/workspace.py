@@ -1,7 +1,4 @@
-"""The workspace: the facade of all use cases over a folder of definitions.
-
-Other modules of this package implement its methods.
-"""
+"""The workspace: the facade of all use cases over a folder of definitions; other modules implement its methods."""
 
 from __future__ import annotations
 

@@ -131,14 +131,14 @@ class Allocate(Operation):
         default=None, description="Which receivers belong to a row; the default is all of them."
     )
     set: tuple[Assignment, ...] = Field(default=(), description="Columns of the new rows, computed for each receiver.")
-    round: _Digits = Field(default=2, description="The digits behind the point of each part.")
+    round: _Digits = Field(default=2, description="The decimal places of each part.")
     pool: Literal["delete", "keep", "offset"] = Field(
         default="delete",
         description="What to do with a distributed row: delete it (the default), keep it, or offset it by a row with the negative amount.",
     )
     no_receivers: Literal["stop", "keep"] = Field(
         default="stop",
-        description="Fail the run where a row has no receivers (the default), or keep such a row as it is.",
+        description="Fail the run where a row has no receivers (the default), or keep such a row unchanged.",
     )
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:

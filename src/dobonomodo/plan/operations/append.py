@@ -93,7 +93,7 @@ class Append(Operation):
     type: ClassVar[str] = "append"
     facts: ClassVar[Facts] = Facts(Effect.ADDS, badge="+", color="green")
     advice_by_key: ClassVar[Mapping[str, str]] = {
-        name: f"`{name}` belongs to the source: write it below `source`, beside `dataset_id`"
+        name: f"`{name}` belongs to the source: write it below `source`, next to `dataset_id`"
         for name in ("joins", "period", "missing", "as_of", "dataset_version")
     }
 

@@ -90,7 +90,7 @@ class CheckRows(Operation):
     empty: Literal["fail", "pass"] = Field(default="fail", description="What it means that no row reaches the check.")
     against: Against | None = Field(default=None, description="Another dataset to compare with.")
     quarantine: DestinationSpec | None = Field(default=None, description="Where violating rows are written.")
-    exclude: Flag = Field(default=False, description="Delete violating rows and go on; needs `severity: warn`.")
+    exclude: Flag = Field(default=False, description="Delete violating rows and continue; needs `severity: warn`.")
 
     def lower(self, rows: Rows, ctx: Context) -> Lowered:
         """A condition on rows where the expression has no aggregate; else one on groups of stacked states."""

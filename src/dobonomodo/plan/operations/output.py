@@ -62,7 +62,7 @@ class DestinationSpec(Entity):
     path: Text | None = Field(default=None, description="For a location without a datasource: the folder to write to.")
     file: Text | None = Field(
         default=None,
-        description="One file with this name, beside or instead of a table; {{period}} is replaced by the period of the run.",
+        description="One file with this name, in addition to or instead of a table; {{period}} is replaced by the period of the run.",
     )
     sheet: Text | None = Field(
         default=None, description="The sheet of a workbook; several outputs may write sheets of one file."
