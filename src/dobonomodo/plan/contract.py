@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -15,6 +16,7 @@ from dobonomodo.plan.expression import ACTIVE, FALSE, all_of, coalesce, equal, i
 from dobonomodo.plan.relation import Group, Keep, Scan
 from dobonomodo.problems import Passage, Problem
 
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _COUNT: Typed = Apply(FUNCTION_BY_NAME["COUNT_ALL"], 0, (), INTEGER)
 
 
@@ -87,6 +89,7 @@ def _bound(name: str, bounds: Bounds, kind: Type) -> Iterator[str]:
 
 
 def _literal(value: str, kind: Type) -> str:
-    if is_number(kind) or (kind == BOOLEAN and value in ("true", "false")):
+    """A value as a constant of a formula. One that is not of the column's type is a text, which the check of types refuses."""
+    if (is_number(kind) and _NUMBER.fullmatch(value)) or (kind == BOOLEAN and value in ("true", "false")):
         return value
     return '"' + value.replace('"', '""') + '"'

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from decimal import Decimal
 
+import pytest
+
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from tests.unit.plan.building import WORLD_BUILT, plan_of, planned, update
 
@@ -41,3 +43,16 @@ def test_the_number_of_rows_may_differ_by_a_part() -> None:
     found = contract('{rows_against_previous: "12.5 %", severity: warn}')
     assert (found.tolerance, found.severity, found.text) == (Decimal("12.5"), "warn", "COUNT(*)")
     assert contract("{not_null: [region]}").tolerance is None
+
+
+@pytest.mark.parametrize(
+    "check", ["{values: {id: [id]}}", "{values: {id: [1, north]}}", "{range: {id: {min: 1, max: id + 1}}}"]
+)
+def test_a_value_of_a_number_is_a_number_and_no_formula(check: str) -> None:
+    world = WORLD_BUILT.with_dataset(declaring(check))
+    problems = planned(update("twice = id * 2"), world=world, input_id="own").problems
+    assert [problem.code for problem in problems] == ["TYPE_MISMATCH"]
+
+
+def test_numbers_of_any_sign_and_scale_are_compared() -> None:
+    assert contract("{values: {id: [-1, 2.50]}}").text == "(ISNULL(`id`) OR `id` IN (-1, 2.50))"
