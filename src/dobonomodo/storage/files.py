@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,13 +48,18 @@ class PinnedFile:
 
 def leads_out(folder: Path, path: Path) -> bool:
     """Whether a path ends up outside of a folder, by symbolic links or otherwise; what does not exist yet is taken as it is."""
-    return not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+    return not is_below(os.path.realpath(path), [os.path.realpath(folder)])
 
 
-def leaves_datasource(prefix: Path, path: Path) -> bool:
-    """Whether what is read is not below the folder of its datasource, nor where the outputs that are that folder keep theirs."""
+def datasource_folders(prefix: Path) -> tuple[str, ...]:
+    """Where files of a datasource may be: below its folder, or where the outputs that are that folder keep theirs. No links."""
     real = find_folder(prefix)
-    return leads_out(real, path) and leads_out(real.parent / HIDDEN / real.name, path)
+    return tuple(os.path.realpath(each) for each in (real, real.parent / HIDDEN / real.name))
+
+
+def is_below(real: str, folders: Iterable[str]) -> bool:
+    """Whether a path without links is one of some folders, or below one."""
+    return any(real == folder or real.startswith(os.path.join(folder, "")) for folder in folders)
 
 
 def pin_files(path: Path) -> tuple[PinnedFile, ...]:

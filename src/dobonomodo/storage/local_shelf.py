@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from dobonomodo.storage.faults import loading_failed, writing_failed
 from dobonomodo.storage.files import (
     PinnedFile,
+    datasource_folders,
     find_changes,
+    is_below,
     leads_out,
-    leaves_datasource,
     list_beside,
     list_files,
     pin_files,
@@ -52,7 +53,7 @@ class LocalShelf:
         """Whether a symbolic link leads out of the datasource."""
         if self.prefix is None or location.path is None:
             return False
-        return leaves_datasource(self.prefix, self.prefix / location.path)
+        return not is_below(os.path.realpath(self.prefix / location.path), datasource_folders(self.prefix))
 
     def escapes(self, table: str) -> bool:
         """Whether a symbolic link leads out of the datasource, or out of the workspace."""
@@ -65,8 +66,8 @@ class LocalShelf:
         """The files below the folder of the datasource."""
         prefix = self.prefix or self.root
         path = prefix / (location.path or location.table or "")
-        files = pin_files(path)
-        if outside := next((file.path for file in files if leaves_datasource(prefix, Path(file.path))), None):
+        files, folders = pin_files(path), datasource_folders(prefix)
+        if outside := next((file.path for file in files if not is_below(file.path, folders)), None):
             detail = f"a symbolic link points outside datasource `{location.datasource_id}`, to `{outside}`"
             raise loading_failed(use, detail)
         return Listed(files, str(path))
