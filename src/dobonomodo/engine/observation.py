@@ -79,7 +79,7 @@ class Observed:
 def measure_written(step: Step, measuring: Measuring | None, *, chosen: str, tracked: bool) -> Written:
     """Metrics for the number of rows, their digest, and the requested figures; ``chosen`` is SQL for the written rows.
 
-    ``tracked``: rows have hidden columns beside those that are written.
+    ``tracked``: rows also have hidden columns, which are not written.
     """
     hashed = {name: f"CASE WHEN {chosen} THEN {sql} END" for name, sql in hash_rows(step.write.columns).items()}
     more = measuring.hashes(step) if measuring is not None else {}
@@ -292,9 +292,9 @@ class Measuring:
         return frozenset(kept.difference(self._history.hidden(until)))
 
     def measure_written(self, step: Step, *, chosen: str, tracked: bool) -> dict[str, str]:
-        """SQL aggregates over the rows that an output writes; ``chosen`` is SQL for these rows among others.
+        """SQL aggregates over the rows that an output writes; ``chosen`` is SQL for the written rows.
 
-        ``tracked``: rows have hidden columns beside those that are written.
+        ``tracked``: rows also have hidden columns, which are not written.
         """
         sums, kinds, counts = written_sums(step, chosen), find_kinds(self._plan, step), {}
         if can_be_summed(step, kinds, tracked=tracked):

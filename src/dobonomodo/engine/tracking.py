@@ -1,4 +1,7 @@
-"""Hidden columns, which record operations, matches, earlier values and the position of a row. No user column starts with a space."""
+"""Hidden columns, which record operations, matches, earlier values and the position of a row.
+
+No user column starts with a space.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +119,7 @@ class Tracked:
     """Lookups whose matches are remembered."""
     kept: Mapping[int, tuple[Kept, ...]] = field(default_factory=dict)
     values: Mapping[int, tuple[HiddenValue, ...]] = field(default_factory=dict)
-    """What is kept of the rows of a node, beside what operations do with them."""
+    """The values that are kept of a node's rows, in addition to the bits of operations."""
 
     def columns(self) -> list[str]:
         """The hidden columns that hold bits."""

@@ -158,7 +158,7 @@ class Places:
             yield from element.find(key)
 
     def span(self, *path: Step) -> Span | None:
-        """The place of a value, of what is around it if it is not there, or None outside of any text."""
+        """The place of a value; if it is missing, the place of its parent; None outside of any text."""
         if not path:
             return self._span_of(self.node)
         part = self.at(*path[:1])
@@ -283,7 +283,7 @@ _HOLDS_SECRET_BY_KEY = {
     "conf": setting_holds_secret,
     "options": setting_holds_secret,
 }
-"""How a secret is looked for behind a key and all that is below it; elsewhere a text may be a formula or prose."""
+"""How a secret is searched in the value of a key; elsewhere a text may be a formula or prose."""
 
 
 def _find_secret_places(

@@ -44,7 +44,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class ChosenBy:
-    """Marks a field whose model depends on what a key beside it says."""
+    """Marks a field whose model depends on the value of a sibling key."""
 
     key: str
     models: Mapping[str, type[BaseModel]]

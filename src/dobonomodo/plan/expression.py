@@ -1,4 +1,4 @@
-"""Checked expressions that operations are built from, beside those that users write."""
+"""Builders of checked expressions for operations."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Tree:
 
 
 def name_of_nodes(level: str) -> str:
-    """The level of totals of nodes, beside that of the groups which they sum up."""
+    """The name of the level of node totals; groups have their own level."""
     return f"{level} total"
 
 

@@ -51,7 +51,7 @@ def _temporal_mode(columns: Iterable[str]) -> TemporalMode:
 
 
 def explain_modes(there: Mapping[str, Type], here: Mapping[str, Type]) -> str | None:
-    """Why rows cannot be registered beside others; None if all are read by one temporal mode.
+    """Why rows cannot be registered together with others; None if all have the same temporal mode.
 
     Rows without a period would never be read, and no error would show it.
     """

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """The columns of rows, and those that joins and windows have put beside them as ``alias.column``."""
+    """The columns of rows, and the columns of joins and windows as ``alias.column``."""
 
     columns: Columns
     joined: Mapping[str, Columns] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class Match:
     only: Typed
     unmatched: bool = False
     places: bool = False
-    """Whether the place of the source's row is beside the rows too; the scan of the source must be ``placed``."""
+    """Whether the joined columns include the place of the source's row; the scan of the source must be ``placed``."""
     schema: Schema = field(init=False)
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""YAML tests: given rows, a project, and what must come out."""
+"""YAML tests: given rows, a project, and the expected rows."""
 
 from dobonomodo.scenarios.run import Result, load_scenario, run_scenario
 from dobonomodo.scenarios.suite import choose, find_scenarios, render_junit, run_suite

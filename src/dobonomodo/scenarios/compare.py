@@ -1,4 +1,4 @@
-"""Expected rows against actual rows: exact, without regard to order, with a difference that can be read."""
+"""Compares expected with actual rows: exact, independent of order, with a readable difference."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHOWN_AT_MOST = 20
 
 
 def compare_output(expected: ExpectedOutput, actual: Sequence[Row], columns: Mapping[str, Type]) -> list[str]:
-    """What is different, in lines; nothing when all is as expected."""
+    """The differences as lines; empty if all rows are as expected."""
     if expected.columns is not None and list(expected.columns) != list(columns):
         return [f"columns: expected {', '.join(expected.columns)}; got {', '.join(columns)}"]
     if expected.count is not None and len(actual) != expected.count:

@@ -34,7 +34,7 @@ _SOURCE = "scenario"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What reading depends on beside the rows."""
+    """The inputs of reading other than the rows."""
 
     spark: SparkSession
     facts: RunFacts
@@ -75,7 +75,7 @@ class InlineRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsOfFile:
-    """A file beside the scenario."""
+    """A file next to the scenario."""
 
     folder: Path
     name: str
@@ -163,7 +163,7 @@ def type_rows(rows: Sequence[Row], use: DatasetUse, places: Places) -> tuple[dic
 
 
 def _kept(name: str, use: DatasetUse) -> str | None:
-    """How a stored column is spelled in the dataset; None for one that is nobody's, which a run does not read either."""
+    """The name of a stored column in the dataset; None for an undeclared one, which a run does not read either."""
     declared = next((each for each in use.columns if each.casefold() == name.casefold()), None)
     return declared or (name.casefold() if name.casefold() in SYSTEM else None)
 

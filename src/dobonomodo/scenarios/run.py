@@ -1,4 +1,4 @@
-"""Runs a scenario on real Spark and says what is not as expected."""
+"""Runs a scenario on Spark and reports the differences."""
 
 from __future__ import annotations
 

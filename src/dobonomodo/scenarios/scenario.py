@@ -1,4 +1,4 @@
-"""A scenario: rows, a project, and what must come out. Written as YAML, for users' tests and for ours."""
+"""A scenario: rows, a project, and the expected result. Written as YAML, for users' tests and for ours."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class ExpectedProblem(Entity):
 
 
 class Expectation(Entity):
-    """What must come out of a run."""
+    """The expected result of a run."""
 
     outputs: dict[str, ExpectedOutput] = Field(default_factory=dict, description="Outputs by table name.")
     registered: dict[str, dict[str, object]] = Field(
@@ -94,7 +94,7 @@ class Expectation(Entity):
 
 
 class ScenarioRun(Entity):
-    """One execution of a project and what must come out of it."""
+    """One execution of a project and its expected result."""
 
     project: Annotated[dict[str, object], CheckedApart()] = Field(description="A project, or `use: <id>`.")
     period: ScenarioPeriod | None = Field(default=None, description="The period of the run.")
@@ -119,7 +119,7 @@ class ScenarioRun(Entity):
 
 
 class Scenario(ScenarioRun):
-    """A test that a user can read: given these rows, this project gives those."""
+    """A test that a user can read: given these rows, this project returns those."""
 
     kind: ClassVar[str] = "scenario"
 

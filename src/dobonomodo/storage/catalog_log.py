@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 NOTE = "dobo"
 """The key under which a commit notes what runs wrote."""
 EMPTY = -1
-"""The version of a table that nobody has written to, where such a table has none."""
+"""The version of an empty table, if the format has none for it."""
 
 _COUNTER = 40
 """The lower bits of a transaction number hold the version of the table; the bits above hold the fencing number."""
@@ -75,7 +75,7 @@ def is_not_there(fault: BaseException) -> bool:
 
 
 def is_conflict(fault: BaseException) -> bool:
-    """Whether somebody else committed first."""
+    """Whether another process committed first."""
     return is_said_by_spark(fault) and _CONFLICT.search(str(fault)) is not None
 
 

@@ -280,7 +280,7 @@ class CatalogTableStorage:
         return replace(done, content=hashlib.sha256("".join(hashes).encode()).hexdigest())
 
     def _frame(self, pin: CatalogPin, spark: SparkSession | None = None) -> DataFrame:
-        """The rows of the version, in the session of whoever asks."""
+        """The rows of the version, in the session of the caller."""
         own = spark if spark is not None else self._spark(pin.name)
         frame = read_catalog(own, self._name(pin.schema, pin.table), pin.version)
         if pin.run_period is None or pin.key is None:
@@ -362,7 +362,7 @@ class CatalogTableStorage:
         return Inspected(tuple(heads), (), () if made else (f"the commit of the run in the history of `{name}`",))
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
-        """The version stays readable by itself, until somebody removes the files of old versions."""
+        """The version stays readable, until the files of old versions are removed."""
         del period, run, seq
         own = _stored(stored)
         name = self._name(own.schema, own.table)

@@ -335,7 +335,7 @@ class CatalogTarget:
         return look_again(lambda: self._open() or self._create(), name=str(self.name), tries=TRIES, pause=0.05)
 
     def _create(self) -> tuple[TableLog, str] | None:
-        """Make the table, without rows, unless somebody else does."""
+        """Create the table, without rows, unless another process does."""
         key, form = free_key(self.columns), LOGS[self.form]
         fields = ", ".join(f"{quote_name(name)} {kind.sql}" for name, kind in {**self.columns, key: TEXT}.items())
         properties = form.properties(tuple(self.columns)).items()

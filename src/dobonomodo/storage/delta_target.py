@@ -201,7 +201,7 @@ class DeltaTarget(TableFilesTarget["DeltaTable"]):
         return self._commit(table, [], "append", table.schema())
 
     def _create(self) -> DeltaTable | None:
-        """Make the table, without rows and with our fencing number, unless somebody else does."""
+        """Create the table, without rows and with our fencing number, unless another process does."""
         from deltalake import CommitProperties, DeltaTable
         from deltalake.exceptions import DeltaError
 

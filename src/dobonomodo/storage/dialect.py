@@ -224,7 +224,7 @@ def _without_dropped(pieces: Iterable[str], dialect: Dialect, dropped: array[int
             dropped.append(number)
             continue
         if dialect.comment is not None and not faulty:
-            # A fault of quotes is explained later; from there on nobody knows what is inside a value.
+            # Invalid quotes are explained later; from there on it is unknown what is inside a value.
             faulty = quotes.feed(line.encode("utf-8", "surrogatepass")) is not None
         yield line
 

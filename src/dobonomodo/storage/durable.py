@@ -16,7 +16,7 @@ def sync(path: Path) -> None:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Replace a file in one act by one that is on the disk."""
+    """Atomically replace a file by one that is synced to disk."""
     fresh = path.with_name(f".{path.name}.next")
     with fresh.open("wb") as file:
         file.write(content)

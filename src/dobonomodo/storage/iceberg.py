@@ -347,7 +347,7 @@ class IcebergStorage(TableFilesStorage):
 
 
 class NoCatalogError(FileNotFoundError):
-    """The file of a catalog is not there."""
+    """The file of a catalog does not exist."""
 
 
 def _name_access(found: S3Access) -> dict[str, str]:

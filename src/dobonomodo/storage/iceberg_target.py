@@ -35,7 +35,7 @@ KIND = "iceberg"
 NOTE = "dobo"
 """How the names of properties begin in which it is noted what runs wrote."""
 MANIFEST = "dobo.json"
-"""The file beside data files that has their hashes."""
+"""The file next to the data files that holds their hashes."""
 RETRIES = "commit.retry.num-retries"
 
 _SPARK_TYPES = {"long": "bigint", "int": "int", "timestamptz": "timestamp", "timestamp": "timestamp_ntz"}
@@ -174,7 +174,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
         return table
 
     def _create(self) -> Table | None:
-        """Make the table, without rows, unless somebody else does."""
+        """Create the table, without rows, unless another process does."""
         from pyiceberg.exceptions import NamespaceAlreadyExistsError, TableAlreadyExistsError
         from pyiceberg.partitioning import PartitionField, PartitionSpec
         from pyiceberg.schema import Schema
@@ -272,7 +272,7 @@ class IcebergTarget(TableFilesTarget["Table"]):
         return _commit(transaction)
 
     def _note(self, publication: Publication, change: Change[Table], home: TableHome) -> dict[str, object]:
-        """What the snapshot says of one output; the hashes of its files are put beside them."""
+        """What the snapshot says of one output; the hashes of its files are written next to them."""
         files = change.files.get(publication.commit.seq, ())
         folder = files[0].parent.relative_to(home.data).as_posix() if files else None
         if folder is not None:

@@ -98,7 +98,7 @@ class Inputs:
             raise
 
     def find_changes(self, pinned: Pinned, *, listing: bool) -> tuple[str, ...]:
-        """Changes to the pinned inputs; with ``listing``, also what was added beside them."""
+        """Changes to the pinned inputs; with ``listing``, also files that were added."""
         pins = [pin for pins in pinned.values() for pin in pins]
         found = (self._storages.of_record(pin).find_changes(pin, listing=listing) for pin in pins)
         return tuple(dict.fromkeys(change for changes in found for change in changes))

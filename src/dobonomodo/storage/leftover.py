@@ -11,7 +11,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """A file, a folder or a table that nobody needs any more."""
+    """A file, a folder or a table that is no longer needed."""
 
     kind: str
     """Such as `run folder` or `staging table`."""

@@ -78,7 +78,7 @@ class LocalShelf:
         return Listed(pin_files(path), str(path))
 
     def list_beside(self, missing: str) -> Sequence[str]:
-        """What there is in the nearest folder that exists."""
+        """The names in the nearest existing folder."""
         return list_beside(Path(missing))
 
     def pin(self, stored: StoredFiles) -> tuple[PinnedFile, ...]:

@@ -81,7 +81,7 @@ class Notation:
         return DateFormat.parse(self.date_format) if self.date_format is not None else None
 
     def characters(self, kind: Type) -> str:
-        """The characters that written values of a type may have, beside letters and digits."""
+        """The characters that written values of a type may have, in addition to letters and digits."""
         if isinstance(kind, DecimalType) or kind == INTEGER:
             return f"-{self.decimal}"
         return f"-:.+ {self.date_format or ''}"

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 POINTER = f"{HIDDEN}/current.json"
 OWN = "data.json"
-"""What an output wrote, beside its data; it is there once all data are."""
+"""The record of what an output wrote, stored next to its data; it exists once all data do."""
 KEPT = "kept"
 REPLACED = "replaced"
 _MANIFEST = "manifest-"
@@ -229,7 +229,7 @@ class ObjectPointer:
     # --- manifests
 
     def write_manifest(self, manifest: Manifest) -> str:
-        """Put a manifest beside the data of its version, under a name that says what is in it; gives its key."""
+        """Write a manifest next to the data of its version, named by its content; returns its key."""
         content = manifest.render()
         key = manifest_key(manifest.version, hashlib.sha256(content).hexdigest())
         self.objects.put(self.key(key), content)

@@ -149,7 +149,7 @@ class ObjectTarget:
         return None
 
     def convert(self, files: Sequence[str]) -> bool:
-        """Make the files of the destination and upload them, where nobody reads them yet."""
+        """Convert to the format of the destination and upload the files, unpublished."""
         if self.named is not None and isinstance(self.format, Workbooks):
             self.format.check([Path(each) for each in files], columns=self.columns, to=self.named.shown)
         with self._explaining():

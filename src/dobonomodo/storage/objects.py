@@ -1,4 +1,4 @@
-"""Objects of S3, Google Cloud Storage and Azure as files: listed, read, written, and replaced only if nobody else did.
+"""Objects of S3, Google Cloud Storage and Azure as files: listed, read, written, and replaced by compare-and-swap.
 
 What goes wrong is an ``OSError`` like that of a disk, so that everything above explains both in the same way. Messages contain
 only the code and the sentence of the server's response: the rest may contain secrets.
@@ -124,7 +124,7 @@ class Objects:
             return None
 
     def download(self, key: str, path: Path, *, size: int, etag: str) -> None:
-        """Make a file of an object, in one act; raises ``ObjectChangedError`` if it is not the one with this tag."""
+        """Download an object to a file, atomically; raises ``ObjectChangedError`` if its tag differs."""
         import obstore
 
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The rows that a run writes: staged by Spark as Parquet, verified, converted, then published together, each place in one act."""
+"""The rows that a run writes: staged by Spark as Parquet, verified, converted, then published together, each place atomically."""
 
 from __future__ import annotations
 

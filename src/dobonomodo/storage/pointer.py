@@ -59,7 +59,7 @@ class Pointer:
             yield
 
     def publish(self, changes: Mapping[Path, Mapping[str, Path]]) -> None:
-        """Give tables new links, all in one act. ``changes`` are folders of data by link and by the folder of the table.
+        """Atomically give tables new links. ``changes`` are folders of data by link and by the folder of the table.
 
         The lock is held by the caller. Links that are not among the changes stay.
         """
@@ -178,7 +178,7 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two names in one act; False where the system cannot."""
+    """Atomically exchange two names; False if the system does not support it."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):

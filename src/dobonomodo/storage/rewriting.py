@@ -48,7 +48,7 @@ def hash_files(hashes: dict[Path, str], files: Sequence[Path]) -> None:
 
 
 def clear_folder(folder: Path) -> Path:
-    """A folder that is to be made: what a killed attempt left there is removed."""
+    """Clear a folder before it is written: removes leftovers of a killed attempt."""
     if folder.exists():
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,7 @@ class Shelf(Protocol):
         ...
 
     def list_beside(self, missing: str) -> Sequence[str]:
-        """What there is beside something that is missing."""
+        """The names next to a missing path."""
         ...
 
     def pin(self, stored: StoredFiles) -> tuple[PinnedFile, ...]:

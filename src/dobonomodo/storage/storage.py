@@ -186,7 +186,7 @@ class Storage(Protocol):
         ...
 
     def find_changes(self, pin: Pin, *, listing: bool) -> Iterable[str]:
-        """Changes since the pin was made; with ``listing``, also what was added beside it."""
+        """Changes since the pin was made; with ``listing``, also files that were added."""
         ...
 
     def extract(self, use: DatasetUse, pin: Pin, scratch: Scratch, *, belongs: Belongs) -> tuple[Pin, Findings]:

@@ -310,9 +310,9 @@ class TableFilesStorage(ABC):
         return shelf.paths(pin.files, scratch) if shelf is not None else [Path(file.path) for file in pin.files]
 
     def input_files(self, pin: Pin, scratch: Scratch) -> tuple[InputFile, ...]:
-        """The files of the version, which nobody changes: a link to one is as good as a copy.
+        """The files of the version, which never change: a link is as good as a copy.
 
-        Not where they do not tell the rows.
+        Empty if only the connector can read the rows.
         """
         if table_pin(pin).native is not None:
             return ()
@@ -363,7 +363,7 @@ class TableFilesStorage(ABC):
             return sample_files(files, own.columns or tuple(columns), rows)
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
-        """The version stays readable by itself, until somebody removes the files of old versions."""
+        """The version stays readable, until the files of old versions are removed."""
         del period, run, seq
         own = stored_files(stored)
         home = self.home_of(own)
@@ -385,7 +385,7 @@ class TableFilesStorage(ABC):
             raise loading_failed(use, detail, remedy=remedy)
 
     def _read_native(self, pin: TableFilesPin) -> DataFrame:
-        """The rows of a version whose files do not tell them, in the session of whoever asks."""
+        """The rows of a version that only the connector can read, in the session of the caller."""
         if pin.native is None:
             raise AssertionError("its files are read")
         if self.session is None:

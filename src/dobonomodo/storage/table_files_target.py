@@ -93,7 +93,7 @@ class TableFilesTarget(ABC, Generic[T]):
 
     @abstractmethod
     def _create(self) -> T | None:
-        """Make the table, without rows, unless somebody else does; None if it has to be opened again."""
+        """Create the table, without rows, unless another process does; None if it has to be opened again."""
 
     @abstractmethod
     def _home(self, table: T) -> TableHome:

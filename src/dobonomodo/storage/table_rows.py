@@ -100,7 +100,7 @@ def extract_table(
     run_period: str | None = None,
     executors: Executors | None = None,
 ) -> tuple[Findings, tuple[str, ...]]:
-    """Read a table into Parquet files, at one moment, unless a value of it is wrong; gives the hashes of the files.
+    """Read a table into Parquet files, in one snapshot, unless a value is invalid; returns the hashes of the files.
 
     Several files are ranges of the rows, each after the other, in the order that they have in one file. There may be fewer
     files than targets. With ``run_period``, only what runs for that period wrote.
@@ -173,7 +173,7 @@ def _plan_reading(
     reading = TableReading(database, table, use, columns, shown, statement)
     if parts == 1 or not query.order:
         return reading
-    # The texts of bounds mean the same to every session; and nobody waits for this one while others read.
+    # The texts of bounds mean the same in every session, and this session holds no locks while others read.
     connection.execute("SET LOCAL DateStyle = 'ISO'; SET LOCAL TimeZone = 'UTC'")
     connection.execute("SET LOCAL idle_in_transaction_session_timeout = 0")
     found = connection.execute(query.select_bounds(parts)).fetchone()

@@ -286,7 +286,7 @@ class _Work:
     last: Group
     """Never taken: their later state is lost."""
     beside: frozenset[Factor]
-    """Operations that reach no number that changed. They are taken or not, as the others need it."""
+    """Operations that influence no changed number. They are exchanged only if the others require it."""
     still: frozenset[Number]
     """Numbers that they reach, of which none changed."""
     prefer: frozenset[str]

@@ -1,4 +1,4 @@
-"""Checking: every problem of every file and project of a workspace, each once. Needs no Spark and no store that is not there."""
+"""Checking: every problem of every file and project of a workspace, each once. Needs no Spark and creates no store."""
 
 from __future__ import annotations
 

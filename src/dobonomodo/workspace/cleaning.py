@@ -59,7 +59,7 @@ class Cleaned:
 
 
 def clean_workspace(files: Files, stores: Stores, *, data: OpenData, keep_inputs: str, dry_run: bool) -> Cleaned:
-    """Remove what killed runs left anywhere, and copies of inputs that nobody needs; with ``dry_run``, only find it."""
+    """Remove leftovers of killed runs, and copies of inputs that no run needs; with ``dry_run``, only find them."""
     unfinished = find_unfinished_stores(stores.path) if stores.path is not None else []
     if not dry_run:
         for each in unfinished:

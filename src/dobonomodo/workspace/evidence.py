@@ -149,7 +149,7 @@ def _list_definitions(run: Run, store: Store) -> Iterator[tuple[dict[str, Any], 
 
 
 def _find_version(versions: Sequence[Version], number: int | None, document: Document) -> Version | None:
-    """The recorded version of a definition that a run used; a draft may have used what nobody recorded."""
+    """The recorded version of a definition that a run used; a draft may have used an unrecorded one."""
     if number is not None:
         return next((each for each in versions if each.version == number and _is_same(each.document, document)), None)
     return next((each for each in reversed(versions) if _is_same(each.document, document)), None)

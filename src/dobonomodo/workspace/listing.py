@@ -127,7 +127,7 @@ class Description:
     definition: Document | None
     """As the files have it, else as it was last recorded; None of a dataset that cannot be planned."""
     registered_by: tuple[str, ...] = ()
-    """The projects that will register a dataset which is not there yet."""
+    """The projects that will register a dataset which does not exist yet."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""

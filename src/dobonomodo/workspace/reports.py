@@ -67,7 +67,7 @@ class Reports:
         return self.folder / file_of(run.id)
 
     def write(self, run: Run, to: Path) -> None:
-        """The report of a run; reports of its neighbours that are beside it are made anew, since they may link to it now."""
+        """Write the report of a run; existing reports of its neighbours are written again, since they may link to it now."""
         around = self.neighbours(run)
         self._write(run, to, around, known={path.stem for path in to.parent.glob("*.html")} | {run.id})
         for each in (around.previous, around.next):
@@ -138,7 +138,7 @@ def _link(run: Run | None, known: set[str]) -> Link | None:
 
 
 def _plan_of(run: Run) -> Plan | None:
-    """The plan of a run; None where a snapshot of another version of this program no longer gives it."""
+    """The plan of a run; None if it cannot be restored from a snapshot of another version of this program."""
     with suppress(Rejected, InternalError):
         return restore_snapshot(run.snapshot).plan
     return None

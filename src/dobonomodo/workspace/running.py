@@ -107,7 +107,7 @@ class RunData:
             run=run,
             fence=Fence(store_id, planned.plan.project.id, planned.facts.period, 0),
             started=planned.facts.started_at.timestamp(),
-            # Small inputs come out as one file, as people expect.
+            # Small inputs result in one output file, as users expect.
             in_one_file=lambda: self.size().is_small,
             apart=scratch is not None,
             executors=asked,
@@ -158,7 +158,7 @@ class RunData:
         self._pinned = self._inputs.extract(self._planned.plan.uses, self._pinned)
 
     def start_hashing(self) -> None:
-        """Hash the inputs in a thread, and keep copies of them if they are to stay."""
+        """Hash the inputs in a thread, and copy those that must be kept."""
         uses, pinned = self._planned.plan.uses, self._pinned
         kept = self._kept if self._keep else None
         self._hashing = InThread(lambda: self._inputs.keep(uses, pinned, kept))
@@ -178,7 +178,7 @@ class RunData:
         return restored
 
     def rows(self, hashes: InputHashes) -> PinnedRows:
-        """What the run read, as rows that can be looked for without Spark."""
+        """The rows that the run read, searchable without Spark."""
         from dobonomodo.why.stored import PinnedRows
 
         return PinnedRows(self._inputs, self._pinned, hashes=hashes, kept=self._kept)

@@ -36,7 +36,7 @@ class Stores:
 
     @property
     def main(self) -> Store:
-        """The store of the workspace, made if it is not there."""
+        """The store of the workspace; created if it does not exist."""
         self.require_settings()
         with self._lock:
             if self._main is None:

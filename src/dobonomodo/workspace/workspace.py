@@ -84,7 +84,7 @@ class Workspace(Decisions, Answers, Records):
 
     @property
     def store(self) -> Store:
-        """The store of the workspace, made if it is not there."""
+        """The store of the workspace; created if it does not exist."""
         return self._stores.main
 
     def require_settings(self) -> None:
@@ -96,7 +96,7 @@ class Workspace(Decisions, Answers, Records):
         self._stores.close()
 
     def problems(self) -> Problems:
-        """Every problem of every file and every project, by place. Needs no Spark and no store that is not there."""
+        """Every problem of every file and every project, by place. Needs no Spark and creates no store."""
         return find_problems(self._files, self._planning)
 
     def require_sound(self) -> None:
@@ -255,7 +255,7 @@ class Workspace(Decisions, Answers, Records):
         return self._describe(self._find_record(run_id))
 
     def compare(self, run_id: str) -> tuple[Other, ...]:
-        """The runs whose figures are shown beside those of a run: the one before it, and the latest of the period before."""
+        """The runs that the figures of a run are compared with: the one before it, and the latest of the period before."""
         return self._reports.compare(self._find_record(run_id))
 
     def clean(self, *, dry_run: bool = False) -> Cleaned:
@@ -269,14 +269,14 @@ class Workspace(Decisions, Answers, Records):
         return clean_workspace(self._files, self._stores, data=data, keep_inputs=keep, dry_run=dry_run)
 
     def write_report(self, run_id: str, to: str | Path | None = None) -> Path:
-        """The report of a run as one HTML file, in the folder of reports if not told otherwise; gives its path."""
+        """The report of a run as one HTML file, in the folder of reports by default; returns its path."""
         run = self._find_record(run_id)
         path = Path(to) if to is not None else self._reports.default_path(run)
         self._reports.write(run, path)
         return path
 
     def write_reports(self, folder: str | Path | None = None) -> Path:
-        """The reports of all runs in a folder, and an index of them; gives the path of the index."""
+        """The reports of all runs in a folder, and an index of them; returns the path of the index."""
         return self._reports.write_all(Path(folder) if folder is not None else self._reports.folder)
 
     def listing(self, kind: str) -> tuple[Listed, ...]:

@@ -432,7 +432,7 @@ class _Parts:
             yield compare(">=", driver, power(TOTAL_DIGITS - digits.scale)), AllocationReason.LARGE_DRIVER, both
 
     def _sum_up(self, pairs: Rel) -> tuple[Rel, ColumnRef]:
-        """The pairs with the total of drivers of their amount, and beside each receiver the one before it by key."""
+        """The pairs with the total of drivers of their amount, and with the previous receiver by key."""
         if self.checked.key:
             order = [Order(self._of_receiver(name)) for name in (*self.checked.key, PLACE)]
             before = {

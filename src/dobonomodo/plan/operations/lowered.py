@@ -76,7 +76,7 @@ def derive(
     whole: bool = False,
     computed: Mapping[Over, Typed] | None = None,
 ) -> Rows:
-    """The rows with columns computed anew by an operation; ``over`` is the node with joins beside the rows.
+    """The rows with columns computed anew by an operation; ``over`` is the node with the joined columns.
 
     ``on_by_alias`` are the conditions of those joins; ``whole``: every row that counts is changed; ``computed``: the columns
     of ``over`` that have the values of windows.

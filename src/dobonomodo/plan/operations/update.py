@@ -240,7 +240,7 @@ class Joins:
         self._lookups.append((alias, Keep(scan, ACTIVE), on))
 
     def lower(self, selected: Typed) -> Rel:
-        """The rows with the joined columns beside them.
+        """The rows with the joined columns.
 
         Only selected rows need a match, unless what selects them is itself joined: then all active rows do.
         """
