@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ class Measured:
     cpu: float
     """The median of the processor time, which other work on the machine disturbs less."""
     runs: int
+    threads: Mapping[str, float]
+    """The medians of the processor time of some kinds of threads."""
 
     def document(self) -> dict[str, Any]:
         """As plain data."""
@@ -33,19 +36,52 @@ def measure(
 ) -> tuple[dict[str, Measured], dict[str, float]]:
     """Run the contestants in turns, so that noise meets all of them; gives warm figures, and the first time of each."""
     walls: dict[str, list[float]] = {name: [] for name in contestants}
-    cpus: dict[str, list[float]] = {name: [] for name in contestants}
+    cpus: dict[str, list[dict[str, float]]] = {name: [] for name in contestants}
     for _ in range(cold + warm):
         for name, contestant in contestants.items():
-            before, started = cpu_seconds(), time.perf_counter()
+            before, started = thread_seconds(), time.perf_counter()
             contestant()
             walls[name].append(time.perf_counter() - started)
-            cpus[name].append(cpu_seconds() - before)
+            after = thread_seconds()
+            cpus[name].append({kind: seconds - before.get(kind, 0.0) for kind, seconds in after.items()})
     first = {name: values[0] for name, values in walls.items()}
     return {name: _summarise(walls[name][cold:], cpus[name][cold:]) for name in contestants}, first
 
 
-def _summarise(walls: list[float], cpus: list[float]) -> Measured:
-    return Measured(statistics.median(walls), min(walls), max(walls), statistics.median(cpus), len(walls))
+def _summarise(walls: list[float], cpus: list[dict[str, float]]) -> Measured:
+    threads = {
+        kind: round(statistics.median(each.get(kind, 0.0) for each in cpus), 2) for kind in (*KINDS.values(), OTHER)
+    }
+    cpu = statistics.median(each[WHOLE] for each in cpus)
+    return Measured(statistics.median(walls), min(walls), max(walls), cpu, len(walls), threads)
+
+
+WHOLE, OTHER = "all", "other threads"
+KINDS = {
+    "Executor task": "tasks of Spark",
+    "C1 Compiler": "compiler of Java",
+    "C2 Compiler": "compiler of Java",
+    "GC Thread": "garbage collection",
+    "G1 ": "garbage collection",
+    "Thread-": "driver of Spark",
+    "python": "Python",
+}
+"""Kinds of threads, by the starts of their names."""
+
+
+def thread_seconds() -> dict[str, float]:
+    """Processor time of this process and all below it so far, by kinds of threads. Threads that ended are part of the whole alone."""
+    tick, found = os.sysconf("SC_CLK_TCK"), defaultdict[str, float](float, {WHOLE: cpu_seconds()})
+    for number in process_tree(os.getpid()):
+        for stat in Path(f"/proc/{number}/task").glob("*/stat"):
+            try:
+                head, _, tail = stat.read_text().rpartition(")")
+            except OSError:
+                continue
+            name, fields = head.partition("(")[2], tail.split()
+            kind = next((kind for start, kind in KINDS.items() if name.startswith(start)), OTHER)
+            found[kind] += (int(fields[11]) + int(fields[12])) / tick
+    return found
 
 
 def cpu_seconds() -> float:

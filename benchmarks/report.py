@@ -369,7 +369,17 @@ def _pipeline_table(each: Mapping[str, Any]) -> list[str]:
         )
     head = ["", "median", "spread", "processor time", "first time", ""]
     title = f"## The pipeline at scale {each['scale']:g}: {each['rows']['everything']:,} rows out"
-    return [title, "", *_table(head, rows), ""]
+    return [title, "", *_table(head, rows), "", *_thread_table(each["measured"])]
+
+
+def _thread_table(measured: Mapping[str, Any]) -> list[str]:
+    """Which threads take the processor time, of those who run on Spark."""
+    shown = [name for name in ("expert", "dobo") if measured[name].get("threads")]
+    if not shown:
+        return []
+    kinds = dict.fromkeys(kind for name in shown for kind in measured[name]["threads"])
+    rows = [[kind, *(f"{measured[name]['threads'][kind]:.2f} s" for name in shown)] for kind in kinds]
+    return ["Processor time by threads, medians of each kind:", "", *_table(["", *shown], rows), ""]
 
 
 def _database_tables(found: Mapping[str, Any]) -> list[str]:
