@@ -264,7 +264,7 @@ def _commands(run: RunView, *, resumable: bool) -> str:
     given = "".join(f" --set {quote(f'{name}={value}')}" for name, value in run.snapshot.get("parameters", {}).items())
     commands = [
         f"dobo verify {run.id}             # the outputs are still these rows",
-        f"dobo verify {run.id} --replay # recompute and compare the rows",
+        f"dobo verify {run.id} --replay    # recompute and compare the rows",
         f"dobo run {run.project} --period {run.period} --started-at {clock}{as_of}{given}{draft}",
     ]
     return "\n".join([f"dobo resume {run.id}", *commands] if resumable else commands)
