@@ -29,7 +29,10 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["again"]:
         results = json.loads((HOME / "results.json").read_text())
         for name in arguments[1:]:
+            machine = describe_machine()
             results[name] = {**FIRST, **AFTERWARDS}[name]()
+            noted = {key: machine[key] for key in ("date", "load_at_start")}
+            results["again"] = {**results.get("again", {}), name: noted}
             write_report(results)
         return 0
     full = arguments[:1] == ["full"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -42,6 +42,13 @@ def describe_machine() -> dict[str, Any]:
     }
 
 
+def _anew(parts: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What was measured later than the rest, by the day of it."""
+    for day in sorted({each["date"] for each in parts.values()}):
+        named = [f"{name} (load {each['load_at_start']})" for name, each in parts.items() if each["date"] == day]
+        yield f"Measured anew on {day} by `python -m benchmarks again`, with the load before each: {', '.join(named)}."
+
+
 def _text(results: Mapping[str, Any]) -> str:
     machine = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
@@ -50,6 +57,7 @@ def _text(results: Mapping[str, Any]) -> str:
         "",
         f"Made by `make {results['command']}` on {machine['date']}: {machine['cores']} cores, {machine['memory_gb']} GB, "
         f"{machine['system']}, Python {machine['python']}, {versions}; load before the start {machine['load_at_start']}.",
+        *_anew(results.get("again", {})),
         "Times are medians of warm runs; contestants of one table take turns in one process. Trust ratios, not seconds.",
         "",
         "![The pipeline](chart.svg)",
