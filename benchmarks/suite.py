@@ -158,7 +158,7 @@ def windows(scale: float, warm: int) -> dict[str, Any]:
         "expert": by_hand,
         "dobo": lambda: workspace.run("windows", period="2026-01", spark=spark, figures=False),
     }
-    measured, _ = measure(chosen, warm=warm, cold=2)
+    measured, _ = measure(chosen, warm=warm, cold=8)
     workspace.close()
     return {
         "scale": scale,
