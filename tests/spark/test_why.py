@@ -102,6 +102,17 @@ project:
   operations:
     - {seq: 10, type: update, selector: _operation_seq = 0, arguments: {assignments: [{column: double, expression: net * 2}]}}
     - {seq: 90, type: output, arguments: {destination: {datasource_id: out, table: twice}, columns: [id, customer, double]}}
+---
+project:
+  id: totals
+  input_dataset_id: orders
+  operations:
+    - {seq: 5, type: update, arguments: {assignments: [{column: amount, expression: "ROUND(amount * 2, 2)"}]}}
+    - {seq: 10, type: aggregate, arguments: {group_by: [customer], aggregations: [{column: amount, expression: SUM(amount)}]}}
+    - seq: 90
+      type: output
+      selector: _operation_seq = 10
+      arguments: {destination: {datasource_id: out, table: totals}, columns: [customer, amount]}
 """
 
 
@@ -210,6 +221,18 @@ def test_a_contributor_is_explained_up_to_the_total(run: RunView) -> None:
         assert refused(lambda wanted=contributor: run.why("net", key=total, contributor=[wanted])).code == code  # type: ignore[misc]
     wrong = refused(lambda: run.why("net", key={"id": "A1"}, contributor={"id": "A1"}))
     assert (wrong.code, wrong.rows) == ("NOT_A_CONTRIBUTOR", None)  # type: ignore[attr-defined]
+
+
+def test_a_summary_of_many_rows_whose_output_has_nothing_else(
+    ran: tuple[Path, str], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what the output selects, its rows are summaries, though it does not write the number of the operation."""
+    workspace = dobo.open(ran[0])
+    run = workspace.run("totals", period="2026-01", spark=spark, draft=True)
+    monkeypatch.setattr("dobonomodo.why.loading.AT_MOST", 2)
+    found = workspace.why(run.id, "totals", key={"customer": "C1"}, spark=spark)
+    assert isinstance(found.origin, Summary)
+    assert (found.origin.rows, found.row["amount"]) == (3, Decimal("204.50"))
 
 
 def test_a_summary_of_many_rows_by_spark(

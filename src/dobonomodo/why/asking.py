@@ -34,7 +34,7 @@ from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
 from dobonomodo.why.explain import Explainer, group_of, names_of, trace_path
 from dobonomodo.why.explanation import Contribution, Explanation, StoredPlace, Summary, Touch, columns_behind, show
-from dobonomodo.why.interpret import Interpreter, SeveralMatches
+from dobonomodo.why.interpret import Interpreter, SeveralMatches, constants_of
 from dobonomodo.why.key import read_key, show_key
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, LargeGroups, StoredRow, TooManyRows, Traced
@@ -333,6 +333,8 @@ class AskedRun:
     def _find_computed(self, output: Output, step: Step, stored: StoredRow, large: LargeGroups | None = None) -> Traced:
         """The row of the plan that is stored; refused if no such row exists."""
         wanted = {name: frozenset([value]) for name, value in stored.values.items()}
+        for name, value in constants_of(step.write.rows):
+            wanted.setdefault(name, frozenset([value]))
         interpreter = self._interpreter_of(self._loader, large)
         try:
             found = interpreter.find(step.write.rows, wanted)

@@ -17,6 +17,7 @@ from dobonomodo.formula.evaluate import compute, compute_over, evaluate_group
 from dobonomodo.formula.meaning import Total, Value, write_number
 from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, walk
 from dobonomodo.formula.types import Type, is_number
+from dobonomodo.plan.condition import parts_of
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import (
     ANCESTOR,
@@ -422,6 +423,15 @@ def _without_alias(on: Typed, alias: str) -> Sequence[Typed]:
 
 def _beside(node: Lookup | Match, joined: Traced) -> Mapping[str, Value]:
     return {f"{node.alias}.{name}": joined.values[name] for name in node.schema.joined[node.alias]}
+
+
+def constants_of(rows: Rel) -> Iterator[tuple[str, Value]]:
+    """What a filter says of all rows that pass it: columns that equal a constant, such as the number of an operation."""
+    for part in parts_of(rows.condition) if isinstance(rows, Keep) else ():
+        if isinstance(part, Operation) and part.operator == "=":
+            column, constant = part.operands
+            if isinstance(column, ColumnRef) and isinstance(constant, Literal) and column.type == constant.type:
+                yield flat_name(column), constant.value
 
 
 def without_casts(value: Typed) -> Typed:

@@ -6,8 +6,8 @@ from decimal import Decimal
 
 import pytest
 
-from dobonomodo.why.interpret import SeveralMatches, find_keys
-from tests.unit.why.orders import ALL, OUTPUT, ROWS, UPDATE, Asked
+from dobonomodo.why.interpret import SeveralMatches, constants_of, find_keys
+from tests.unit.why.orders import AGGREGATE, ALL, OUTPUT, ROWS, UPDATE, Asked
 
 
 def test_an_updated_row_with_its_join() -> None:
@@ -94,3 +94,12 @@ def test_keys_of_a_condition() -> None:
     step = Asked(UPDATE + OUTPUT).plan.steps[0]
     (key,) = find_keys(step.lowered.conditions["c"].tree, "c")
     assert key[1] == "id"
+
+
+def test_what_an_output_selects_is_known_of_its_rows() -> None:
+    chosen = OUTPUT.replace(
+        "type: output,", "type: output, selector: '_operation_seq = 20 AND status = \"active\" AND number > 1',"
+    )
+    known = dict(constants_of(Asked(UPDATE + AGGREGATE + chosen).output.write.rows))
+    assert known == {"_operation_seq": 20, "status": "active"}
+    assert dict(constants_of(Asked(ALL).output.write.rows)) == {}
