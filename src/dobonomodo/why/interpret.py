@@ -14,7 +14,7 @@ from typing import assert_never
 from dobonomodo.engine.rowid import IdSeed, write_id_by_key
 from dobonomodo.formula import ColumnRef, Typed, columns_of, flat_name
 from dobonomodo.formula.evaluate import compute, compute_over, evaluate_group
-from dobonomodo.formula.meaning import Total, Value, write_number
+from dobonomodo.formula.meaning import Total, Value, as_value, write_number
 from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, walk
 from dobonomodo.formula.types import Type, is_number
 from dobonomodo.plan.condition import parts_of
@@ -431,7 +431,7 @@ def constants_of(rows: Rel) -> Iterator[tuple[str, Value]]:
         if isinstance(part, Operation) and part.operator == "=":
             column, constant = part.operands
             if isinstance(column, ColumnRef) and isinstance(constant, Literal) and column.type == constant.type:
-                yield flat_name(column), constant.value
+                yield flat_name(column), as_value(constant.value)
 
 
 def without_casts(value: Typed) -> Typed:
