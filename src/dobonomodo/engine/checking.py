@@ -6,13 +6,14 @@ per group, and checks against other datasets, need one additional aggregate.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from decimal import Context, Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.digest import Metrics
 from dobonomodo.engine.frames import Frames
+from dobonomodo.engine.needs import names_in
 from dobonomodo.engine.tracking import HiddenValue, check_column, count_where, is_violated
 from dobonomodo.formula import ColumnRef, Typed, rewrite
 from dobonomodo.formula.sql import quote_name
@@ -86,6 +87,13 @@ class Checking:
             hidden = self._keep(seq, measure.rows, f" measure{seq}{measure.name}", value)
             over = replace(measure.aggregate, operands=(ColumnRef(hidden, None, operand.type),))
             self._metrics[seq][_metric(seq, measure.name)] = over
+
+    def read(self) -> Iterator[tuple[Rel, Iterable[str]]]:
+        """The columns that are read of the rows which violate a check, to show some of them."""
+        for _, check in self._pending.values():
+            condition = check.condition
+            if isinstance(condition, RowCondition):
+                yield condition.rows, (*names_in(condition.selected, condition.violated), *condition.shown)
 
     def metrics(self, frames: Frames, until: Step) -> dict[str, str]:
         """SQL aggregates over the working dataset before an output, for the checks that this output can evaluate."""

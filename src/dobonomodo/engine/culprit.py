@@ -59,9 +59,10 @@ def _is_before(step: Step, until: Step | None) -> bool:
 
 def _find_culprit(steps: Sequence[Step], frames: Frames) -> OperationRef | None:
     """The first operation that fails when it is run alone. Computed only after a failure whose message does not point to one."""
+    whole = frames.with_all_columns()
     for step in steps:
         try:
-            frames.make(step.after.node).write.format("noop").mode("overwrite").save()
+            whole.make(step.after.node).write.format("noop").mode("overwrite").save()
         except Exception as error:
             if not is_of_spark(error):
                 raise

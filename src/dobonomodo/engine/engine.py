@@ -24,6 +24,7 @@ from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
 from dobonomodo.engine.kinds import can_be_summed, count_kinds, find_kinds, list_kinds, sum_kinds, without_kinds
 from dobonomodo.engine.labels import labelled, labels_of
+from dobonomodo.engine.needs import Needs, find_needs, names_in
 from dobonomodo.engine.observation import (
     Counting,
     Measuring,
@@ -45,8 +46,8 @@ from dobonomodo.plan.check import CheckResult
 from dobonomodo.plan.counts import OutputTotals
 from dobonomodo.plan.expression import ACTIVE
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import AssignIds, Group, Keep, Window, expressions_of, walk_between
-from dobonomodo.plan.system import ROW_ID
+from dobonomodo.plan.relation import AssignIds, Group, Keep, Rel, Window, expressions_of, walk_between
+from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import NoExecutors, OutputWrite
 from dobonomodo.storage.faults import is_of_spark
@@ -98,14 +99,16 @@ class SparkEngine:
         Outputs come in order; with ``sharing``, an output whose written rows contain those of others comes before them. With
         ``staging``, written rows can be read again. With ``figures``, totals and matches are also measured.
         """
-        frames = self._frames(plan, facts, reader, as_of)
         counting, checking = Counting(plan), Checking(plan)
         measuring = Measuring(plan, counting, digests=digests) if figures else None
+        tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
+        tracked = replace(tracked, values=checking.values)
+        needs = find_needs([*_read_by_outputs(plan), *checking.read()], tracked)
+        frames = self._frames(plan, facts, reader, as_of, needs)
         rereads = staging and not self._small_inputs
         observing = Observing(frames, counting, measuring, checking, self.spark, rereads)
-        tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         with self._explaining(plan, frames, until=None):
-            frames.track(plan.start.node, replace(tracked, values=checking.values))
+            frames.track(plan.start.node, tracked)
         for group in _groups(plan, skip):
             host = _find_host(group) if sharing else None
             twins = _find_twins(group, host, at_most=self._count_twins()) if host is not None and rereads else ()
@@ -215,10 +218,12 @@ class SparkEngine:
                 )
         return found
 
-    def _frames(self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None) -> Frames:
+    def _frames(
+        self, plan: Plan, facts: RunFacts, reader: Reader, as_of: date | None, needs: Needs | None = None
+    ) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
-        needs = _find_id_needs(plan)
-        return Frames(reader, RunContext(facts, seed, as_of, **needs, cut=self._cut))
+        run = RunContext(facts, seed, as_of, **_find_id_needs(plan), cut=self._cut)
+        return Frames(reader, run, needs=needs)
 
     def attended(self) -> AbstractContextManager[None]:
         """Guard work that is not part of a plan: raises ``RunFailed`` if Spark is lost or has no executors."""
@@ -313,6 +318,19 @@ def _groups(plan: Plan, skip: Collection[int]) -> Iterator[list[Step]]:
     outputs = [step for step in plan.steps if step.lowered.write is not None and step.spec.seq not in skip]
     for _, group in groupby(outputs, key=lambda step: id(step.before.node)):
         yield list(group)
+
+
+def _read_by_outputs(plan: Plan) -> Iterator[tuple[Rel, Iterable[str]]]:
+    """The columns that outputs read of their working datasets, and those that are recorded from the start."""
+    yield plan.start.node, (DELETED,)
+    for step in plan.steps:
+        if step.lowered.write is None:
+            continue
+        write = step.write
+        chosen = names_in(write.rows.condition) if isinstance(write.rows, Keep) else ()
+        levels = (kind.level_column for kind in find_kinds(plan, step) if kind.level_column is not None)
+        keys = (key.column for key in write.order)
+        yield step.before.node, (*write.columns, *keys, *chosen, *levels, OPERATION_SEQ)
 
 
 def _find_host(group: Sequence[Step]) -> Step | None:

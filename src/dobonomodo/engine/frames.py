@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, assert_never
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.joins import JoinSize, MatchCounts, count_matches, find_unmatched, join_lookup, join_match
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
+from dobonomodo.engine.needs import Needs
 from dobonomodo.engine.query import Query
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.requirement import require
@@ -54,11 +55,16 @@ LEAVES = 16
 class Frames:
     """The DataFrames of a plan's nodes, each made once."""
 
-    def __init__(self, reader: Reader, run: RunContext, *, unique: UniqueKeys | None = None) -> None:
-        self._reader, self._run = reader, run
+    def __init__(
+        self, reader: Reader, run: RunContext, *, unique: UniqueKeys | None = None, needs: Needs | None = None
+    ) -> None:
+        """``needs`` are the columns that are read of nodes; without it, frames have all columns."""
+        self._reader, self._run, self._needs = reader, run, needs or Needs()
         self._unique = unique or UniqueKeys()
-        self._loader = Loader(reader, run, self._unique)
+        self._loader = Loader(reader, run, self._unique, self._needs)
         self._tracking = Tracking(run)
+        self._names: dict[int, tuple[str, ...]] = {}
+        """The columns of frames, without hidden ones."""
         self._made: dict[int, tuple[Rel, Query]] = {}
         self._leaves: dict[int, int] = {}
         self._idless: dict[bool, Frames] = {}
@@ -85,6 +91,10 @@ class Frames:
                 self._made[id(current)] = (current, self._make(current))
         return self._frame(node)
 
+    def with_all_columns(self) -> Frames:
+        """The same frames with every column of their nodes, and nothing recorded."""
+        return Frames(self._reader, self._run)
+
     def sql(self, expression: Typed) -> str:
         """An expression over the rows of a node, for the run."""
         return self._run.sql(expression)
@@ -108,7 +118,7 @@ class Frames:
         frame = self.make(node)
         if not self._run.late_ids or PLACE not in self._tracking.hidden(node):
             return frame
-        kept = [quote_name(name) for name in (*node.schema.names, *self.trackers(node)) if name != ROW_ID]
+        kept = [quote_name(name) for name in (*self._names_of(node), *self.trackers(node)) if name != ROW_ID]
         return frame.selectExpr(*kept, f"{late_id(self._run, use)} AS {quote_name(ROW_ID)}")
 
     def find_unmatched(self, node: Lookup, *, at_most: int) -> tuple[UnmatchedKey, ...]:
@@ -127,6 +137,10 @@ class Frames:
     def _query(self, node: Rel) -> Query:
         return self._made[id(node)][1]
 
+    def _names_of(self, node: Rel) -> tuple[str, ...]:
+        """The columns of a node's frame, without hidden ones: at least those that something reads."""
+        return self._names[id(node)]
+
     def _frame(self, node: Rel) -> DataFrame:
         frame = self._query(node).make()
         self._made[id(node)] = (node, Query.of(frame))
@@ -136,9 +150,11 @@ class Frames:
         if isinstance(node, Scan):
             loaded = self._loader.load(node)
             made, has_place = loaded.rows, loaded.has_place
+            self._names[id(node)] = loaded.names
         else:
             computed = self._compute(node)
             made, has_place = computed if isinstance(computed, Query) else Query.of(computed), self._run.places
+            self._names.setdefault(id(node), tuple(self._needs.of(node)))
         self._tracking.note(node, has_place=has_place)
         values = self._tracking.keep_values(node)
         return made.select(["*", *values]) if values else made
@@ -160,17 +176,20 @@ class Frames:
     ) -> DataFrame | Query:
         match node:
             case Keep():
+                self._names[id(node)] = self._names_of(node.rows)
                 return self._query(node.rows).where(self._run.sql(node.condition))
             case Expand():
                 return self._expand(node)
             case Ancestors():
+                self._names[id(node)] = tuple(node.schema.names)
                 return read_ancestors(node, self._frame(node.rows))
             case Require():
+                self._names[id(node)] = self._names_of(node.rows)
                 return require(node, self._frame(node.rows), run=self._run)
             case Derive() | Reshape():
                 return self._derive(node)
             case Match():
-                return join_match(node, self._frame(node.rows), self._frame(node.source), run=self._run)
+                return self._match(node)
             case Window():
                 return self._window(node)
             case Lookup():
@@ -185,17 +204,20 @@ class Frames:
                 assert_never(node)
 
     def _derive(self, node: Derive | Reshape) -> Query:
-        values = {name: f"{self._run.sql(value)} AS {quote_name(name)}" for name, value in node.values.items()}
-        selected = [values.get(name) or quote_name(name) for name in node.schema.names]
+        selected = [
+            f"{self._run.sql(node.values[name])} AS {quote_name(name)}" if name in node.values else quote_name(name)
+            for name in self._needs.of(node)
+        ]
         return self._query(node.rows).select([*selected, *self._tracking.carried(node)])
 
     def _window(self, node: Window) -> Query:
-        values = [
-            f"{self._run.sql(over)} AS {quote_name(f'{node.alias}.{name}')}" for name, over in node.values.items()
-        ]
+        made = self._needs.of_alias(node)
+        values = [f"{self._run.sql(node.values[name])} AS {quote_name(f'{node.alias}.{name}')}" for name in made]
+        self._names[id(node)] = (*self._names_of(node.rows), *(f"{node.alias}.{name}" for name in made))
         return self._query(node.rows).select(["*", *values])
 
     def _expand(self, node: Expand) -> DataFrame:
+        self._names[id(node)] = (*self._names_of(node.rows), *node.choices[0])
         choices = [
             ", ".join(f"{self._run.sql(value)} AS {quote_name(name)}" for name, value in choice.items())
             for choice in node.choices
@@ -206,8 +228,19 @@ class Frames:
     def _lookup(self, node: Lookup) -> Query:
         hidden, size = partial(self._tracking.joined, node), partial(self._count_pairs, node)
         return join_lookup(
-            node, self._query(node.rows), self._query(node.source), run=self._run, hidden=hidden, size=size
+            node,
+            self._query(node.rows),
+            self._query(node.source),
+            run=self._run,
+            needs=self._needs,
+            hidden=hidden,
+            size=size,
         )
+
+    def _match(self, node: Match) -> DataFrame:
+        joined = (f"{node.alias}.{name}" for name in self._needs.of_alias(node))
+        self._names[id(node)] = (*self._names_of(node.rows), *joined)
+        return join_match(node, self._frame(node.rows), self._frame(node.source), run=self._run, needs=self._needs)
 
     def _count_pairs(self, node: Lookup) -> JoinSize:
         return JoinSize(self._count_stored(node.rows), self._count_stored(node.source))
@@ -219,15 +252,18 @@ class Frames:
         return sum(known) if len(known) == len(counts) else None
 
     def _stack(self, node: Stack) -> DataFrame:
-        rows, more = self._frame(node.rows), self._frame(node.more)
-        if self._tracking.is_marked(node):
-            shown = [quote_name(name) for name in node.rows.schema.names]
-            rows = rows.selectExpr(*shown, *self._tracking.carried(node))
+        rows, more, names = self._frame(node.rows), self._frame(node.more), self._needs.of(node)
+        if self._tracking.is_marked(node) or set(names) != set(self._names_of(node.rows)):
+            rows = rows.selectExpr(*map(quote_name, names), *self._tracking.carried(node))
         empty = self._tracking.missing(node)
         for alias, columns in node.schema.joined.items():
             empty |= {f"{alias}.{name}": literal(None, kind) for name, kind in columns.items()}
-        if empty:
-            more = more.selectExpr("*", *(f"{value} AS {quote_name(name)}" for name, value in empty.items()))
+        added = [name for name in names if name in node.more.schema.columns]
+        lacking = [name for name in empty if name in names or name not in node.schema.names]
+        if lacking or set(added) != set(self._names_of(node.more)):
+            kept = (*added, *self._tracking.hidden(node.more))
+            filled = (f"{empty[name]} AS {quote_name(name)}" for name in lacking)
+            more = more.selectExpr(*map(quote_name, kept), *filled)
         stacked = rows.unionByName(more)
         leaves = self._count_leaves(node)
         if self._run.cut is not None and leaves > LEAVES:
@@ -246,15 +282,20 @@ class Frames:
     def _group(self, node: Group) -> DataFrame:
         from pyspark.sql import functions as F
 
+        read = set(self._needs.of(node))
+        values = {name: value for name, value in node.values.items() if name in read}
+        self._names[id(node)] = (*node.keys, *values)
         if self._can_skip_ids(node):
             places = any(isinstance(each, Window) and each.reads_places for each in walk_relation(node))
             if places not in self._idless:
                 idless = replace(self._run, ids=False, late_ids=False, places=places)
-                self._idless[places] = Frames(self._reader, idless, unique=self._unique)
+                self._idless[places] = Frames(self._reader, idless, unique=self._unique, needs=self._needs)
             return self._idless[places].make(node)
         keys = [F.expr(self._run.sql(key)).alias(name) for name, key in node.keys.items()]
-        values = [F.expr(self._run.sql(value)).alias(name) for name, value in node.values.items()]
-        return self._frame(node.rows).groupBy(*keys).agg(*values)
+        if not values:
+            return self._frame(node.rows).select(*keys).distinct()
+        made = [F.expr(self._run.sql(value)).alias(name) for name, value in values.items()]
+        return self._frame(node.rows).groupBy(*keys).agg(*made)
 
     def _can_skip_ids(self, node: Rel) -> bool:
         """Whether rows are grouped and their ids are not read; Spark would compute the positions anyway.
@@ -276,12 +317,16 @@ class Frames:
         frame = self._frame(node.rows)
         placed = PLACE in self._tracking.hidden(node.rows)
         if not self._run.ids and ROW_ID in node.rows.schema.columns and placed == self._run.places:
+            self._names[id(node)] = self._names_of(node.rows)
             return frame
         keys = [quote_name(name) for name in node.by]
         sql = literal(None, TEXT)
         if self._run.ids:
             sql = id_by_key(self._run.seed, f"operation/{node.seq}", keys)
-        kept = [quote_name(name) for name in node.rows.schema.names if name != ROW_ID]
+        names = self._needs.of(node)
+        kept = [quote_name(name) for name in names if name != ROW_ID]
         if self._run.places:
             kept.append(quote_name(PLACE) if placed else place_by_values(keys))
-        return frame.selectExpr(*kept, f"{sql} AS {quote_name(ROW_ID)}")
+        if ROW_ID in names:
+            kept.append(f"{sql} AS {quote_name(ROW_ID)}")
+        return frame.selectExpr(*kept)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.needs import Needs
 from dobonomodo.engine.query import Query
 from dobonomodo.engine.ranges import COUNT, ROW, Keys, Line
 from dobonomodo.engine.requirement import show_values
@@ -58,20 +59,20 @@ def join_lookup(
     source: Query,
     *,
     run: RunContext,
+    needs: Needs,
     hidden: _Hidden,
     size: Callable[[], JoinSize],
 ) -> Query:
     """A left join that raises an error inside the job if a participating row has more than one match."""
-    condition = take_apart(node)
+    condition, flat = take_apart(node), _flatten(node, source, needs)
     if condition.way is Way.KEY:
-        return _join_by_key(node, rows, source, condition=condition, run=run, hidden=hidden)
-    flat = _flatten(node, source).make()
-    if condition.way is Way.RANGE and not size().is_small:
-        return Query.of(_join_by_range(node, rows.make(), flat, condition=condition, run=run, hidden=hidden))
-    return Query.of(_join_by_search(node, rows.make(), flat, condition=condition, run=run, hidden=hidden))
+        return _join_by_key(node, rows, flat, condition=condition, run=run, names=needs.of(node), hidden=hidden)
+    by_range = condition.way is Way.RANGE and not size().is_small
+    join = _join_by_range if by_range else _join_by_search
+    return Query.of(join(node, rows.make(), flat.make(), condition=condition, run=run, needs=needs, hidden=hidden))
 
 
-def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext) -> DataFrame:
+def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext, needs: Needs) -> DataFrame:
     """An inner or left join. Conditions are evaluated only for participating rows, wherever the optimizer moves them."""
     from pyspark.sql import functions as F
 
@@ -80,34 +81,47 @@ def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunConte
     equal = [f"{left} = {right}" for left, right in zip(*_key_sql(node, parts.keys, run), strict=True)]
     others = [f"CASE WHEN {only} THEN {run.sql(part)} END" for part in parts.rest]
     condition = " AND ".join([only, *equal, *others])
-    flat = _flatten(node, Query.of(source)).make()
+    flat = _flatten(node, Query.of(source), needs).make()
     if node.unmatched:
         return rows.where(only).join(flat, F.expr(condition), "left")
     return rows.join(flat, F.expr(condition), "inner")
 
 
 def _join_by_key(
-    node: Lookup, rows: Query, source: Query, *, condition: Condition, run: RunContext, hidden: _Hidden
+    node: Lookup,
+    rows: Query,
+    source: Query,
+    *,
+    condition: Condition,
+    run: RunContext,
+    names: Sequence[str],
+    hidden: _Hidden,
 ) -> Query:
     """Join by equality: a window counts the occurrences of each key on the joined side, in the shuffle that the join needs anyway."""
     outer, inner = _key_sql(node, condition.keys, run)
     matches = quote_name(MATCHES)
-    kept = _flatten(node, source)
     for each in _sides_of_source(condition):
-        kept = kept.where(run.sql(each))
-    counted = kept.select(["*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}"])
+        source = source.where(run.sql(each))
+    counted = source.select(["*", f"count(1) OVER (PARTITION BY {', '.join(inner)}) AS {matches}"])
     equal = [f"{left} = {right}" for left, right in zip(outer, inner, strict=True)]
     shown = [(run.sql(left), _key_name(left, right)) for left, right in condition.keys]
     return rows.left_join(
         counted,
         on=" AND ".join([_takes_part(node, condition, run), *equal]),
         where=f"CASE WHEN {matches} > 1 THEN {_raise(node, matches, shown)} ELSE TRUE END",
-        columns=[*map(quote_name, node.schema.names), *hidden(f"{matches} IS NOT NULL")],
+        columns=[*map(quote_name, names), *hidden(f"{matches} IS NOT NULL")],
     )
 
 
 def _join_by_range(
-    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
+    node: Lookup,
+    rows: DataFrame,
+    source: DataFrame,
+    *,
+    condition: Condition,
+    run: RunContext,
+    needs: Needs,
+    hidden: _Hidden,
 ) -> DataFrame:
     """Join a point to a range: the ranges of a key are cut into disjoint pieces, and each piece knows how many ranges cover it."""
     if condition.range is None:
@@ -117,16 +131,23 @@ def _join_by_range(
         _keep_side(source, condition, run),
         Keys(*_key_sql(node, condition.keys, run)),
         only=_takes_part(node, condition, run),
-        fields=_fields(node),
+        fields=_fields(node, needs),
     )
     shown = [(run.sql(each), flat_name(each)) for each in key_columns(node)]
     check = f"CASE WHEN {COUNT} > 1 THEN {_raise(node, COUNT, shown)} ELSE TRUE END"
-    kept = [quote_name(name) for name in node.rows.schema.names]
-    return joined.where(check).selectExpr(*kept, *hidden(f"{COUNT} IS NOT NULL"), *_values(node, ROW))
+    kept = _kept_of_rows(node, needs)
+    return joined.where(check).selectExpr(*kept, *hidden(f"{COUNT} IS NOT NULL"), *_values(node, needs, ROW))
 
 
 def _join_by_search(
-    node: Lookup, rows: DataFrame, source: DataFrame, *, condition: Condition, run: RunContext, hidden: _Hidden
+    node: Lookup,
+    rows: DataFrame,
+    source: DataFrame,
+    *,
+    condition: Condition,
+    run: RunContext,
+    needs: Needs,
+    hidden: _Hidden,
 ) -> DataFrame:
     """Join by other conditions: the candidates of a key are collected into one array, in which each row searches for its match."""
     from pyspark.sql import functions as F
@@ -136,7 +157,7 @@ def _join_by_search(
     key_names = [f" key{number}" for number in range(len(keys))]
     outer, inner = _key_sql(node, keys, run)
     keyed = [F.expr(right).alias(name) for name, right in zip(key_names, inner, strict=True)]
-    listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({_fields(node)}))").alias(" candidates"))
+    listed = source.groupBy(*keyed).agg(F.expr(f"collect_list(struct({_fields(node, needs)}))").alias(" candidates"))
     equal = [f"{left} = {quote_name(name)}" for name, left in zip(key_names, outer, strict=True)]
     joined = rows.join(listed, F.expr(" AND ".join([run.sql(node.only), *equal])), "left")
     test = " AND ".join(_candidate_sql(part, node.alias, run) for part in condition.rest)
@@ -144,8 +165,7 @@ def _join_by_search(
     narrowed = joined.selectExpr("*", f"filter({candidates}, {CANDIDATE} -> {test}) AS {found}")
     shown = [(run.sql(each), flat_name(each)) for each in key_columns(node)]
     check = f"CASE WHEN size({found}) > 1 THEN {_raise(node, f'size({found})', shown)} ELSE TRUE END"
-    kept = [quote_name(name) for name in node.rows.schema.names]
-    values = _values(node, f"try_element_at({found}, 1)")
+    kept, values = _kept_of_rows(node, needs), _values(node, needs, f"try_element_at({found}, 1)")
     return narrowed.where(check).selectExpr(*kept, *hidden(f"size({found}) > 0"), *values)
 
 
@@ -166,16 +186,22 @@ def _takes_part(node: Lookup, condition: Condition, run: RunContext) -> str:
     return " AND ".join(map(run.sql, (node.only, *own)))
 
 
-def _fields(node: Lookup) -> str:
+def _kept_of_rows(node: Lookup, needs: Needs) -> list[str]:
+    """The columns that rows keep beside the joined ones."""
+    before = set(node.rows.schema.names)
+    return [quote_name(name) for name in needs.of(node) if name in before]
+
+
+def _fields(node: Lookup, needs: Needs) -> str:
     """The joined columns as fields of a struct."""
-    columns = node.schema.joined[node.alias]
-    return ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in columns)
+    names = needs.of_alias(node)
+    return ", ".join(f"{quote_name(f'{node.alias}.{name}')} AS {quote_name(name)}" for name in names)
 
 
-def _values(node: Lookup, struct: str) -> list[str]:
+def _values(node: Lookup, needs: Needs, struct: str) -> list[str]:
     """The joined columns from such a struct."""
-    columns = node.schema.joined[node.alias]
-    return [f"{struct}.{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns]
+    names = needs.of_alias(node)
+    return [f"{struct}.{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in names]
 
 
 def find_unmatched(
@@ -235,10 +261,10 @@ def _candidate_sql(part: Typed, alias: str, run: RunContext) -> str:
     return render_formula(part, run.facts, column=column)
 
 
-def _flatten(node: Lookup | Match, source: Query) -> Query:
+def _flatten(node: Lookup | Match, source: Query, needs: Needs) -> Query:
     """The joined rows with their columns as ``alias.column``."""
-    columns = node.schema.joined[node.alias]
-    return source.select([f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in columns])
+    names = needs.of_alias(node)
+    return source.select([f"{quote_name(name)} AS {quote_name(f'{node.alias}.{name}')}" for name in names])
 
 
 def _raise(node: Lookup, count: str, shown: list[tuple[str, str]]) -> str:

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.context import RunContext
+from dobonomodo.engine.needs import Needs
 from dobonomodo.engine.query import Query
 from dobonomodo.engine.reading import ROW_NUMBER, Reader, StoredRows
 from dobonomodo.engine.rowid import id_by_key, id_by_place
@@ -47,6 +48,8 @@ class Loaded:
     """The rows of a scan."""
 
     rows: Query
+    names: tuple[str, ...]
+    """Their columns, without hidden ones."""
     has_place: bool
     """Whether they carry their place, for windows and for ids that are made late."""
 
@@ -85,8 +88,8 @@ class UniqueKeys:
 class Loader:
     """Loads scans."""
 
-    def __init__(self, reader: Reader, run: RunContext, unique: UniqueKeys) -> None:
-        self._reader, self._run, self._unique = reader, run, unique
+    def __init__(self, reader: Reader, run: RunContext, unique: UniqueKeys, needs: Needs) -> None:
+        self._reader, self._run, self._unique, self._needs = reader, run, unique, needs
         self._stored: dict[int, list[StoredRows]] = {}
         self.loads_deleted = False
         """Whether rows of the input may be deleted when they are loaded: some location stores whether they are."""
@@ -101,21 +104,24 @@ class Loader:
         """The rows of all locations."""
         stored = self._stored[id(node)] = self._reader.read(node.use)
         _require_periods(node.use, stored)
-        parts = [self._load(node, rows) for rows in stored]
+        placed = all(rows.has_positions for rows in stored)
+        # Without positions, ids and places are made from all values.
+        by_values = not placed and (self._needs_ids(node.use) or self._needs_places(node))
+        names = tuple(node.schema.names if by_values else self._needs.of(node))
+        parts = [self._load(node, rows, names) for rows in stored]
         has_place = any(part.has_place for part in parts)
-        if all(rows.has_positions for rows in stored):
-            return parts[0] if len(parts) == 1 else Loaded(Query.of(_stack(parts)), has_place)
+        if placed:
+            return parts[0] if len(parts) == 1 else Loaded(Query.of(_stack(parts)), names, has_place)
         frame = _stack(parts)
         if self._needs_ids(node.use):
             frame, has_place = self._identify(frame, node), False
         if self._needs_places(node):
-            names = [quote_name(name) for name in node.schema.columns]
             values = [quote_name(name) for name in node.use.columns]
-            frame, has_place = frame.selectExpr(*names, place_by_values(values)), True
-        return Loaded(Query.of(frame), has_place)
+            frame, has_place = frame.selectExpr(*map(quote_name, names), place_by_values(values)), True
+        return Loaded(Query.of(frame), names, has_place)
 
-    def _load(self, node: Scan, rows: StoredRows) -> Loaded:
-        """The rows of one location that belong to the run, with all system columns."""
+    def _load(self, node: Scan, rows: StoredRows, names: tuple[str, ...]) -> Loaded:
+        """The rows of one location that belong to the run, with these columns."""
         use, frame = node.use, rows.frame
         if rows.positioned is not None and (self._needs_ids(use) or self._needs_places(node)):
             frame = rows.positioned()
@@ -126,7 +132,8 @@ class Loader:
         for condition in self._conditions(use, present):
             loaded = loaded.where(condition)
         selected = []
-        for name, kind in node.schema.columns.items():
+        for name in names:
+            kind = node.schema.columns[name]
             sql = (
                 quote_name(present[name.casefold()])
                 if name in use.columns
@@ -136,7 +143,7 @@ class Loader:
         has_place = (self._is_late(use) or self._needs_places(node)) and ROW_NUMBER in present
         if has_place:
             selected.append(f"{quote_name(ROW_NUMBER)} AS {quote_name(PLACE)}")
-        return Loaded(loaded.select(selected), has_place)
+        return Loaded(loaded.select(selected), names, has_place)
 
     def _needs_ids(self, use: DatasetUse) -> bool:
         return self._run.joined_ids if use.role in ("join", "lookup") else self._run.ids
