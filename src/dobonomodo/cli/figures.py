@@ -40,6 +40,27 @@ def show_figures(run: RunView, others: Sequence[Other], locale: Locale) -> None:
         say("\n".join([first, *(" " * INDENT + each for each in more)]))
 
 
+def show_figures_by_period(runs: Sequence[RunView], locale: Locale) -> None:
+    """The totals of each output, one line for each period."""
+    from rich.markup import escape
+
+    lines_by_table: dict[str, dict[str, dict[str, str]]] = {}
+    for run in runs:
+        published = {output.seq for output in run.outputs.values()}
+        for compared in compare_outputs(run.figures, ()) if run.figures is not None else ():
+            if compared.output.seq in published:
+                shown = {line.label: _show(line.now, locale) for line in compared.shown}
+                lines_by_table.setdefault(compared.output.table, {})[run.period] = shown
+    for table, shown_by_period in lines_by_table.items():
+        labels = list(dict.fromkeys(label for shown in shown_by_period.values() for label in shown))
+        kept = labels[: COLUMNS_SHOWN + 1]
+        cells = [[period, *(shown.get(label, "") for label in kept)] for period, shown in shown_by_period.items()]
+        make_console(sys.stderr, markup=True).print(f"\n[bold]{escape(table)}[/]")
+        show_counts([["period", *kept], *cells], right=range(1, len(kept) + 1))
+        if left := len(labels) - len(kept):
+            say(f"and {left} more {'total' if left == 1 else 'totals'}, which the reports show")
+
+
 def _show_output(compared: ComparedOutput, others: Sequence[Other], locale: Locale) -> None:
     from rich.markup import escape
 

@@ -269,6 +269,18 @@ def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), loc
         say(f"next: dobo runs report {run.id}\n      dobo verify {run.id}")
 
 
+def show_end_of_period(run: RunView, locale: Locale = ENGLISH) -> None:
+    """A completed run among others, in one line, with the checks that did not pass; the figures of all follow in the end."""
+    from dobonomodo.cli.checks import show_checks
+
+    if Settings.quiet:
+        return
+    console = make_console(sys.stderr, markup=True)
+    show_checks(console, [each for each in run.checks if each.outcome != "passed"], locale)
+    rows = (f"{name} {locale.show(output.rows)} rows" for name, output in run.outputs.items())
+    say(f"period {run.period} {run.status} in {run.seconds:.1f} s: {', '.join(rows) or 'no output'}")
+
+
 def show_periods(
     periods: Sequence[str],
     runs: Sequence[RunView],
@@ -276,7 +288,8 @@ def show_periods(
     *,
     stopped: tuple[str, str] | None = None,
 ) -> None:
-    """The result of each of several periods, in one table; ``stopped`` is the period and run that was interrupted."""
+    """The result of each of several periods, in one table, and their figures; ``stopped`` is what was interrupted."""
+    from dobonomodo.cli.figures import show_figures_by_period
     from dobonomodo.cli.table import show_counts
 
     run_by_period = {run.period: run for run in runs}
@@ -290,8 +303,11 @@ def show_periods(
             continue
         rows = [locale.show(run.outputs[name].rows) if name in run.outputs else "" for name in tables]
         lines.append((period, run.status, *rows, f"{run.seconds:.1f}", run.id))
+    show_figures_by_period(runs, locale)
     say("")
     show_counts(lines, right=set(range(2, len(tables) + 3)))
+    if any(run.status == "completed" for run in runs):
+        say("next: dobo runs report RUN")
 
 
 def _complain(start: str, text: str) -> None:

@@ -133,7 +133,7 @@ def run(
                     _release(progress)
                 finished.append(view)
                 if not as_json:
-                    _show_end(view, workspace)
+                    _show_end(view, workspace, among_others=len(chosen) > 1)
                 if view.status != "completed":
                     break
     finally:
@@ -263,13 +263,17 @@ def _release(progress: Any) -> None:
         complain(f"to resume: dobo resume {progress.run_id}")
 
 
-def _show_end(view: RunView, workspace: Workspace) -> None:
-    from dobonomodo.cli.progress import show_end
+def _show_end(view: RunView, workspace: Workspace, *, among_others: bool = False) -> None:
+    """The end of a run; a completed one among the runs for several periods is shown in short."""
+    from dobonomodo.cli.progress import show_end, show_end_of_period
     from dobonomodo.model.locale import LOCALES
 
     resumable = view.status == "failed" and workspace.can_resume(view.id)
     locale = LOCALES[workspace.settings.locale]
-    show_end(view, resumable=resumable, others=_find_others(view, workspace), locale=locale)
+    if among_others and view.status == "completed":
+        show_end_of_period(view, locale)
+    else:
+        show_end(view, resumable=resumable, others=_find_others(view, workspace), locale=locale)
     if view.locked is not None:
         from dobonomodo.cli.diff import show_locked
 

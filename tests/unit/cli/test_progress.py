@@ -8,11 +8,18 @@ from datetime import UTC, datetime
 import pytest
 
 from dobonomodo.cli.console import Settings, complain, show_problems
-from dobonomodo.cli.progress import JsonProgress, describe_counts, make_progress, show_end, show_periods
+from dobonomodo.cli.progress import (
+    JsonProgress,
+    describe_counts,
+    make_progress,
+    show_end,
+    show_end_of_period,
+    show_periods,
+)
 from dobonomodo.plan.counts import OperationCounts
 from dobonomodo.problems.recorded import load_problem
 from dobonomodo.runs import RunView
-from tests.unit.runs.reporting import make_output, make_view
+from tests.unit.runs.reporting import make_figures, make_output, make_view
 
 
 @pytest.mark.parametrize(
@@ -93,14 +100,29 @@ def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) ->
         ["2026-01", "completed", "1,234", "1.5", "20260203-080000-000001"],
         ["2026-02", "failed", "1.5", "20260203-080000-000002"],
         ["2026-03", "not", "run"],
+        ["next:", "dobo", "runs", "report", "RUN"],
     ]
+
+
+def test_the_figures_of_several_periods_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+    january = make_view(period="2026-01", figures=make_figures("10.00"))
+    february = make_view(period="2026-02", figures=make_figures("1234.50", rows=7))
+    show_periods(["2026-01", "2026-02"], [january, february])
+    lines = [line.split() for line in capsys.readouterr().err.splitlines() if line]
+    at = lines.index(["period", "rows", "amount", "wide"])
+    assert lines[at + 1 : at + 3] == [["2026-01", "3", "10.00", "unknown"], ["2026-02", "7", "1,234.50", "unknown"]]
+
+
+def test_a_completed_period_among_others_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    show_end_of_period(make_view(period="2026-01", outputs={"out": make_output(rows=1234)}, figures=make_figures()))
+    assert capsys.readouterr().err.splitlines() == ["period 2026-01 completed in 1.5 s: out 1,234 rows"]
 
 
 def test_a_period_that_was_interrupted_is_not_one_that_was_not_run(capsys: pytest.CaptureFixture[str]) -> None:
     january = make_view(period="2026-01", outputs={"out": make_output(rows=1234)})
     show_periods(["2026-01", "2026-02", "2026-03"], [january], stopped=("2026-02", "20260203-080000-000002"))
     lines = [line.split() for line in capsys.readouterr().err.splitlines() if line]
-    assert lines[2:] == [["2026-02", "interrupted", "20260203-080000-000002"], ["2026-03", "not", "run"]]
+    assert lines[2:4] == [["2026-02", "interrupted", "20260203-080000-000002"], ["2026-03", "not", "run"]]
 
 
 def test_a_log_of_json_has_one_line_for_each_event(
