@@ -103,7 +103,7 @@ class SparkEngine:
         measuring = Measuring(plan, counting, digests=digests) if figures else None
         tracked = measuring.tracked if measuring is not None else Tracked(counting.marks)
         tracked = replace(tracked, values=checking.values)
-        needs = find_needs([*_read_by_outputs(plan), *checking.read()], tracked)
+        needs = find_needs([*read_by_outputs(plan), *checking.read()], tracked)
         frames = self._frames(plan, facts, reader, as_of, needs)
         rereads = staging and not self._small_inputs
         observing = Observing(frames, counting, measuring, checking, self.spark, rereads)
@@ -320,7 +320,7 @@ def _groups(plan: Plan, skip: Collection[int]) -> Iterator[list[Step]]:
         yield list(group)
 
 
-def _read_by_outputs(plan: Plan) -> Iterator[tuple[Rel, Iterable[str]]]:
+def read_by_outputs(plan: Plan) -> Iterator[tuple[Rel, Iterable[str]]]:
     """The columns that outputs read of their working datasets, and those that are recorded from the start."""
     yield plan.start.node, (DELETED,)
     for step in plan.steps:

@@ -116,7 +116,8 @@ class Frames:
     def make_with_ids(self, node: Rel, use: DatasetUse) -> DataFrame:
         """The frame of a node, with the row ids that are computed late; ``use`` is the input."""
         frame = self.make(node)
-        if not self._run.late_ids or PLACE not in self._tracking.hidden(node):
+        is_read = ROW_ID in self._names_of(node)
+        if not self._run.late_ids or not is_read or PLACE not in self._tracking.hidden(node):
             return frame
         kept = [quote_name(name) for name in (*self._names_of(node), *self.trackers(node)) if name != ROW_ID]
         return frame.selectExpr(*kept, f"{late_id(self._run, use)} AS {quote_name(ROW_ID)}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 DEPTH = 10
 """Queries within each other that are given to Spark as one text; it goes down into each of them by recursion."""
+FEW = 2
+"""Up to so many queries over one frame are applied to it one after the other: a text needs a temporary view."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,8 +28,8 @@ class Query:
     """With the names of frames in braces."""
     frames: Mapping[str, DataFrame]
     depth: int
-    alone: Callable[[DataFrame], DataFrame] | None = None
-    """What makes the same of the one frame without a text, where that is shorter."""
+    steps: tuple[Callable[[DataFrame], DataFrame], ...] = ()
+    """The same without a text, for queries over one frame; empty for others."""
 
     @classmethod
     def of(cls, rows: DataFrame) -> Query:
@@ -58,8 +61,8 @@ class Query:
         first = next(iter(self.frames.values()))
         if self.depth == 0:
             return first
-        if self.alone is not None:
-            return self.alone(first)
+        if 0 < len(self.steps) <= FEW:
+            return reduce(lambda rows, step: step(rows), self.steps, first)
         return first.sparkSession.sql(self.text, None, **self.frames)
 
 
@@ -73,8 +76,8 @@ def _source(rows: Query) -> str:
     return rows.text if rows.depth == 0 else f"({rows.text})"
 
 
-def _around(rows: Query, text: str, alone: Callable[[DataFrame], DataFrame]) -> Query:
-    return Query(text, rows.frames, rows.depth + 1, alone if rows.depth == 0 else None)
+def _around(rows: Query, text: str, step: Callable[[DataFrame], DataFrame]) -> Query:
+    return Query(text, rows.frames, rows.depth + 1, (*rows.steps, step) if rows.depth == len(rows.steps) else ())
 
 
 def _list(columns: Sequence[str]) -> str:

@@ -132,7 +132,8 @@ class Pointer:
         states = [*_entries(self._hidden / STATES)]
         tables = [each for table in _entries(self._hidden / TABLES) for each in _entries(table)]
         for folder in (*states, *tables):
-            if folder.resolve() != current and folder.resolve() not in used and folder.lstat().st_mtime < before:
+            # Most are recent, and need not be looked at further.
+            if folder.lstat().st_mtime < before and folder.resolve() not in {current, *used}:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _key(self, folder: Path) -> str:

@@ -40,6 +40,10 @@ def test_one_step_needs_no_text() -> None:
     assert made(query("f").where("a > 1")) == "f[a > 1]"
 
 
+def test_few_steps_are_applied_one_after_the_other() -> None:
+    assert made(query("f").select(["a"]).where("a = '{'")) == "f[a][a = '{']"
+
+
 def test_several_steps_are_one_text_in_which_braces_stay() -> None:
     found = query("f").select(["'{x}' AS a"]).where("a = '{'").select(["*", "1 AS b"])
     assert made(found) == "SELECT *, 1 AS b FROM (SELECT * FROM (SELECT '{x}' AS a FROM f) WHERE a = '{')"
