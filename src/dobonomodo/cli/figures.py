@@ -41,23 +41,24 @@ def show_figures(run: RunView, others: Sequence[Other], locale: Locale) -> None:
 
 
 def show_figures_by_period(runs: Sequence[RunView], locale: Locale) -> None:
-    """The totals of each output, one line for each period."""
+    """The totals of each output, one column for each period."""
     from rich.markup import escape
 
-    lines_by_table: dict[str, dict[str, dict[str, str]]] = {}
+    shown_by_table: dict[str, dict[str, dict[str, str]]] = {}
     for run in runs:
         published = {output.seq for output in run.outputs.values()}
         for compared in compare_outputs(run.figures, ()) if run.figures is not None else ():
             if compared.output.seq in published:
-                shown = {line.label: _show(line.now, locale) for line in compared.shown}
-                lines_by_table.setdefault(compared.output.table, {})[run.period] = shown
-    for table, shown_by_period in lines_by_table.items():
-        labels = list(dict.fromkeys(label for shown in shown_by_period.values() for label in shown))
-        kept = labels[: COLUMNS_SHOWN + 1]
-        cells = [[period, *(shown.get(label, "") for label in kept)] for period, shown in shown_by_period.items()]
+                rows, *totals = compared.shown
+                named = (rows, *(line for line in totals if line.column is not None))
+                shown = {line.label: _show(line.now, locale) for line in named}
+                shown_by_table.setdefault(compared.output.table, {})[run.period] = shown
+    for table, by_period in shown_by_table.items():
+        labels = list(dict.fromkeys(label for shown in by_period.values() for label in shown))
+        lines = [[label, *(shown.get(label, "") for shown in by_period.values())] for label in labels]
         make_console(sys.stderr, markup=True).print(f"\n[bold]{escape(table)}[/]")
-        show_counts([["period", *kept], *cells], right=range(1, len(kept) + 1))
-        if left := len(labels) - len(kept):
+        show_counts([["", *by_period], *lines[: COLUMNS_SHOWN + 1]], right=range(1, len(by_period) + 1))
+        if (left := len(labels) - COLUMNS_SHOWN - 1) > 0:
             say(f"and {left} more {'total' if left == 1 else 'totals'}, which the reports show")
 
 

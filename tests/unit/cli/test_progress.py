@@ -104,13 +104,13 @@ def test_several_periods_end_in_one_table(capsys: pytest.CaptureFixture[str]) ->
     ]
 
 
-def test_the_figures_of_several_periods_are_one_line_each(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_figures_of_several_periods_are_beside_each_other(capsys: pytest.CaptureFixture[str]) -> None:
     january = make_view(period="2026-01", figures=make_figures("10.00"))
     february = make_view(period="2026-02", figures=make_figures("1234.50", rows=7))
     show_periods(["2026-01", "2026-02"], [january, february])
     lines = [line.split() for line in capsys.readouterr().err.splitlines() if line]
-    at = lines.index(["period", "rows", "amount", "wide"])
-    assert lines[at + 1 : at + 3] == [["2026-01", "3", "10.00", "unknown"], ["2026-02", "7", "1,234.50", "unknown"]]
+    at = lines.index(["2026-01", "2026-02"])
+    assert lines[at + 1 : at + 3] == [["rows", "3", "7"], ["amount", "10.00", "1,234.50"]]
 
 
 def test_a_completed_period_among_others_takes_one_line(capsys: pytest.CaptureFixture[str]) -> None:
