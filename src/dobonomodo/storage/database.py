@@ -35,6 +35,10 @@ from dobonomodo.storage.target import Inspected, OutputPlace, Target
 
 _ROWS_OF_PART = 1_000_000
 _PARTS_AT_MOST = 64
+_ADVICE = "write `postgresql://user@host:5432/database`; percent-encode special characters"
+_OTHERS = (
+    "other databases can be read by a datasource of `type: sql`; this type is for PostgreSQL, which is written too"
+)
 _SCHEME = re.compile(r"postgres(?:ql)?(?:\+\w+)?://")
 
 
@@ -55,7 +59,7 @@ class DatabaseOptions(StorageOptions):
                 key="url",
                 expected="the URL of a PostgreSQL database",
                 found="this text",
-                advice="write `postgresql://user@host:5432/database`; percent-encode special characters",
+                advice=_ADVICE if _SCHEME.match(url) or "://" not in url else _OTHERS,
                 span=places.span("url"),
             )
         if places.text("schema") is not None:
