@@ -174,6 +174,9 @@ def find_missing(url: str, driver: str | None) -> PackageMissing | None:
         return PackageMissing(modules=(dialect,), packages=(_DIALECTS[dialect],))
     except ImportError as fault:
         return _missing(fault.name or parsed.get_driver_name())
+    except NotImplementedError:
+        # An old dialect, which says it when it connects.
+        return None
     return None
 
 
@@ -322,7 +325,10 @@ def _columns_to_read(stored: TableColumns, use: DatasetUse, table: str) -> dict[
     if differences:
         raise loading_failed(use, f"table `{table}` does not match the declaration", differences=differences)
     declared = {name.casefold() for name in use.columns} | SYSTEM.keys()
-    return {name: stored_type(name, use) for name in stored.types if name.casefold() in declared}
+    columns = {name: stored_type(name, use) for name in stored.types if name.casefold() in declared}
+    if not columns:
+        raise loading_failed(use, f"table `{table}` has none of the declared columns")
+    return columns
 
 
 def _check(

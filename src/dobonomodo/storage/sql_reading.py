@@ -31,7 +31,7 @@ from dobonomodo.storage.storage import Belongs
 if TYPE_CHECKING:
     import adbc_driver_manager.dbapi
     import pyarrow
-    from sqlalchemy import URL, ColumnElement, Connection, Dialect, Numeric, TableClause
+    from sqlalchemy import URL, ColumnElement, Connection, Dialect, Engine, Numeric, TableClause
     from sqlalchemy.types import TypeEngine
 
 BATCH = 20_000
@@ -192,7 +192,7 @@ class UrlDatabase:
         url, arguments = self._address()
         engine = create_engine(url, poolclass=NullPool, connect_args=arguments)
         try:
-            with engine.connect() as connection:
+            with _connect(engine) as connection:
                 if connection.dialect.name in _IN_UTC:
                     connection.exec_driver_sql(_IN_UTC[connection.dialect.name])
                 yield _OpenUrl(connection)
@@ -217,6 +217,14 @@ class UrlDatabase:
     def explain(self, fault: BaseException) -> str:
         """The error message of the database, in one line and without the secret."""
         return _first_line(fault, self.password)
+
+
+def _connect(engine: Engine) -> Connection:
+    try:
+        return engine.connect()
+    except RuntimeError as fault:
+        # PyMySQL says so that a package is missing which the server's way to sign in needs.
+        raise OSError(str(fault)) from fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,7 +368,7 @@ class AdbcDatabase:
     def open(self) -> Iterator[OpenDatabase]:
         """Connect, and leave no connection behind."""
         with self._connect() as connection:
-            is_sqlite = str(connection.adbc_get_info().get("vendor_name", "")).lower() == SQLITE
+            is_sqlite = _find_info(connection).get("vendor_name") == "SQLite"
             yield _OpenAdbcSqlite(connection) if is_sqlite else _OpenAdbc(connection)
 
     def _connect(self) -> adbc_driver_manager.dbapi.Connection:
@@ -394,8 +402,8 @@ class _OpenAdbc:
     connection: adbc_driver_manager.dbapi.Connection
 
     def version(self) -> str:
-        known = self.connection.adbc_get_info()
-        return " ".join(str(known[key]) for key in ("vendor_name", "vendor_version") if known.get(key))
+        known = _find_info(self.connection)
+        return " ".join(known[key] for key in ("vendor_name", "vendor_version") if known.get(key)) or "the database"
 
     def describe(self, schema: str | None, table: str, use: DatasetUse) -> TableColumns | None:
         try:
@@ -422,6 +430,13 @@ class _OpenAdbc:
         with _stream(self.connection, statement) as reader:
             for batch in reader:
                 yield [_take(batch.column(name), kind, name=name) for name, kind in reading.columns.items()]
+
+
+def _find_info(connection: adbc_driver_manager.dbapi.Connection) -> dict[str, str]:
+    """What a driver tells of itself and of the database; some tell nothing."""
+    with suppress(*_adbc_faults("Error")):
+        return {str(key): str(value) for key, value in connection.adbc_get_info().items()}
+    return {}
 
 
 def _name_arrow(kind: pyarrow.DataType, wanted: Type) -> str:

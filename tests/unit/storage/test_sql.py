@@ -141,6 +141,12 @@ def test_a_missing_file_is_no_missing_table(storage: SqlStorage) -> None:
     assert not (storage.root / "base.db").exists()
 
 
+def test_a_table_with_other_columns_alone(storage: SqlStorage) -> None:
+    execute(storage.root, "DROP TABLE lines", "CREATE TABLE lines (_other INTEGER)")
+    use = use_of({"id": INTEGER}, optional=frozenset({"id"}))
+    assert "none of the declared columns" in failure(storage, use).detail
+
+
 def test_names_in_the_table(storage: SqlStorage) -> None:
     execute(storage.root, "INSERT INTO lines VALUES (1, 'a', 1)")
     use = use_of({"id": INTEGER, "text": TEXT, "amount": CENTS}, sources={"text": "LINE"})

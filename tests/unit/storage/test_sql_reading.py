@@ -309,6 +309,19 @@ class TestSecrets:
         assert "127.0.0.1" in database.explain(fault.value)
         assert self.SECRET not in database.explain(fault.value) + repr(database)
 
+    def test_a_driver_that_needs_more(self, tmp_path: Path) -> None:
+        def fail(*_: Any) -> None:
+            raise RuntimeError("another package is required")
+
+        event.listen(Engine, "do_connect", fail)
+        try:
+            database = UrlDatabase("mysql+pymysql://ann@127.0.0.1:1/base", tmp_path)
+            with pytest.raises(database_faults()) as fault, database.open():
+                pass
+        finally:
+            event.remove(Engine, "do_connect", fail)
+        assert database.explain(fault.value) == "another package is required"
+
     def test_messages_do_not_show_it(self, tmp_path: Path) -> None:
         database = AdbcDatabase("adbc_driver_x", "x", tmp_path, self.SECRET)
         for shown in (self.SECRET, "p%40ss%3Aw%2Fo%3Fr%23d%2540%20%C3%BC"):
