@@ -1183,6 +1183,20 @@ class TestTables:
         # What is already extracted is what the run goes on with.
         assert inputs.extract([use], {use.key: (pinned,)})[use.key] == (pinned,)
 
+    def test_other_ways_to_read_it_give_the_same_file(self, table: Storage) -> None:
+        columns: dict[str, Type] = {
+            "id": INTEGER, "text": TEXT, "n": DecimalType(15, 2), "free": DECIMAL, "yes": BOOLEAN, "day": DATE, "time": TIMESTAMP,
+        }  # fmt: skip
+        row = {"n": Decimal("-0.10"), "free": Decimal("12.5"), "yes": True, "day": DAYS[0], "time": TIMES[5]}
+        table.plant(columns, [{"id": 2, "text": "B", **row}, {"id": 2, "text": "a", **row}, {"id": 1}], free="numeric")
+        (pin,) = table.extract(use := table.use(columns, natural_key=("id",)))
+        options = table.source.options
+        by_url = {**options, "url": options["url"].replace("postgresql://", "postgresql+psycopg://")}
+        for given in (by_url, {**options, "driver": "adbc_driver_postgresql"}):
+            source = open_source("sql", credential_ref=f"file://{PASSWORD_FILE}", **given)
+            (other,) = replace(table, source=source).extract(use)
+            assert other.document() == {**pin.document(), "kind": "sql"}
+
     def test_the_password_is_shown_nowhere(self, table: Storage, tmp_path: Path) -> None:
         secret = "Wrong-pass'word%40\"@:/ 7"
         (tmp_path / PASSWORD_FILE).write_text(secret)

@@ -38,6 +38,7 @@ from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.schema import SYSTEM, arrow_schema, find_differences, stored_type
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.sql_reading import (
+    FILE_DRIVERS,
     AdbcDatabase,
     OpenDatabase,
     Reading,
@@ -108,13 +109,15 @@ class SqlOptions(StorageOptions):
                 span=places.span("driver"),
             )
         url = places.text("url") or ""
-        is_right = driver is not None or _is_url(url)
+        is_right = _is_url(url) if driver is None else driver not in FILE_DRIVERS or "://" not in url
         if url.strip() and not is_right and not any(find_secrets(places, "options")):
             yield InvalidValue(
                 key="url",
-                expected="a URL of SQLAlchemy, or `driver` beside it",
+                expected="a URL of SQLAlchemy, or `driver` beside it" if driver is None else "the path of a file",
                 found="this text",
-                advice=_EXAMPLES,
+                advice=_EXAMPLES
+                if driver is None
+                else f"`{driver}` opens files; without `driver`, `url` is a URL of SQLAlchemy",
                 span=places.span("url"),
             )
         if places.text("schema") is not None:

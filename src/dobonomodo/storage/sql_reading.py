@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 BATCH = 20_000
 SQLITE, DUCKDB = "sqlite", "duckdb"
 _ADBC = "adbc_driver_"
+FILE_DRIVERS = frozenset({f"{_ADBC}{SQLITE}", f"{_ADBC}{DUCKDB}"})
+"""Those that open the file of a database."""
 _INT64_DIGITS = 18
 """Whole numbers of so many digits fit in 64 bits."""
 _INEXACT = ("REAL", "FLOA", "DOUB")
@@ -273,13 +275,25 @@ class _OpenUrl:
         from sqlalchemy import column, select
 
         shown: list[ColumnElement[object]] = [column(name) for name in reading.columns]
-        statement = select(*shown).select_from(_name(reading.schema, reading.table)).where(*_conditions(reading))
+        statement = select(*shown).select_from(_name(reading.schema, reading.table)).where(*self._conditions(reading))
         streaming = self.connection.execution_options(stream_results=True, max_row_buffer=BATCH)
         for rows in streaming.execute(statement).partitions(BATCH):
             yield [
                 convert_column(values, kind, name=name, is_typed=self._is_typed)
                 for (name, kind), values in zip(reading.columns.items(), zip(*rows, strict=True), strict=True)
             ]
+
+    def _conditions(self, reading: Reading) -> Iterator[ColumnElement[bool]]:
+        from sqlalchemy import Date, String, Text, cast, column, or_
+
+        if reading.periods is not None:
+            name, values = reading.periods
+            # Without types, the number 2026 would not be the text `2026`.
+            yield (column(name, String) if self._is_typed else cast(column(name), Text)).in_(values)
+        if reading.valid is not None:
+            start, end, day = reading.valid
+            yield column(start, Date) <= day
+            yield or_(column(end, Date).is_(None), column(end, Date) > day)
 
 
 def _name(schema: str | None, table: str) -> TableClause:
@@ -337,18 +351,6 @@ def _show_type(kind: TypeEngine[object], dialect: Dialect) -> str:
         return kind.compile(dialect).lower()
     except SQLAlchemyError:
         return "of an unknown type"
-
-
-def _conditions(reading: Reading) -> Iterator[ColumnElement[bool]]:
-    from sqlalchemy import Date, String, column, or_
-
-    if reading.periods is not None:
-        name, values = reading.periods
-        yield column(name, String).in_(values)
-    if reading.valid is not None:
-        start, end, day = reading.valid
-        yield column(start, Date) <= day
-        yield or_(column(end, Date).is_(None), column(end, Date) > day)
 
 
 # --- by an ADBC driver
@@ -442,7 +444,12 @@ def _find_info(connection: adbc_driver_manager.dbapi.Connection) -> dict[str, st
 def _name_arrow(kind: pyarrow.DataType, wanted: Type) -> str:
     import pyarrow as pa
 
-    return "boolean" if wanted == BOOLEAN and pa.types.is_integer(kind) else spark_type(kind)
+    if wanted == BOOLEAN and pa.types.is_integer(kind):
+        return "boolean"
+    if isinstance(kind, pa.OpaqueType) and kind.type_name == "numeric" and isinstance(wanted, DecimalType):
+        # Numbers that Arrow cannot hold are texts; each is checked as it is read.
+        return wanted.sql.lower()
+    return spark_type(kind)
 
 
 def _take(column: pyarrow.Array, kind: Type, *, name: str) -> Converted:
@@ -495,7 +502,8 @@ class _OpenAdbcSqlite:
 
     def read(self, reading: Reading) -> Iterator[list[Converted]]:
         shown = ", ".join(f"{_TAGGED.format(_quote_name(name))} AS {_quote_name(name)}" for name in reading.columns)
-        statement = f"SELECT {shown} FROM {_quote_table(reading.schema, reading.table)}{_where(reading)}"
+        where = _where(reading, period="CAST({} AS TEXT)")
+        statement = f"SELECT {shown} FROM {_quote_table(reading.schema, reading.table)}{where}"
         with _stream(self.connection, statement) as reader:
             for batch in reader:
                 yield [
@@ -531,11 +539,11 @@ def _stream(connection: adbc_driver_manager.dbapi.Connection, statement: str) ->
             yield reader
 
 
-def _where(reading: Reading) -> str:
+def _where(reading: Reading, *, period: str = "{}") -> str:
     tests = []
     if reading.periods is not None and not any("\\" in each for each in reading.periods[1]):
         values = ", ".join(map(_quote_text, reading.periods[1]))
-        tests.append(f"{_quote_name(reading.periods[0])} IN ({values})")
+        tests.append(f"{period.format(_quote_name(reading.periods[0]))} IN ({values})")
     if reading.valid is not None:
         start, end, day = map(str, reading.valid)
         start, end = _quote_name(start), _quote_name(end)

@@ -163,6 +163,7 @@ class TestSql:
             ("{url: ''}", "INVALID_VALUE", "''"),
             ("{url: a.db, driver: os}", "INVALID_VALUE", "os"),
             ("{url: a.db, driver: adbc_driver_x.y}", "INVALID_VALUE", "adbc_driver_x.y"),
+            ("{url: 'sqlite:///a.db', driver: adbc_driver_sqlite}", "INVALID_VALUE", "'sqlite:///a.db'"),
             ("{driver: adbc_driver_x}", "MISSING_KEY", "options"),
             ("{url: 'sqlite:///a.db', user: ann}", "UNKNOWN_KEY", "user"),
             (

@@ -288,6 +288,16 @@ class TestConditions:
                 read = [each for batch in opened.read(only_periods) for each in batch[0].values.to_pylist()]
             assert sorted(map(int, read)) == [1, 2, 4, 5]
 
+    def test_a_period_may_be_stored_as_a_number(self, tmp_path: Path) -> None:
+        with closing(sqlite3.connect(tmp_path / "s.db")) as file, file:
+            file.execute("CREATE TABLE t (id INTEGER, p)")
+            file.execute("INSERT INTO t VALUES (1, 2026), (2, '2026'), (3, 2025)")
+        reading = Reading(None, "t", {"id": INTEGER}, ("p", ("2026",)))
+        for database in (UrlDatabase("sqlite:///s.db", tmp_path), AdbcDatabase("adbc_driver_sqlite", "s.db", tmp_path)):
+            with database.open() as opened:
+                read = [each for batch in opened.read(reading) for each in batch[0].values.to_pylist()]
+            assert sorted(map(int, read)) == [1, 2]
+
 
 class TestSecrets:
     SECRET = "p@ss:w/o?r#d%40 ü"
