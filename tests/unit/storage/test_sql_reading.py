@@ -144,7 +144,7 @@ class TestDuckDb:
                 " h ENUM ('x'), i UUID, j HUGEINT, k UBIGINT, l BLOB, m BOOLEAN, n VARCHAR, o INTEGER)"
             )
             cursor.execute("CREATE SCHEMA s")
-            cursor.execute("CREATE TABLE lines (id INTEGER)")
+            cursor.execute("CREATE TABLE lines AS SELECT 7 AS id, 0.1::DECIMAL(15,2) AS amount")
             cursor.execute("CREATE TABLE s.t (id INTEGER)")
             base.commit()
         return AdbcDatabase("adbc_driver_duckdb", "m.db", tmp_path)
@@ -172,15 +172,18 @@ class TestDuckDb:
         # DuckDB's own module reports leaks when Python ends, so it is imported by another one.
         code = (
             "from pathlib import Path\n"
-            "from dobonomodo.storage.sql_reading import UrlDatabase\n"
+            "from dobonomodo.formula.types import DecimalType\n"
+            "from dobonomodo.storage.sql_reading import Reading, UrlDatabase\n"
             "from tests.world import use_of\n"
             "with UrlDatabase('duckdb:///m.db', Path(r'{root}')).open() as opened:\n"
             "    print(*opened.describe(None, 't', use_of({{}})).types, opened.describe(None, 'nowhere', use_of({{}})))\n"
+            "    (batch,) = opened.read(Reading(None, 'lines', {{'amount': DecimalType(15, 2)}}))\n"
+            "    print(*batch[0].values.to_pylist())\n"
         )
         done = subprocess.run(
             [sys.executable, "-c", code.format(root=database.root)], capture_output=True, text=True, check=False
         )
-        assert done.stdout.split() == [*"abcdefghijklmno", "None"], done.stderr
+        assert done.stdout.split() == [*"abcdefghijklmno", "None", "0.10"], done.stderr
 
 
 class BlindDialect(SQLiteDialect_pysqlite):
