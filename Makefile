@@ -6,7 +6,7 @@ RUN := $(VENV)/bin/python -m
 INSTALL = $(PYTHON) -m pip --disable-pip-version-check --python $(VENV)/bin/python install --quiet
 READY := $(VENV)/ready
 UV := build/uv/bin/uv
-LIGHT := "not spark and not postgresql and not native"
+LIGHT := "not spark and not postgresql and not mariadb and not native"
 # What `make jars` fetches: a Spark for which there are connectors of Delta and Iceberg, and these.
 NATIVE := build/native
 # How many processes share the tests of `make test`; each has a Java of its own, with 3 GB for its heap.

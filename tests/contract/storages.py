@@ -39,6 +39,7 @@ from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.manifest import HIDDEN
+from tests.contract.read_only import create_table, execute_in_file, insert_rows, quote
 from tests.object_server import KEY, SECRET
 from tests.world import JANUARY, PERIOD, use_of
 
@@ -196,7 +197,7 @@ class Storage:
         return outputs.staged_in(folder)
 
     def location(self, name: str = "out", *, period: str | None = None) -> Location:
-        if self.kind in ("database", "iceberg", "table"):
+        if self.kind in ("database", "iceberg", "sql", "table"):
             return Location(self.source.id, "table", table=name, period=period)
         return Location(self.source.id, "path", path=name, period=period)
 
@@ -243,6 +244,10 @@ class Storage:
         if self.kind == "database":
             self._create(columns, rows, name, declared)
             return Path(name)
+        if self.kind in READERS:
+            create_table(self.root, self.source.options, name, columns, declared)
+            insert_rows(self.root, self.source.options, name, arrow_table(columns, rows))
+            return Path(name)
         if self.kind in TABLES:
             return TABLES[self.kind].write(self, columns, rows, name)
         file = f"{name}/rows.{self.kind}"
@@ -269,6 +274,8 @@ class Storage:
         """A folder of files, with all that is in it."""
         if self.kind == "table":
             self.spark.sql(f"DROP TABLE {catalog_name(self, name)} PURGE")
+        elif self.kind in READERS:
+            execute_in_file(self.root, self.source.options, f"DROP TABLE {quote(name)}")
         elif self.server is not None:
             self.server.remove(f"{self.address}/{'default/' if self.kind == 'iceberg' else ''}{name}")
         else:
@@ -610,6 +617,8 @@ TABLES = {
     "delta": TableWorld(_write_delta, _read_delta),
     "iceberg": TableWorld(_write_iceberg, _read_iceberg),
 }
+READERS = frozenset({"sql"})
+"""Kinds that are only read; a handle plants their rows itself."""
 SERVERS = frozenset({"database"})
 """Kinds that need a server; a handle plants and sees their rows itself."""
 
@@ -622,7 +631,7 @@ def find_world(kind: str) -> FileWorld:
 
 def require_world(kind: str) -> None:
     """Fail where nobody has said how the rows of a kind get there and are seen without the product."""
-    if kind not in (FILE_WORLDS.keys() | TABLES.keys() | SERVERS):
+    if kind not in (FILE_WORLDS.keys() | TABLES.keys() | SERVERS | READERS):
         pytest.fail(
             f"storage `{kind}` is in STORAGES and has no test world: add it to FILE_WORLDS or TABLES in {__file__}, "
             "with a function that writes and one that reads without the product"

@@ -14,7 +14,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput
-from dobonomodo.storage.database import TablePin
+from dobonomodo.storage.extracted import TablePin
 from dobonomodo.storage.manifest import HIDDEN, read_parts
 from dobonomodo.storage.table_target import TableTarget
 from tests.contract.storages import SEQ, TABLES, Row, Storage, arrow_table, failure, in_order, publish, rows_of
@@ -234,7 +234,7 @@ class TestTables:
         put(table, NARROW_ROWS, NARROW, run="run-1", period=FIRST)
         put(table, WIDE_ROWS, WIDE, run="run-2", period=SECOND)
         use, inputs = table.use(NARROW, locations=()), table.inputs()
-        where = TablePin("out", "src", "out", table.schema, run_period=FIRST)
+        where = TablePin("database", "out", "src", "out", table.schema, run_period=FIRST)
         (found,) = inputs.read(spark, use, inputs.extract([use], {use.key: (where,)})[use.key])
         assert in_order(rows_of(found.frame, NARROW)) == NARROW_ROWS
         table.execute("UPDATE {} SET amount = 0.5 WHERE id = 1", "out")

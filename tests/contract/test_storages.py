@@ -44,8 +44,10 @@ from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
 from tests.contract import storages
 from tests.contract.nobody import as_nobody
+from tests.contract.read_only import READ_ONLY, execute_in_file, is_duckdb
 from tests.contract.storages import (
     PASSWORD_FILE,
+    READERS,
     SEQ,
     SERVERS,
     TABLES,
@@ -75,8 +77,12 @@ if TYPE_CHECKING:
 TABLE = pytest.param("database", marks=pytest.mark.postgresql)
 CATALOGS = [pytest.param(f"table of {form}", marks=pytest.mark.native) for form in ("delta", "iceberg")]
 """Tables of a catalog of Spark, which needs the connectors of their formats."""
-KINDS = [TABLE if each.kind in SERVERS else each.kind for each in STORAGES if each.kind != "table"] + CATALOGS
-"""Every storage there is: one that is new runs through this suite by itself."""
+KINDS = [
+    TABLE if each.kind in SERVERS else each.kind
+    for each in STORAGES
+    if each.destinations.can_write and each.kind != "table"
+] + CATALOGS
+"""Every storage that there is and that can be written: one that is new runs through this suite by itself."""
 SCHEMA = 'Sch"ä %s ma.'
 CATALOG = "sqlite:///catalog.db"
 
@@ -119,7 +125,10 @@ def make_storage(
         address = f"{running.fresh_bucket()}/some folder/data"
         options = {"path_prefix": address} if kind != "iceberg" else {"uri": CATALOG, "warehouse": address}
         return Storage(root, open_source(kind, **options), server=running)
-    require_world(kind)
+    require_world(kind.partition(" ")[0])
+    if kind in READ_ONLY:
+        execute_in_file(root, READ_ONLY[kind], "CREATE TABLE anything (id INTEGER)")
+        return Storage(root, open_source("sql", **READ_ONLY[kind]))
     if kind == "iceberg":
         return Storage(root, open_source(kind, uri=CATALOG, warehouse="warehouse"))
     if url is None:
@@ -142,6 +151,10 @@ def make_catalog(form: str, root: Path, spark: Callable[[], SparkSession]) -> St
 
 @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return open_storage(request, tmp_path)
+
+
+def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     if (
         request.param == IN_OBJECT_STORES[-1]
         and "spark" in request.fixturenames
@@ -177,6 +190,16 @@ def table(tmp_path: Path, database: str) -> Storage:
 def test_a_storage_without_a_world_fails_by_name(tmp_path: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match="FILE_WORLDS"):
         make_storage("lake", tmp_path)
+
+
+def test_every_storage_that_is_only_read_takes_part() -> None:
+    assert {each.kind for each in STORAGES if not each.destinations.can_write} == READERS
+    assert {name.partition(" ")[0] for name in READ_ONLY} == READERS
+
+
+def is_untyped(storage: Storage) -> bool:
+    """Whether the columns of a database have no types that its values follow."""
+    return storage.kind in READERS and not is_duckdb(storage.source.options)
 
 
 def unreadable(storage: Storage, columns: Mapping[str, Type], *names: str, **more: Any) -> DataLoad:
@@ -374,6 +397,53 @@ def check_registered(storage: Storage, spark: SparkSession) -> None:
     assert found == [*rows("other"), *rows("old", start=2)]
 
 
+class TestReadOnly:
+    """What somebody else stored, in databases that are only read."""
+
+    @pytest.fixture(params=READ_ONLY)
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+        return open_storage(request, tmp_path)
+
+    def test_every_value_is_read_as_it_is(self, storage: Storage, spark: SparkSession) -> None:
+        storage.plant(HURTFUL_COLUMNS, HURTFUL_ROWS)
+        assert storage.get(spark, HURTFUL_COLUMNS) == HURTFUL_ROWS
+
+    def test_every_name_is_read(self, storage: Storage, spark: SparkSession) -> None:
+        columns: dict[str, Type] = {"id": INTEGER, **dict.fromkeys(HURTFUL_NAMES, TEXT)}
+        written = [{"id": 1, **{name: name for name in HURTFUL_NAMES}}, {"id": 2, **dict.fromkeys(HURTFUL_NAMES)}]
+        storage.plant(columns, written)
+        assert storage.get(spark, columns) == written
+
+    def test_rows_of_all_databases_have_the_same_places(self, tmp_path: Path, spark: SparkSession) -> None:
+        columns: dict[str, Type] = {"key": TEXT, "n": DecimalType(5, 2), "day": DATE}
+        texts = ["b", "A", "a", "B", "ä", None, "a ", "a"]
+        stored = [
+            {"key": key, "n": Decimal(number), "day": date(2026, 1, 8 - number)} for number, key in enumerate(texts)
+        ]
+        places, fingerprints = [], set()
+        for kind in READ_ONLY:
+            for number, order in enumerate((stored, stored[::-1])):
+                root = tmp_path / kind / str(number)
+                root.mkdir(parents=True)
+                storage = make_storage(kind, root)
+                storage.plant(columns, order)
+                use = storage.use(columns, natural_key=("key",))
+                fingerprints.add(storage.extract(use)[0].document()["fingerprint"])
+                (frame,) = storage.frames(spark, use)
+                found = frame.orderBy(ROW_NUMBER).select("key", "n").collect()
+                places.append([(row["key"], int(row["n"])) for row in found])
+        expected = [("A", 1), ("B", 3), ("a", 2), ("a", 7), ("a ", 6), ("b", 0), ("ä", 4), (None, 5)]
+        assert places == [expected] * len(places)
+        assert len(fingerprints) == 1
+
+    def test_rows_of_other_periods_and_days(self, storage: Storage, spark: SparkSession) -> None:
+        columns: dict[str, Type] = {**SIMPLE, "_period": TEXT}
+        periods = ["2025-12", PERIOD, "2026-02", None]
+        storage.plant(columns, [{"id": number, "_period": each} for number, each in enumerate(periods)])
+        (frame,) = storage.frames(spark, storage.use(SIMPLE, temporal_mode="period"))
+        assert rows_of(frame, columns) == [{"id": 1, "value": None, "_period": PERIOD}]
+
+
 class TestTools:
     """A destination can be read by tools that know nothing of us."""
 
@@ -416,6 +486,11 @@ class TestTools:
 
 
 class TestStrictReading:
+    @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES, *READ_ONLY])
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+        """Every storage, also those that are only read."""
+        return open_storage(request, tmp_path)
+
     def test_every_difference_is_listed(self, storage: Storage) -> None:
         storage.plant({"id": INTEGER, "extra": TEXT, "more": INTEGER}, [{"id": 1, "extra": "x", "more": 2}])
         problem = unreadable(storage, {"id": INTEGER, "missing": TEXT, "gone": DATE})
@@ -428,7 +503,7 @@ class TestStrictReading:
         )
 
     def test_columns_that_differ_in_case_only(self, storage: Storage) -> None:
-        if storage.kind in TABLES:
+        if storage.kind in TABLES or storage.kind in READERS:
             pytest.skip("such a table cannot be made")
         storage.plant({"id": INTEGER, "value": TEXT, "VALUE": TEXT}, [{"id": 1}])
         twice = "column `VALUE` occurs twice; names are compared without regard to case"
@@ -447,7 +522,7 @@ class TestStrictReading:
         storage.extract(storage.use(SIMPLE, required=["id"]))
 
     def test_a_location_that_is_not_there(self, storage: Storage) -> None:
-        if storage.kind != "database" and not storage.is_remote:
+        if storage.kind not in SERVERS | READERS and not storage.is_remote:
             storage.folder.mkdir(parents=True)
         assert "nowhere" in unreadable(storage, SIMPLE, "nowhere").detail
 
@@ -501,7 +576,7 @@ class TestStrictReading:
         ],
         ids=str,
     )
-    @pytest.mark.parametrize("kind", ["parquet", TABLE])
+    @pytest.mark.parametrize("kind", ["parquet", TABLE, "sql of DuckDB"])
     def test_another_type_is_refused_even_without_rows(
         self, kind: str, tmp_path: Path, request: pytest.FixtureRequest, stored: Type, declared: Type
     ) -> None:
@@ -518,7 +593,7 @@ class TestStrictReading:
         problem = unreadable(storage, SIMPLE)
         if storage.is_reserving:
             assert "[_deleted]" in problem.detail
-        elif storage.kind in ("csv", "excel"):
+        elif storage.kind in ("csv", "excel") or is_untyped(storage):
             assert "`_deleted`" in problem.detail
         else:
             assert problem.differences == ("system column `_deleted` is string, should be boolean",)
@@ -1107,6 +1182,20 @@ class TestTables:
         assert (failed.problem.code, failed.retry_helps) == ("DATA_LOAD", False)
         # What is already extracted is what the run goes on with.
         assert inputs.extract([use], {use.key: (pinned,)})[use.key] == (pinned,)
+
+    def test_other_ways_to_read_it_give_the_same_file(self, table: Storage) -> None:
+        columns: dict[str, Type] = {
+            "id": INTEGER, "text": TEXT, "n": DecimalType(15, 2), "free": DECIMAL, "yes": BOOLEAN, "day": DATE, "time": TIMESTAMP,
+        }  # fmt: skip
+        row = {"n": Decimal("-0.10"), "free": Decimal("12.5"), "yes": True, "day": DAYS[0], "time": TIMES[5]}
+        table.plant(columns, [{"id": 2, "text": "B", **row}, {"id": 2, "text": "a", **row}, {"id": 1}], free="numeric")
+        (pin,) = table.extract(use := table.use(columns, natural_key=("id",)))
+        options = table.source.options
+        by_url = {**options, "url": options["url"].replace("postgresql://", "postgresql+psycopg://")}
+        for given in (by_url, {**options, "driver": "adbc_driver_postgresql"}):
+            source = open_source("sql", credential_ref=f"file://{PASSWORD_FILE}", **given)
+            (other,) = replace(table, source=source).extract(use)
+            assert other.document() == {**pin.document(), "kind": "sql"}
 
     def test_the_password_is_shown_nowhere(self, table: Storage, tmp_path: Path) -> None:
         secret = "Wrong-pass'word%40\"@:/ 7"
@@ -1724,6 +1813,11 @@ def cut_waiting_connections(storage: Storage, over: threading.Event) -> None:
 
 
 class TestChanges:
+    @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES, *READ_ONLY])
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+        """Every storage, also those that are only read."""
+        return open_storage(request, tmp_path)
+
     def test_nothing_changed(self, folder: Storage) -> None:
         folder.plant(SIMPLE, rows("a"))
         pinned = pin_files(folder.folder / "out")
@@ -1771,12 +1865,17 @@ class TestChanges:
         assert f"`{more}`" in found
 
     def test_pins_survive_being_written_down(self, storage: Storage) -> None:
-        storage.put(rows("a"), SIMPLE)
+        storage.plant(SIMPLE, rows("a"))
         for location in storage.extract(storage.use(SIMPLE)):
             assert load_pin(json.loads(json.dumps(location.document()))) == location
 
 
 class TestKeptInputs:
+    @pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES, *READ_ONLY])
+    def storage(self, request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+        """Every storage, also those that are only read."""
+        return open_storage(request, tmp_path)
+
     def test_what_was_read_stays_when_the_original_is_gone(self, storage: Storage) -> None:
         if storage.kind == "table":
             pytest.skip("of a version that Spark alone can read no copy is kept; of what has no versions: tests/native")

@@ -140,6 +140,7 @@ CASES: dict[str, Case] = {
     "a kind of file that cannot be written": destination("{type: orc, path: x}"),
     "a kind of file that is missing": destination("{path: x}"),
     "a schema for files": destination("{datasource_id: lake, table: x, schema: s}"),
+    "a datasource that can only be read": destination("{datasource_id: ledger, table: x}"),
     "a file without a period": destination("{type: csv, file: summary.csv}"),
     "a file with another token": destination('{type: csv, file: "{{YYYY}}/{{period}}.csv"}'),
     "a file in a database": destination('{datasource_id: warehouse, table: x, file: "{{period}}.csv"}'),

@@ -41,6 +41,7 @@ OTHER_KINDS = {
         "problems/run.py",  # what a file was found to be
         "problems/package.py",  # the extra of the package that brings its modules
     },
+    "sql": {"engine/faults.py", "plan/explain.py"},  # a rendered formula
     "delta": {"problems/package.py"},
     "iceberg": {"problems/package.py"},
 }  # fmt: skip

@@ -64,6 +64,12 @@ class StorageOptions(Entity):
     of_location: "ClassVar[type[StorageOptions] | None]" = None
     """Those that a location may set differently; None if there are none."""
 
+    @classmethod
+    def find_missing(cls, places: Places) -> Iterable[Problem]:
+        """What the options need that is not installed here: for `dobo validate`, not for loading a definition."""
+        del places
+        return ()
+
 
 def datasource_model(options_by_type: Mapping[str, type[StorageOptions]]) -> type[Entity]:
     """The model of a datasource whose options are those of its type, to check one and to describe it to editors."""

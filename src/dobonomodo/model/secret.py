@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
-from urllib.parse import unquote_plus
+from urllib.parse import unquote, unquote_plus
 
 from dobonomodo.problems.definition import SecretInDefinition
 
@@ -32,6 +32,8 @@ _MOUNTED = re.compile(r"\.secrets\.|\.secretKeyRef\.")
 _POSSIBLE_KEY = re.compile(r"pass|pwd|secret|token|key|cred|%", re.IGNORECASE)
 
 _USER_INFO = re.compile(r"://[^/\s:@'\"]*:([^\s'\"]{1,2000})@")
+_BARE_USER_INFO = re.compile(r"(?!file:|(?:[\w+.-]+:){1,2}//)[^/?#@:\s]+:(?!\*+@)[^@\s]+@")
+"""In an address without a scheme, as some drivers have it: `user:password@account/database`."""
 _PARAMETER = re.compile(r"[?&;]([\w.%+-]+)=([^&;\s'\"]+)")
 _PROPERTY = re.compile(r"-D([\w.%+-]+)=('[^'\n]*'|\"[^\"\n]*\"|[^\s'\"]+)")
 _DSN = re.compile(r"\b(?:host|hostaddr|dbname|service)[ \t]*=[^\n]*", re.IGNORECASE)
@@ -88,8 +90,10 @@ def address_holds_secret(address: str) -> bool:
     """Whether the address of a database has a password in it, wherever a driver would find one."""
     if is_plain_address(address):
         return False
-    return setting_holds_secret(address) or any(
-        password and set(password) != {"*"} for password in _ask_drivers(address)
+    return (
+        setting_holds_secret(address)
+        or _BARE_USER_INFO.match(address) is not None
+        or any(password and set(password) != {"*"} for password in _ask_drivers(address))
     )
 
 
@@ -98,8 +102,10 @@ def is_plain_address(address: str) -> bool:
     plain = _PLAIN_ADDRESS.fullmatch(address)
     if plain is None:
         return False
-    keys = [pair.partition("=")[0] for pair in (plain["query"] or "").split("&")]
-    return not any(is_secret_key(key) for key in keys)
+    query = plain["query"] or ""
+    keys = [pair.partition("=")[0] for pair in query.split("&")]
+    # The value of a parameter may be a connection string.
+    return not any(is_secret_key(key) for key in keys) and not ("%" in query and setting_holds_secret(unquote(query)))
 
 
 def mask_secrets(text: str) -> str:
@@ -136,7 +142,7 @@ def find_secrets(places: Places, key: str, *, references: bool = False, advice: 
     for element in places.elements():
         yield from find_secrets(element, key, references=references, advice=advice)
     text = places.text() or ""
-    if ("://" in text or "=" in text) and address_holds_secret(text):
+    if ("://" in text or "=" in text or (key == "url" and "@" in text)) and address_holds_secret(text):
         yield SecretInDefinition(key=key, advice=advice, span=places.span())
 
 
@@ -175,7 +181,10 @@ def _ask_drivers(address: str) -> Iterator[str | None]:
         from sqlalchemy.exc import ArgumentError
 
         with suppress(ArgumentError):
-            yield make_url(address).password
+            url = make_url(address)
+            yield url.password
+            values = (each for value in url.query.values() for each in ([value] if isinstance(value, str) else value))
+            yield from (value for value in values if setting_holds_secret(value))
     with suppress(ImportError):
         from psycopg import ProgrammingError
         from psycopg.conninfo import conninfo_to_dict

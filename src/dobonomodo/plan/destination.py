@@ -31,6 +31,8 @@ class DestinationKind:
     """Whether an output may give a location of its own, without a datasource."""
     has_schemas: bool
     """Whether tables are in schemas."""
+    can_write: bool = True
+    """Whether outputs can go there; otherwise it is only read."""
     has_named_files: bool = False
     """Whether an output may write one file with a name of its own."""
     has_sheets: bool = False

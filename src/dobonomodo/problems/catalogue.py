@@ -22,7 +22,7 @@ from dobonomodo.problems.formula import (
 )
 from dobonomodo.problems.internal import InternalFault
 from dobonomodo.problems.operation import OPERATION_PROBLEMS
-from dobonomodo.problems.package import PackageMissing
+from dobonomodo.problems.package import DriverMissing, PackageMissing
 from dobonomodo.problems.parameter import PARAMETER_PROBLEMS
 from dobonomodo.problems.problem import Problem
 from dobonomodo.problems.run import RUN_PROBLEMS
@@ -56,6 +56,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     *DIFFERENCE_PROBLEMS,
     *WORKSPACE_PROBLEMS,
     PackageMissing,
+    DriverMissing,
     InternalFault,
 )
 

@@ -323,6 +323,7 @@ class DestinationReason(StrEnum):
     SHEET_NAME = "sheet name"
     NEEDS_FILE = "needs file"
     NOT_TOGETHER = "not together"
+    READ_ONLY = "read only"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,6 +353,8 @@ class InvalidDestination(Problem):
                 return f"there is no datasource `{self.name}`"
             case DestinationReason.DISABLED:
                 return f"datasource `{self.name}` is disabled"
+            case DestinationReason.READ_ONLY:
+                return f"datasource `{self.name}` can only be read"
             case DestinationReason.NO_FILES:
                 return (
                     f"`{self.name}` is not a supported file format"
@@ -395,6 +398,8 @@ class InvalidDestination(Problem):
                 return "write `mode: append` on the second, or choose another table"
             case DestinationReason.NO_FILES:
                 return f"available: {', '.join(f'`{name}`' for name in self.known)}"
+            case DestinationReason.READ_ONLY:
+                return f"write to a datasource of another type: {', '.join(f'`{name}`' for name in self.known)}"
             case DestinationReason.UNSAFE:
                 return "write a relative path without `.`, `..`, an address such as `s3a://` or control characters"
             case DestinationReason.LINK:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import ClassVar
 
 from dobonomodo.problems.faults import RunFailed
-from dobonomodo.problems.problem import Blame, Example, Problem, listed
+from dobonomodo.problems.problem import Blame, Example, Problem, Severity, listed
 
 EXTRA_BY_MODULE = {
     "pyspark": "spark",
@@ -43,13 +43,46 @@ class PackageMissing(Problem):
     example: ClassVar[Example] = Example("pip install dobonomodo", "pip install 'dobonomodo[spark]'")
 
     modules: tuple[str, ...]
-    extras: tuple[str, ...]
+    extras: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    """Of others, where no extra brings the modules."""
 
     def message(self) -> str:
-        return f"this needs {listed(self.modules)}, which {'is' if len(self.modules) == 1 else 'are'} not installed"
+        return f"this needs {listed(self.modules)}, which {_are(self.modules)} not installed"
 
     def hint(self) -> str | None:
-        return f"pip install 'dobonomodo[{','.join(self.extras)}]'"
+        return _advise(self.extras, self.packages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverMissing(Problem):
+    """The driver of a database is not installed here. Definitions are valid without it; runs that read the database are not."""
+
+    code: ClassVar[str] = "W-16"
+    severity: ClassVar[Severity] = "warning"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
+    example: ClassVar[Example] = Example(
+        'datasource: {id: m, type: sql, options: {url: "market.db", driver: adbc_driver_nowhere}}',
+        'datasource: {id: m, type: sql, options: {url: "sqlite:///market.db"}}',
+    )
+
+    modules: tuple[str, ...]
+    packages: tuple[str, ...]
+
+    def message(self) -> str:
+        return f"runs need {listed(self.modules)} to read this, which {_are(self.modules)} not installed here"
+
+    def hint(self) -> str | None:
+        return _advise((), self.packages)
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) == 1 else "are"
+
+
+def _advise(extras: Sequence[str], packages: Sequence[str]) -> str:
+    own = [f"dobonomodo[{','.join(extras)}]"] if extras else []
+    return "pip install " + " ".join(f"'{name}'" if "[" in name else name for name in (*own, *packages))
 
 
 def require_modules(names: Iterable[str]) -> None:

@@ -3,6 +3,7 @@
 from dobonomodo.storage.catalogue import (
     STORAGES,
     Storages,
+    check_drivers,
     check_locations,
     destination_kinds,
     find_storage,
@@ -35,6 +36,7 @@ __all__ = [
     "Storages",
     "Stored",
     "WrittenOutput",
+    "check_drivers",
     "check_locations",
     "destination_kinds",
     "find_storage",

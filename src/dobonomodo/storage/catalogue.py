@@ -3,7 +3,7 @@ belongs to."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
+from dobonomodo.storage.sql import SqlStorage
 from dobonomodo.storage.storage import Pin, Session, Storage, Stored
 
 OWN_LOCATIONS = "files"
@@ -37,6 +38,7 @@ STORAGES: tuple[type[Storage], ...] = (
     CsvStorage,
     ExcelStorage,
     DatabaseStorage,
+    SqlStorage,
     DeltaStorage,
     IcebergStorage,
     CatalogTableStorage,
@@ -79,6 +81,14 @@ def check_locations(resolver: Places, datasources: Mapping[str, DataSource]) -> 
         source = datasources.get(rule.text("strategy", "datasource_id") or "")
         if places is not None and places.is_mapping and source is not None:
             yield from destination_kinds()[source.type].check_options(places, source.type)
+
+
+def check_drivers(datasources: Iterable[DataSource]) -> Iterator[Problem]:
+    """What active datasources need that is not installed here."""
+    for source in datasources:
+        options = source.places.at("options")
+        if source.status == "active" and options is not None:
+            yield from find_storage(source.type).options.find_missing(options)
 
 
 @cache

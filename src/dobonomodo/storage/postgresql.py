@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,10 @@ from urllib.parse import quote, urlsplit, urlunsplit
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, parse_type
 from dobonomodo.storage.faults import is_passing
-from dobonomodo.storage.schema import arrow_type
 
 if TYPE_CHECKING:
     import adbc_driver_manager.dbapi
     import psycopg
-    import pyarrow
     from psycopg.sql import Composable
 
     Connection = psycopg.Connection[tuple[Any, ...]]
@@ -113,13 +111,6 @@ def describe_table(connection: Connection, schema: str | None, table: str) -> di
         [found[0]],
     ).fetchall()
     return dict(rows)
-
-
-def arrow_schema(columns: Mapping[str, Type]) -> pyarrow.Schema:
-    """Columns as Arrow has them."""
-    import pyarrow as pa
-
-    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
 
 
 def name_table(schema: str | None, table: str) -> Composable:

@@ -96,6 +96,13 @@ def arrow_type(kind: Type) -> pyarrow.DataType:
     }[kind]
 
 
+def arrow_schema(columns: Mapping[str, Type]) -> pyarrow.Schema:
+    """Columns as Arrow has them."""
+    import pyarrow as pa
+
+    return pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+
+
 def type_of_arrow(kind: pyarrow.DataType) -> Type | None:
     """The type of ours that a file's type holds; None for one that we do not write."""
     import pyarrow as pa

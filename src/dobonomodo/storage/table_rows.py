@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,25 +14,21 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import INTEGER, TEXT, DecimalType, is_number
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.plan.system import PERIOD, RUN_PERIOD, VALIDITY
-from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.executors import Executors
+from dobonomodo.storage.extracted import CheckedRows, TableRead, find_keys, order_of
 from dobonomodo.storage.faults import loading_failed, removing_on_failure
 from dobonomodo.storage.findings import Findings, check_batch
-from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.postgresql import (
     Database,
-    arrow_schema,
     database_faults,
     describe_table,
     is_passing_fault,
     name_table,
 )
-from dobonomodo.storage.schema import SYSTEM, find_differences
+from dobonomodo.storage.schema import SYSTEM, arrow_schema, find_differences
 from dobonomodo.storage.storage import Belongs
-from dobonomodo.storage.values import show_value
 
 if TYPE_CHECKING:
-    import pyarrow
     from psycopg import IsolationLevel
     from psycopg.sql import Composable, Composed
 
@@ -70,23 +65,6 @@ class TableReading:
     """How many rows all of them give together."""
     snapshot: str | None = None
     """What was exported by a transaction that is still open: all statements see the same rows."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableRead:
-    """The result of a statement."""
-
-    rows: int
-    first: tuple[tuple[int, WrongCell], ...]
-    """The first wrong values with their positions, in order; those of tables with keys have the key of the row."""
-    counts: Mapping[str, int]
-    sha256: str | None
-    """Of the file; None if something is wrong, and there is none."""
-
-    def findings(self, before: int) -> Findings:
-        """What is wrong, where so many rows are before these ones."""
-        cells = (replace(cell, row=cell.row or f"row {before + at}") for at, cell in self.first)
-        return Findings(tuple(cells), self.counts)
 
 
 def extract_table(
@@ -166,7 +144,7 @@ def _plan_reading(
         raise loading_failed(use, f"table `{table}` does not exist")
     columns = _columns_to_read(stored, use, table, grown=run_period is not None)
     named = name_table(schema, table)
-    keys = _keys(connection, stored, use, named)
+    keys = find_keys(stored, use, partial(_primary_key, connection, named))
     query = _Query(stored, columns, use, named, keys, belongs, run_period)
     shown = tuple(name for name in keys if name in columns)
     statement = query.select().as_string(connection)
@@ -226,31 +204,18 @@ def read_rows(reading: TableReading, target: Path, statement: str) -> TableRead:
     columns = reading.columns
     types = arrow_schema(columns)
     unfinished = target.with_name(target.name + ".part")
-    rows, first, counts = 0, list[tuple[int, WrongCell]](), Counter[str]()
+    found = CheckedRows(reading.keys)
     with removing_on_failure(unfinished):
         with pq.ParquetWriter(unfinished, types) as writer, reading.database.stream(reading.snapshot) as cursor:
             cursor.execute(statement)
             for batch in cursor.fetch_record_batch():
                 plain = [each.storage if isinstance(each, pa.ExtensionArray) else each for each in batch.columns]
                 checked = check_batch(plain, columns, use=reading.use, place=reading.table)
-                by_name = dict(zip(columns, plain, strict=True))
-                placed = ((rows + 1 + at, _name_row(cell, by_name, reading.keys, at)) for at, cell in checked.first)
-                first += list(placed)[: CELLS_AT_MOST - len(first)]
-                counts.update(checked.counts)
-                if not counts:
+                found.add(checked, dict(zip(columns, plain, strict=True)), batch.num_rows)
+                if not found.counts:
                     writer.write_batch(pa.RecordBatch.from_arrays(checked.columns, schema=types))
-                rows += batch.num_rows
                 reach("input.extracting")
-        if counts:
-            unfinished.unlink()
-        else:
-            unfinished.replace(target)
-    return TableRead(rows, tuple(first), counts, None if counts else hash_file(target))
-
-
-def _name_row(cell: WrongCell, batch: Mapping[str, pyarrow.Array], keys: Sequence[str], at: int) -> WrongCell:
-    """A wrong value with the key of its row, if there is one."""
-    return replace(cell, row=", ".join(f"`{key}` {show_value(batch[key], at)}" for key in keys) or None)
+        return found.finish(unfinished, target)
 
 
 def _columns_to_read(stored: Mapping[str, str], use: DatasetUse, table: str, *, grown: bool) -> dict[str, Type]:
@@ -298,8 +263,7 @@ class _Query:
 
     @property
     def order(self) -> list[Composable]:
-        # All columns follow the key: rows that share one have a stable order too, and equal ones need none (C-85).
-        return [_order_by(name, self.stored) for name in dict.fromkeys((*self.keys, *self.columns))]
+        return [_order_by(name, self.stored) for name in order_of(self.keys, self.columns)]
 
     def select(self, within: Composable | None = None) -> Composed:
         """All rows, or those of a range."""
@@ -344,13 +308,6 @@ class _Query:
         last = sql.SQL("({} OR {} IS NULL)").format(starts[-1], column)
         between = [sql.SQL("{} AND {}").format(start, end) for start, end in zip(starts, ends[1:], strict=False)]
         return [ends[0], *between, last]
-
-
-def _keys(connection: Connection, stored: Mapping[str, str], use: DatasetUse, table: Composable) -> tuple[str, ...]:
-    """The natural or else the primary key, in the spelling of the table."""
-    folded = {name.casefold(): name for name in stored}
-    keys = use.natural_key or _primary_key(connection, table)
-    return tuple(folded[key.casefold()] for key in keys if key.casefold() in folded)
 
 
 def _tests(

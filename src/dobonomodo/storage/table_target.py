@@ -28,7 +28,6 @@ from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.postgresql import (
     MAX_NAME,
     Database,
-    arrow_schema,
     database_faults,
     declare_column,
     declare_type,
@@ -39,6 +38,7 @@ from dobonomodo.storage.postgresql import (
     lock_name,
     name_table,
 )
+from dobonomodo.storage.schema import arrow_schema
 from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
 if TYPE_CHECKING:

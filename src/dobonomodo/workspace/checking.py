@@ -10,11 +10,11 @@ from dobonomodo.model import Places, Project
 from dobonomodo.model.parameter import settle_parameters
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, in_order
-from dobonomodo.problems.definition import UnknownReference
+from dobonomodo.problems.definition import InvalidValue, UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, DestinationReason, InvalidDestination, ResolverNotFound
 from dobonomodo.problems.parameter import ParameterMissing
-from dobonomodo.storage import check_locations
+from dobonomodo.storage import check_drivers, check_locations, destination_kinds
 
 if TYPE_CHECKING:
     from dobonomodo.model import Definitions
@@ -43,17 +43,17 @@ def find_problems(files: Files, planning: Planning) -> Problems:
         found.extend(planning.plan(project, datasets, uncertain_from=start).problems)
     found.extend(datasets.chain.problems)
     found.extend(_check_settings(files))
+    found.extend(check_drivers(own.datasources.values()))
     broken = own.broken.get("datasource", {})
     return Problems(in_order(_once(each for each in found if not _is_about(each, broken))))
 
 
 def _check_settings(files: Files) -> Iterator[Problem]:
-    """Values of parameters in the file of the workspace, in every environment."""
-    places, own = files.settings.places, files.definitions
-    environments = places.at("environments")
-    parts = [places, *(environments.at(name) for name in environments.keys)] if environments is not None else [places]
-    for part in parts:
-        given = part.at("parameters") if part is not None else None
+    """The sandbox and values of parameters in the file of the workspace, in every environment."""
+    own = files.definitions
+    for part in _setting_places(files):
+        yield from _check_sandbox(part, own)
+        given = part.at("parameters")
         for project_id in given.keys if given is not None else ():
             values = given.at(project_id) if given is not None else None
             project = own.projects.get(project_id)
@@ -64,6 +64,30 @@ def _check_settings(files: Files) -> Iterator[Problem]:
                 yield UnknownReference(kind="project", id=project_id, known=known, span=span)
             else:
                 yield from _check_values(project, values)
+
+
+def _setting_places(files: Files) -> Iterator[Places]:
+    """The settings of the workspace and of its environments."""
+    yield files.settings.places
+    environments = files.settings.places.at("environments")
+    for name in environments.keys if environments is not None else ():
+        part = environments.at(name) if environments is not None else None
+        if part is not None:
+            yield part
+
+
+def _check_sandbox(settings: Places, definitions: Definitions) -> Iterator[Problem]:
+    """A sandbox that is a datasource can be written."""
+    source = definitions.datasources.get(settings.text("sandbox") or "")
+    kinds = destination_kinds()
+    if source is not None and not kinds[source.type].can_write:
+        yield InvalidValue(
+            key="sandbox",
+            expected="a folder or a datasource that can be written",
+            found=f"`{source.id}`, which can only be read",
+            advice=f"name a datasource of another type: {', '.join(f'`{k}`' for k, each in kinds.items() if each.can_write)}",
+            span=settings.span("sandbox"),
+        )
 
 
 def _check_values(project: Project, values: Places) -> Iterator[Problem]:

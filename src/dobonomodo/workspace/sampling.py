@@ -91,7 +91,8 @@ def sample_input(
     facts = RunFacts(now(), chosen.identifier, chosen.start_date, chosen.end_date)
     datasources = files.definitions.datasources
     for location in use.locations:
-        require_modules(find_storage(datasources[location.datasource_id].type).modules)
+        if (source := datasources.get(location.datasource_id)) is not None:
+            require_modules(find_storage(source.type).modules)
     with TemporaryDirectory() as folder:
         inputs = Inputs(
             root=files.root,

@@ -95,6 +95,10 @@ ADDRESSES = [
     "passfile=hunter2 host=h",
     "jdbc:postgresql://host/db?user=me&password=hunter2",
     "jdbc:sqlserver://host;password=hunter2",
+    "mysql+pymysql://me:hunter2@host/db",
+    "mssql+pyodbc:///?odbc_connect=DRIVER%3DX%3BUID%3Dme%3BPWD%3Dhunter2",
+    "mssql+pyodbc:///?odbc_connect=DRIVER%3D%7BODBC Driver 18%7D%3BPWD%3Dhunter2",
+    "me:hunter2@account/database/schema?warehouse=w",
 ]
 
 
@@ -117,6 +121,14 @@ def test_a_secret_anywhere_in_an_address_is_found(address: str) -> None:
 )
 def test_an_address_without_a_secret_is_plain(address: str) -> None:
     assert is_plain_address(address)
+    assert not address_holds_secret(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["me@account/database", "me:***@account/database", "file:a@b.db", "C:/data/a.db", "jdbc:x://me@host/db", "a:b"],
+)
+def test_an_address_without_a_scheme(address: str) -> None:
     assert not address_holds_secret(address)
 
 

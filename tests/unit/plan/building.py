@@ -26,6 +26,8 @@ datasource: {id: lake, type: parquet, options: {path_prefix: data}}
 ---
 datasource: {id: warehouse, type: database, options: {url: "postgresql://db:5432/w"}}
 ---
+datasource: {id: ledger, type: sql, options: {url: "sqlite:///ledger.db"}}
+---
 datasource: {id: old, type: parquet, status: disabled, options: {path_prefix: old}}
 ---
 resolver:

@@ -140,6 +140,59 @@ def test_control_characters_are_in_no_name() -> None:
         assert [problem.code for problem in load(text)[1]] == ["INVALID_VALUE"]
 
 
+class TestSql:
+    @pytest.mark.parametrize(
+        "options",
+        [
+            "{url: 'sqlite:///ledger.db'}",
+            "{url: 'mysql+pymysql://ann@host:3306/db?charset=utf8mb4', schema: other}",
+            "{url: 'snowflake://ann@account/db/schema'}",
+            "{url: market.duckdb, driver: adbc_driver_duckdb}",
+            "{url: 'ann@account/db', driver: adbc_driver_snowflake}",
+        ],
+    )
+    def test_urls_and_drivers(self, options: str) -> None:
+        sound(datasource("sql", options))
+
+    @pytest.mark.parametrize(
+        ("options", "code", "shown"),
+        [
+            ("{url: 'jdbc:mysql://host/db'}", "INVALID_VALUE", "'jdbc:mysql://host/db'"),
+            ("{url: 'ledger.db'}", "INVALID_VALUE", "'ledger.db'"),
+            ("{url: 'mysql+pymysql://host:port/db'}", "INVALID_VALUE", "'mysql+pymysql://host:port/db'"),
+            ("{url: ''}", "INVALID_VALUE", "''"),
+            ("{url: a.db, driver: os}", "INVALID_VALUE", "os"),
+            ("{url: a.db, driver: adbc_driver_x.y}", "INVALID_VALUE", "adbc_driver_x.y"),
+            ("{url: 'sqlite:///a.db', driver: adbc_driver_sqlite}", "INVALID_VALUE", "'sqlite:///a.db'"),
+            ("{driver: adbc_driver_x}", "MISSING_KEY", "options"),
+            ("{url: 'sqlite:///a.db', user: ann}", "UNKNOWN_KEY", "user"),
+            (
+                "{url: 'mysql+pymysql://ann:hunter2@host/db'}",
+                "SECRET_IN_DEFINITION",
+                "'mysql+pymysql://ann:*******@host/db'",
+            ),
+            ("{url: 'mysql://host/db?password=hunter2'}", "SECRET_IN_DEFINITION", "'mysql://host/db?password=*******'"),
+            ("{url: 'ann:hunter2@account/db', driver: adbc_driver_snowflake}", "SECRET_IN_DEFINITION", None),
+            ("{url: 'mssql+pyodbc:///?odbc_connect=UID%3Dann%3BPWD%3Dhunter2'}", "SECRET_IN_DEFINITION", None),
+        ],
+    )
+    def test_what_is_refused(self, options: str, code: str, shown: str | None) -> None:
+        ((found_code, caret),) = found(datasource("sql", options))
+        assert found_code == code
+        assert shown is None or caret == shown
+        assert "hunter2" not in caret + repr(load(datasource("sql", options))[1])
+
+    def test_control_characters(self) -> None:
+        (problem,) = load(datasource("sql", '{url: "sqlite:///a.db", schema: "a\\u202eb"}'))[1]
+        assert problem.code == "INVALID_VALUE"
+
+    def test_the_type_for_other_databases_is_named(self) -> None:
+        (problem,) = load(datasource("database", "{url: 'mysql://ann@host/db'}"))[1]
+        assert "type: sql" in (problem.hint() or "")
+        (other,) = load(datasource("database", "{url: 'postgresql://ann@host:port/db'}"))[1]
+        assert "type: sql" not in (other.hint() or "")
+
+
 class TestIceberg:
     @pytest.mark.parametrize(
         "options",

@@ -266,6 +266,9 @@ def find_destination(spec: DestinationSpec, key: str, ctx: Context, *, appends: 
         if source.status != "active":
             return refuse(DestinationReason.DISABLED, name=spec.datasource_id, at=at)
         kind = source.type
+        if not ctx.kinds[kind].can_write:
+            known = tuple(name for name, each in ctx.kinds.items() if each.can_write)
+            return refuse(DestinationReason.READ_ONLY, name=spec.datasource_id, known=known, at=at)
         if spec.schema_name is not None and not ctx.kinds[kind].has_schemas:
             return refuse(DestinationReason.NO_DATABASE, name=spec.datasource_id)
     elif kind not in inline:

@@ -184,6 +184,8 @@ def test_a_location_of_its_own(kind: str) -> None:
         ('{type: parquet, path: ""}', DestinationReason.EMPTY_TABLE),
         ("{type: parquet}", DestinationReason.EMPTY_TABLE),
         ("{datasource_id: old, table: x}", DestinationReason.DISABLED),
+        ("{datasource_id: ledger, table: x}", DestinationReason.READ_ONLY),
+        ("{datasource_id: ledger, table: x, schema: s}", DestinationReason.READ_ONLY),
         ("{datasource_id: lake, table: x, schema: s}", DestinationReason.NO_DATABASE),
         ("{type: database, path: x}", DestinationReason.NO_FILES),
         ("{type: orc, path: x}", DestinationReason.NO_FILES),
@@ -227,7 +229,7 @@ def test_keys_that_do_not_belong_to_a_location_are_not_ignored(extra: str) -> No
 def test_an_unknown_datasource() -> None:
     problem = refused("{datasource_id: lak, table: x}")
     assert (problem.reason, problem.name) == (DestinationReason.UNKNOWN_DATASOURCE, "lak")
-    assert (problem.known, problem.span and problem.span.line) == (("lake", "warehouse", "old"), 8)
+    assert (problem.known, problem.span and problem.span.line) == (("lake", "warehouse", "ledger", "old"), 8)
 
 
 def test_without_a_destination() -> None:
