@@ -95,7 +95,7 @@ $(NATIVE)/spark/ready: requirements-native.lock
 		--upgrade --target $(@D) --requirement requirements-native.lock
 	@touch $@
 
-$(NATIVE)/ready: $(NATIVE)/spark/ready tests/native/connectors.txt | $(READY) java
+$(NATIVE)/ready: $(NATIVE)/spark/ready tests/native/connectors.txt tests/native/servers.txt | $(READY) java
 	@PYTHONPATH=$(NATIVE)/spark $(RUN) tests.native.fetch
 	@touch $@
 

@@ -7,7 +7,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "build" / "native"
 JARS = FOLDER / "jars"
-LISTED = Path(__file__).with_name("connectors.txt")
+SERVERS = FOLDER / "servers"
+"""Not beside the connectors, all of which are in the class path of Spark."""
+LISTS = {JARS: Path(__file__).with_name("connectors.txt"), SERVERS: Path(__file__).with_name("servers.txt")}
+"""By folder, the list of what is in it."""
 SPARK = "4.1"
 """The versions of Spark for which there are connectors of both formats."""
 
@@ -17,15 +20,26 @@ EXTENSIONS = (
 )
 
 
-def listed_connectors() -> dict[str, str]:
-    """Maven coordinates with the SHA-256 of the files."""
-    lines = (line.split() for line in LISTED.read_text().splitlines() if not line.startswith("#"))
-    return dict(lines)
+def listed_files() -> dict[Path, tuple[str, str]]:
+    """By file, the Maven coordinates and the SHA-256."""
+    lines = (
+        (folder, line.split())
+        for folder, listed in LISTS.items()
+        for line in listed.read_text().splitlines()
+        if not line.startswith("#")
+    )
+    return {folder / jar_name(coordinate): (coordinate, sha256) for folder, (coordinate, sha256) in lines}
+
+
+def find_server(module: str) -> Path:
+    """The file of a server."""
+    (found,) = (path for path, (coordinate, _) in listed_files().items() if coordinate.split(":")[1] == module)
+    return found
 
 
 def why_not_here() -> str | None:
     """Why tests of the connectors cannot run in this process; None if they can."""
-    if not all((JARS / jar_name(each)).exists() for each in listed_connectors()):
+    if not all(path.exists() for path in listed_files()):
         return "the connectors of Spark are not here: `make jars` fetches them from Maven Central"
     found = metadata.version("pyspark")
     return None if found.startswith(f"{SPARK}.") else f"there are no connectors for Spark {found}: use `make native`"
