@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -35,6 +39,30 @@ def find_server(module: str) -> Path:
     """The file of a server."""
     (found,) = (path for path, (coordinate, _) in listed_files().items() if coordinate.split(":")[1] == module)
     return found
+
+
+def start_java(arguments: Sequence[str | Path], *, folder: Path, **environment: str) -> subprocess.Popen[bytes]:
+    """A server in a process of its own; what it says is in ``java.log``."""
+    from dobonomodo.engine import find_java
+
+    java = find_java()
+    assert java is not None
+    with (folder / "java.log").open("w") as said:
+        return subprocess.Popen(
+            [java.home / "bin/java", "-Xmx512m", "-XX:TieredStopAtLevel=1", *arguments],
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=said,
+            stderr=said,
+        )
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens to."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
 
 
 def why_not_here() -> str | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
 import subprocess
 import threading
 import time
@@ -16,8 +14,7 @@ from pathlib import Path
 
 import requests
 
-from dobonomodo.engine import find_java
-from tests.native.connectors import find_server
+from tests.native.connectors import find_server, free_port, start_java
 
 COMMIT = "/v1/transactions/commit"
 Forward = Callable[[bytes], tuple[int, bytes] | None]
@@ -27,22 +24,16 @@ Forward = Callable[[bytes], tuple[int, bytes] | None]
 @contextmanager
 def running_catalog(folder: Path, warehouse: str) -> Iterator[str]:
     """A catalog in an SQLite database; gives its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    java = find_java()
-    assert java is not None
+    port = free_port()
     settings = {"WAREHOUSE": warehouse, "URI": f"jdbc:sqlite:{folder / 'rest.db'}", "REST_PORT": str(port)}
-    with (folder / "rest.log").open("w") as said:
-        process = subprocess.Popen(
-            [java.home / "bin/java", "-Xmx512m", "-XX:TieredStopAtLevel=1", "-jar", find_server("iceberg-open-api")],
-            env={**os.environ, **{f"CATALOG_{name}": value for name, value in settings.items()}},
-            stdout=said,
-            stderr=said,
-        )
+    process = start_java(
+        ["-jar", find_server("iceberg-open-api")],
+        folder=folder,
+        **{f"CATALOG_{name}": value for name, value in settings.items()},
+    )
     try:
         address = f"http://127.0.0.1:{port}"
-        _wait(process, address, folder / "rest.log")
+        _wait(process, address, folder / "java.log")
         yield address
     finally:
         process.terminate()
