@@ -64,7 +64,7 @@ bench-full: $(READY) java build/bench/ready ## The same with ten times the data,
 jars: $(NATIVE)/ready ## Fetch Spark's own connectors for Delta and Iceberg from Maven Central, and the Spark that they are for
 
 lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest that pyproject.toml allows
-	$(LOCK) pyproject.toml --extra connect --extra delta --extra excel --extra iceberg --extra objects --extra postgresql --group dev --output-file requirements.lock
+	$(LOCK) pyproject.toml --extra connect --extra delta --extra excel --extra hdfs --extra iceberg --extra objects --extra postgresql --group dev --output-file requirements.lock
 	$(PYTHON) -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']['java'])" \
 		| $(LOCK) - --output-file requirements-java.lock
 	$(LOCK) --group bench --output-file requirements-bench.lock
@@ -95,7 +95,7 @@ $(NATIVE)/spark/ready: requirements-native.lock
 		--upgrade --target $(@D) --requirement requirements-native.lock
 	@touch $@
 
-$(NATIVE)/ready: $(NATIVE)/spark/ready tests/native/connectors.txt | $(READY) java
+$(NATIVE)/ready: $(NATIVE)/spark/ready tests/native/connectors.txt tests/native/servers.txt | $(READY) java
 	@PYTHONPATH=$(NATIVE)/spark $(RUN) tests.native.fetch
 	@touch $@
 

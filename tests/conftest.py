@@ -11,12 +11,13 @@ import hypothesis
 import pytest
 
 from tests.native.connectors import connector_settings, why_not_here
+from tests.native.hdfs_server import hdfs_server
 from tests.object_server import object_server
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["object_server"]
+__all__ = ["hdfs_server", "object_server"]
 
 # Commands that tests start must not go on working behind their backs.
 os.environ.setdefault("DOBO_CLASS_ARCHIVE", "off")

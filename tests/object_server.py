@@ -77,9 +77,13 @@ class ObjectServer:
             held = s3_backends[DEFAULT_ACCOUNT_ID]["aws"].buckets[bucket].keys[f"{key}/{name}"]
             held.last_modified -= by
 
+    def read_pointer(self, address: str) -> bytes:
+        """The pointer of a datasource."""
+        return self.read(f"{address}/.dobo-data/current.json")
+
     def list_files(self, address: str, table: str) -> list[str]:
         """The files of a table as another tool finds them: pointer, manifests, files."""
-        pointer = json.loads(self.read(f"{address}/.dobo-data/current.json"))
+        pointer = json.loads(self.read_pointer(address))
         periods = pointer["tables"].get(table, {"periods": {}})["periods"]
         manifests = [json.loads(self.read(f"{address}/{each['manifest']}")) for each in periods.values()]
         return [f"{address}/{file}" for each in manifests for file in each["files"]]

@@ -573,11 +573,13 @@ def open_catalog(storage: Storage) -> Catalog:
     uri = f"sqlite:///{storage.root / 'catalog.db'}"
     if storage.url is not None:
         uri = storage.url.replace("://", "+psycopg://", 1)
+    own = str(storage.source.options["uri"])
+    kind, uri = ("rest", own) if own.startswith("http") else ("sql", uri)
     if storage.server is None:
-        return load_catalog("default", type="sql", uri=uri, warehouse=str(storage.root / "warehouse"))
+        return load_catalog("default", type=kind, uri=uri, warehouse=str(storage.root / "warehouse"))
     access = {"s3.endpoint": storage.server.endpoint, "s3.region": "us-east-1"}
     keys = {"s3.access-key-id": KEY, "s3.secret-access-key": SECRET}
-    return load_catalog("default", type="sql", uri=uri, warehouse=storage.address, **access, **keys)
+    return load_catalog("default", type=kind, uri=uri, warehouse=storage.address, **access, **keys)
 
 
 def _write_iceberg(storage: Storage, columns: Mapping[str, Type], rows: Rows, name: str) -> Path:

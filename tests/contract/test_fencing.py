@@ -26,7 +26,17 @@ from dobonomodo.storage import StagedRows, WrittenOutput
 from dobonomodo.store import Run, Store
 from dobonomodo.workspace.running import RunData
 from tests.contract.storages import TABLES, Storage, failure, open_source, publish
-from tests.contract.test_storages import FILES_IN_S3, IN_OBJECT_STORES, KINDS, SIMPLE, database, make_storage, rows
+from tests.contract.test_storages import (
+    FILES_IN_HDFS,
+    FILES_IN_S3,
+    IN_OBJECT_STORES,
+    KINDS,
+    SIMPLE,
+    database,
+    make_storage,
+    rows,
+    server_for,
+)
 from tests.postgresql import PASSWORD
 from tests.searching import tries
 from tests.world import FILES, JANUARY, LAKE, MONTHS, PERIOD, EngineByHand, Folder, new_store
@@ -110,11 +120,11 @@ class World:
         return {row["value"] for row in self.storage.see(SIMPLE, "closed")}
 
 
-@pytest.fixture(params=[*KINDS, FILES_IN_S3[0], IN_OBJECT_STORES[-1]])
+@pytest.fixture(params=[*KINDS, FILES_IN_S3[0], IN_OBJECT_STORES[-1], FILES_IN_HDFS[0]])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     url = request.getfixturevalue("database") if request.param == "database" else None
-    server, session = (partial(request.getfixturevalue, name) for name in ("object_server", "spark"))
-    storage = make_storage(request.param, tmp_path, url, server, session)
+    session = partial(request.getfixturevalue, "spark")
+    storage = make_storage(request.param, tmp_path, url, server_for(request), session)
     with closing(new_store(tmp_path)) as store:
         yield World(storage, store)
 

@@ -20,14 +20,29 @@ from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored
 from dobonomodo.storage.access import PATIENCE
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
-from tests.contract.test_storages import FILES_IN_S3, SIMPLE, expire, make_storage, rows, unreadable, unwritable
+from tests.contract.test_storages import (
+    FILES_IN_HDFS,
+    FILES_IN_S3,
+    SIMPLE,
+    expire,
+    make_storage,
+    rows,
+    server_for,
+    unreadable,
+    unwritable,
+)
 from tests.object_server import KEY, SECRET, ObjectServer
 from tests.searching import tries
 
 
+@pytest.fixture(params=[*FILES_IN_S3, *FILES_IN_HDFS])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return make_storage(request.param, tmp_path, None, server_for(request))
+
+
 @pytest.fixture(params=FILES_IN_S3)
-def storage(request: pytest.FixtureRequest, tmp_path: Path, object_server: ObjectServer) -> Storage:
-    return make_storage(request.param, tmp_path, None, lambda: object_server)
+def in_s3(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    return make_storage(request.param, tmp_path, None, server_for(request))
 
 
 @pytest.fixture
@@ -239,7 +254,9 @@ class TestWriting:
 class TestServers:
     def test_a_server_that_does_not_answer(self, storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(PATIENCE, "0.1")
-        away = storage.with_options(endpoint="http://127.0.0.1:9")
+        is_hdfs = storage.address.startswith("hdfs:")
+        nowhere = {"path_prefix": "hdfs://127.0.0.1:9/x"} if is_hdfs else {"endpoint": "http://127.0.0.1:9"}
+        away = storage.with_options(**nowhere)
         reading = failure(lambda: away.inputs().pin([away.use(SIMPLE, "in")]))
         assert (type(reading.problem), reading.retry_helps) == (DataLoad, True)
         writing = failure(lambda: away.outputs().check(output_of(away)))
@@ -248,8 +265,8 @@ class TestServers:
         assert answer is not None
         assert (answer.works, "did not answer" in answer.detail) == (False, True)
 
-    def test_a_bucket_that_is_not_there(self, storage: Storage) -> None:
-        other = storage.with_options(path_prefix="s3://bucket-that-is-not-there/x")
+    def test_a_bucket_that_is_not_there(self, in_s3: Storage) -> None:
+        other = in_s3.with_options(path_prefix="s3://bucket-that-is-not-there/x")
         assert "NoSuchBucket" in unwritable(lambda: other.outputs().check(output_of(other))).detail
 
     def test_a_store_says_what_it_has(self, storage: Storage) -> None:
@@ -260,13 +277,13 @@ class TestServers:
         assert answer.detail.endswith(" answers, 1 object")
 
     def test_a_secret_that_the_datasource_refers_to(
-        self, storage: Storage, monkeypatch: pytest.MonkeyPatch, object_server: ObjectServer
+        self, in_s3: Storage, monkeypatch: pytest.MonkeyPatch, object_server: ObjectServer
     ) -> None:
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL"):
             monkeypatch.delenv(name)
-        options = {**storage.source.options, "endpoint": object_server.endpoint, "region": "us-east-1"}
-        source = open_source(storage.kind, credential_ref="env://KEYS", **options)
-        referring = replace(storage, source=source)
+        options = {**in_s3.source.options, "endpoint": object_server.endpoint, "region": "us-east-1"}
+        source = open_source(in_s3.kind, credential_ref="env://KEYS", **options)
+        referring = replace(in_s3, source=source)
         monkeypatch.setenv("KEYS", f"{KEY}:{SECRET}")
         record = referring.put(rows("a"), SIMPLE)
         assert SECRET not in json.dumps(record)

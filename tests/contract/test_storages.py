@@ -106,6 +106,13 @@ def database(postgresql_server: Server) -> Iterator[str]:
 FILES_IN_S3 = ["parquet in S3", "csv in S3"]
 """Files that are not on this machine."""
 IN_OBJECT_STORES = [*FILES_IN_S3, "iceberg in S3"]
+FILES_IN_HDFS = [pytest.param(f"{kind} in HDFS", marks=pytest.mark.native) for kind in ("parquet", "csv")]
+
+
+def server_for(request: pytest.FixtureRequest) -> Callable[[], ObjectServer]:
+    """Gives the server that a storage of this test is on."""
+    name = "hdfs_server" if request.param.endswith(" in HDFS") else "object_server"
+    return partial(request.getfixturevalue, name)
 
 
 def make_storage(
@@ -119,7 +126,7 @@ def make_storage(
     if kind.startswith("table of "):
         assert spark is not None
         return make_catalog(kind.removeprefix("table of "), root, spark)
-    if kind.endswith(" in S3"):
+    if kind.endswith((" in S3", " in HDFS")):
         assert server is not None
         running, kind = server(), kind.partition(" ")[0]
         address = f"{running.fresh_bucket()}/some folder/data"
@@ -149,7 +156,7 @@ def make_catalog(form: str, root: Path, spark: Callable[[], SparkSession]) -> St
     return Storage(root, source, session=spark)
 
 
-@pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES])
+@pytest.fixture(params=[*KINDS, *IN_OBJECT_STORES, *FILES_IN_HDFS])
 def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     return open_storage(request, tmp_path)
 
@@ -162,8 +169,8 @@ def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     ):
         pytest.skip("what Spark reads is the same Parquet as of CSV files on this machine; all with DOBO_TEST_ALL")
     url = request.getfixturevalue("database") if request.param == "database" else None
-    server, session = (partial(request.getfixturevalue, name) for name in ("object_server", "spark"))
-    return make_storage(request.param, tmp_path, url, server, session)
+    session = partial(request.getfixturevalue, "spark")
+    return make_storage(request.param, tmp_path, url, server_for(request), session)
 
 
 @pytest.fixture(params=["parquet", "csv"])

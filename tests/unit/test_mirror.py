@@ -50,6 +50,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "contract/test_executors.py",
         ("engine/tasks.py", "storage/executors.py", "storage/object_copies.py"),
     ),
+    "needs a cluster of HDFS": ("native/test_hdfs.py", ("storage/hdfs.py",)),
     "needs a connector of Spark": (
         "native/test_delta.py native/test_iceberg.py native/test_catalog_tables.py",
         ("storage/native.py", "storage/catalog_log.py", "storage/catalog_table.py", "storage/catalog_target.py"),

@@ -25,6 +25,7 @@ EXTRA_BY_MODULE = {
     "python_calamine": "excel",
     "xlsxwriter": "excel",
     "obstore": "objects",
+    "hdfs_native": "hdfs",
     "deltalake": "delta",
     "pyiceberg": "iceberg",
 }

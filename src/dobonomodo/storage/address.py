@@ -1,4 +1,4 @@
-"""Addresses in object stores: ``s3://bucket/folder`` and their like, parsed once and spelled in one way."""
+"""Addresses in object stores and in HDFS: ``s3://bucket/folder`` and their like, parsed once and spelled in one way."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from dobonomodo.problems.problem import listed
 if TYPE_CHECKING:
     from dobonomodo.problems import Passage, Problem
 
-SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "az": "az", "abfss": "az"}
+HDFS = "hdfs"
+OBJECT_STORES = ("s3", "gs", "az")
+SCHEMES = {"s3": "s3", "s3a": "s3", "gs": "gs", "az": "az", "abfss": "az", HDFS: HDFS}
 """The scheme that each supported one means."""
-SHOWN_SCHEMES = "`s3://`, `gs://`, `az://` or `abfss://`"
+SHOWN_SCHEMES = "`s3://`, `gs://`, `az://`, `abfss://` or `hdfs://`"
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _FORM = re.compile(
-    r"[A-Za-z0-9]+://(?P<bucket>[A-Za-z0-9][A-Za-z0-9._-]*)(?:@(?P<account>[A-Za-z0-9.-]+))?(?:/(?P<key>.*))?"
+    r"[A-Za-z0-9]+://(?P<bucket>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<port>:[0-9]+)?(?:@(?P<account>[A-Za-z0-9.-]+))?(?:/(?P<key>.*))?"
 )
 
 
@@ -30,6 +32,7 @@ class Address:
 
     scheme: str
     bucket: str
+    """In HDFS, the name node with its port, or the name of a service."""
     key: str = ""
     account: str | None = None
     """The account of Azure, where the address names one: ``abfss://container@account.dfs.core.windows.net/folder``."""
@@ -48,8 +51,10 @@ class Address:
             raise ValueError("an address without `.` and `..`")
         if form["account"] is not None and SCHEMES[found[1].lower()] != "az":
             raise ValueError(f"an address without `{form['account']}`")
+        if form["port"] is not None and SCHEMES[found[1].lower()] != HDFS:
+            raise ValueError(f"an address without `{form['port']}`")
         account = (form["account"] or "").partition(".")[0] or None
-        return cls(SCHEMES[found[1].lower()], form["bucket"], "/".join(parts), account)
+        return cls(SCHEMES[found[1].lower()], form["bucket"] + (form["port"] or ""), "/".join(parts), account)
 
     def __truediv__(self, path: str) -> Address:
         """What is below it."""

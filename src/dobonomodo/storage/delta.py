@@ -6,15 +6,20 @@ No connector of the cluster is needed: ``deltalake`` reads and writes the log of
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from pydantic import Field
+
 from dobonomodo.model.datasource import StorageOptions
+from dobonomodo.model.document import Places
+from dobonomodo.model.value import Filled
 from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.destination import DestinationKind
-from dobonomodo.storage.address import is_address
+from dobonomodo.problems import Problem
+from dobonomodo.storage.address import OBJECT_STORES, is_address
 from dobonomodo.storage.delta_home import DeltaHome, LocalHome, ObjectHome
 from dobonomodo.storage.delta_target import (
     KIND,
@@ -26,7 +31,7 @@ from dobonomodo.storage.delta_target import (
     name_types,
 )
 from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
-from dobonomodo.storage.file_storage import FilesOptions
+from dobonomodo.storage.file_storage import FilesOptions, check_place
 from dobonomodo.storage.files import PinnedFile, leads_out, list_beside
 from dobonomodo.storage.object_shelf import ObjectShelf
 from dobonomodo.storage.objects import do_at_once
@@ -53,6 +58,16 @@ READABLE = frozenset({"timestampNtz", "vacuumProtocolCheck", "v2Checkpoint"})
 
 class DeltaOptions(FilesOptions):
     """A folder of Delta tables, each a folder below it, on this machine or in an object store."""
+
+    path_prefix: Filled = Field(
+        description="The folder; a relative path starts at the workspace. In an object store, an address such as "
+        "`s3://bucket/folder`."
+    )
+
+    @classmethod
+    def check(cls, places: Places) -> Iterable[Problem]:
+        """A folder that a file system or an object store can have."""
+        yield from check_place(places, "path_prefix", schemes=OBJECT_STORES)
 
 
 @dataclass(frozen=True, slots=True)

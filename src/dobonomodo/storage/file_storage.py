@@ -29,7 +29,7 @@ from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.run import DataLoad, InputChanged
-from dobonomodo.storage.address import check_address, is_address
+from dobonomodo.storage.address import HDFS, check_address, is_address
 from dobonomodo.storage.faults import is_passing, loading_failed
 from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import Findings
@@ -66,10 +66,10 @@ class FolderOptions(StorageOptions):
 
 
 class FilesOptions(FolderOptions):
-    """A folder of files, on this machine or in an object store."""
+    """A folder of files, on this machine, in an object store or in HDFS."""
 
     path_prefix: Filled = Field(
-        description="The folder; a relative path starts at the workspace. In an object store, an address such as "
+        description="The folder; a relative path starts at the workspace. In an object store or in HDFS, an address such as "
         "`s3://bucket/folder`."
     )
     endpoint: Text | None = Field(
@@ -86,10 +86,12 @@ class FilesOptions(FolderOptions):
 def check_place(places: Places, option: str, *, schemes: Sequence[str] | None = None) -> Iterable[Problem]:
     """A folder that a file system or an object store can have; ``schemes`` are those that are supported, if not all are."""
     text = places.text(option)
-    if not is_address(text or ""):
+    is_hdfs = (text or "").lower().startswith(f"{HDFS}:")
+    if is_hdfs or not is_address(text or ""):
         for key in ("endpoint", "region"):
             if places.at(key) is not None:
-                expected, found = "no such option where the files are on this machine", f"`{key}`"
+                where = "in HDFS" if is_hdfs else "on this machine"
+                expected, found = f"no such option where the files are {where}", f"`{key}`"
                 yield InvalidValue(key=key, expected=expected, found=found, span=places.key_span(key))
     # An address with a secret in it is reported as that.
     if text is None or any(find_secrets(places, "options")):

@@ -65,6 +65,8 @@ _LOCAL = "sqlite:///"
 _DATABASE = re.compile(r"postgres(?:ql)?://")
 _CATALOG = re.compile(r"sqlite:///[^?]+$|https?://")
 _FIELD_ID = b"PARQUET:field_id"
+AT_ONCE = "one transaction for all tables where the catalog offers that"
+ONE_BY_ONE = "one transaction for each table, one after the other; after a kill the rest is completed"
 
 
 class IcebergOptions(StorageOptions):
@@ -138,13 +140,22 @@ class IcebergStorage(TableFilesStorage):
     options: ClassVar[type[StorageOptions]] = IcebergOptions
     destinations: ClassVar[DestinationKind] = DestinationKind(are_paths=False, inline=False, has_schemas=True)
     modules: ClassVar[Sequence[str]] = ("pyiceberg", "pyarrow")
-    together: ClassVar[str] = "one transaction for each table, one after the other; after a kill the rest is completed"
     connector: ClassVar[str] = "org.apache.iceberg:iceberg-spark-runtime"
     removal: ClassVar[str] = "the expiry of snapshots"
 
     @property
     def _options(self) -> IcebergOptions:
         return IcebergOptions.model_validate(self.source.options)
+
+    @property
+    def _is_rest(self) -> bool:
+        """Whether the catalog is a server that may commit several tables at once; databases are not asked to."""
+        return not self._options.uri.startswith(_LOCAL) and not _DATABASE.match(self._options.uri)
+
+    @property
+    def together(self) -> str:
+        """What a catalog offers is known to the run alone: a plan is made without it."""
+        return f"{AT_ONCE}, else {ONE_BY_ONE}" if self._is_rest else ONE_BY_ONE
 
     @property
     def objects(self) -> ObjectShelf | None:
@@ -176,7 +187,7 @@ class IcebergStorage(TableFilesStorage):
         more = _name_access(find_s3(shelf.objects.access)) if shelf is not None else {}
         if _DATABASE.match(own.uri):
             return _load_database(own.catalog, own.uri, self._warehouse, tuple(more.items()))
-        if not own.uri.startswith(_LOCAL):
+        if self._is_rest:
             warehouse = self._warehouse if shelf is not None else own.warehouse
             return load_catalog(own.catalog, type="rest", uri=own.uri, warehouse=warehouse, **more)
         database = self.root / own.uri.removeprefix(_LOCAL)
@@ -254,12 +265,12 @@ class IcebergStorage(TableFilesStorage):
                 raise loading_failed(use, detail, present=there) from FileNotFoundError(name)
         except NoCatalogError as fault:
             raise loading_failed(use, f"table `{schema}.{name}`: there is no catalog `{fault.filename}`") from fault
-        except OSError as fault:
-            detail = f"table `{schema}.{name}` cannot be read: {fault.strerror or explain_fault(fault)}"
-            raise loading_failed(use, detail, retry_helps=self.objects is not None) from fault
         except catalog_faults() as fault:
             detail = f"table `{schema}.{name}` cannot be read: {explain_fault(fault)}"
             raise loading_failed(use, detail, retry_helps=True) from fault
+        except OSError as fault:
+            detail = f"table `{schema}.{name}` cannot be read: {fault.strerror or explain_fault(fault)}"
+            raise loading_failed(use, detail, retry_helps=self.objects is not None) from fault
         return table
 
     def _find_renamed(self, table: Table, pin: TableFilesPin) -> str | None:
@@ -338,6 +349,7 @@ class IcebergStorage(TableFilesStorage):
             partial(self._home, copies=copies),
             self._warehouse,
             schema,
+            f"{self._options.uri} {self._warehouse} {self._options.catalog}" if self._is_rest else None,
         )
 
     def inspect(self, stored: Stored, *, run: str, seq: int) -> Inspected:

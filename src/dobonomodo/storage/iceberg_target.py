@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -18,11 +19,13 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, SimpleType
 from dobonomodo.model.plain import Document
+from dobonomodo.storage.iceberg_rest import commit_together, commits_together
 from dobonomodo.storage.rewriting import Fit, clear_folder, rewrite_files
 from dobonomodo.storage.table_files import StoredTableFiles, TableFile, compare_files, free_key
-from dobonomodo.storage.table_files_target import Change, TableFilesTarget
+from dobonomodo.storage.table_files_target import TRIES, Change, TableFilesTarget
 from dobonomodo.storage.table_home import TableHome
 from dobonomodo.storage.target import Inspected, Noted, Publication
+from dobonomodo.storage.tries import look_again
 
 if TYPE_CHECKING:
     from pyiceberg.catalog import Catalog
@@ -135,13 +138,15 @@ class IcebergTarget(TableFilesTarget["Table"]):
     """Gives the place of files that are below a path or an address."""
     warehouse: str
     schema: str
+    catalog: str | None
+    """The catalog, if it may commit several tables in one transaction."""
 
     kind: ClassVar[str] = KIND
 
     @property
     def place(self) -> str:
-        """The table: each has a history of its own."""
-        return f"iceberg {self.datasource_id} {self.name}"
+        """The table, which has a history of its own; the catalog, if it may commit several tables in one transaction."""
+        return f"iceberg {self.catalog or f'{self.datasource_id} {self.name}'}"
 
     @property
     def namespace(self) -> str:
@@ -180,15 +185,18 @@ class IcebergTarget(TableFilesTarget["Table"]):
         from pyiceberg.schema import Schema
         from pyiceberg.transforms import IdentityTransform
         from pyiceberg.types import NestedField
-        from sqlalchemy.exc import IntegrityError
 
         catalog, key = self.open_catalog(), free_key(self.columns)
         kinds = {**self.columns, key: TEXT}
         fields = [NestedField(at, name, _iceberg_type(kind)) for at, (name, kind) in enumerate(kinds.items(), 1)]
         spec = PartitionSpec(PartitionField(len(fields), 1000, IdentityTransform(), key))
+        refusals: tuple[type[Exception], ...] = (NamespaceAlreadyExistsError, *catalog_faults())
         # Others may make the same at the same time.
-        with suppress(NamespaceAlreadyExistsError, IntegrityError):
+        try:
             catalog.create_namespace(self._identifier[:-1])
+        except refusals:
+            if not catalog.namespace_exists(self._identifier[:-1]):
+                raise
         with suppress(TableAlreadyExistsError):
             catalog.create_table(self._identifier, Schema(*fields), partition_spec=spec)
         return self._open()
@@ -250,7 +258,60 @@ class IcebergTarget(TableFilesTarget["Table"]):
         _append_no_files(transaction, {f"{NOTE}.claimed-by": self.run})
         return _commit(transaction)
 
+    def publish(self, group: Sequence[Publication]) -> None:
+        """Publish all outputs that go to one catalog: in one transaction where it offers that, else table by table."""
+        tables: dict[str, list[Publication]] = {}
+        for each in group:
+            tables.setdefault(self.like(each.target).name, []).append(each)
+        if len(tables) > 1 and self._commits_together():
+            self._publish_together(tuple(tables.values()))
+            return
+        for outputs in tables.values():
+            TableFilesTarget.publish(self.like(outputs[0].target), outputs)
+
+    def _commits_together(self) -> bool:
+        with self._explaining():
+            return commits_together(self.open_catalog())
+
+    def _publish_together(self, tables: Sequence[Sequence[Publication]]) -> None:
+        """Commit until each table says that its outputs are published, whatever the catalog answers."""
+        hashes: dict[Path, str] = {}
+        leads = [self.like(outputs[0].target) for outputs in tables]
+        with self._explaining():
+            for found in look_again(partial(_open_all, leads), name=self.name, tries=TRIES, pause=0.02):
+                changes = [
+                    (lead, change)
+                    for lead, table, outputs in zip(leads, found, tables, strict=True)
+                    if (change := lead.find_change(table, outputs, hashes)) is not None
+                ]
+                if not changes:
+                    return
+                names = [lead.name for lead, _ in changes]
+                transactions = [(change.table, lead.fill_transaction(change, names)) for lead, change in changes]
+                reach("publish.during")
+                commit_together(transactions)
+
+    def find_change(
+        self, table: Table, outputs: Sequence[Publication], hashes: dict[Path, str]
+    ) -> Change[Table] | None:
+        """What is to be committed to the table; None if all its outputs are published. Fails if a later run has claimed it."""
+        with self._explaining():
+            self._is_claimed(table)
+            pending = [each for each in outputs if not self.like(each.target).is_published(table)]
+            return self._make_change(table, pending, hashes) if pending else None
+
+    def open_or_create(self) -> Table | None:
+        """The table as it is now; None if it has to be opened again."""
+        with self._explaining():
+            return self._open() or self._create()
+
     def _commit_change(self, change: Change[Table]) -> bool:
+        transaction = self.fill_transaction(change, ())
+        reach("publish.during")
+        return _commit(transaction)
+
+    def fill_transaction(self, change: Change[Table], together: Sequence[str]) -> Transaction:
+        """The transaction of a change, which is not committed; ``together`` names the tables that are committed with it."""
         table, home = change.table, self._home(change.table)
         notes = [self._note(each, change, home) for each in change.pending]
         transaction = table.transaction()
@@ -263,13 +324,13 @@ class IcebergTarget(TableFilesTarget["Table"]):
         head = next((each.head for each in change.pending if each.head is not None), None)
         summary = {f"{NOTE}.outputs": json.dumps(notes)}
         summary |= {f"{NOTE}.history": json.dumps(head._asdict())} if head is not None else {}
+        summary |= {f"{NOTE}.together": json.dumps(list(together))} if together else {}
         filled = [path for path in (*change.added, *(path for path, _ in change.widened)) if _has_rows(path)]
         if filled:
             transaction.add_files([home.locate(path) for path in filled], summary, check_duplicate_files=False)
         else:
             _append_no_files(transaction, summary)
-        reach("publish.during")
-        return _commit(transaction)
+        return transaction
 
     def _note(self, publication: Publication, change: Change[Table], home: TableHome) -> dict[str, object]:
         """What the snapshot says of one output; the hashes of its files are written next to them."""
@@ -359,14 +420,21 @@ class IcebergTarget(TableFilesTarget["Table"]):
 def catalog_faults() -> tuple[type[Exception], ...]:
     """What a catalog that cannot be reached or is busy raises."""
     from pyiceberg.exceptions import RESTError
+    from requests import RequestException
     from sqlalchemy.exc import SQLAlchemyError
 
-    return (RESTError, SQLAlchemyError)
+    return (RESTError, RequestException, SQLAlchemyError)
 
 
 def explain_fault(fault: BaseException) -> str:
     """What the library says, in one line."""
     return next(iter(str(fault).splitlines()), type(fault).__name__)
+
+
+def _open_all(targets: Sequence[IcebergTarget]) -> list[Table] | None:
+    """All tables as they are now; None if one has to be opened again."""
+    tables = [table for each in targets if (table := each.open_or_create()) is not None]
+    return tables if len(tables) == len(targets) else None
 
 
 def _commit(transaction: Transaction) -> bool:

@@ -208,7 +208,7 @@ class ObjectPointer:
 
     def read(self) -> tuple[State, Stamp | None]:
         """What readers find now; nothing and no stamp if nothing was published."""
-        found = self.objects.read(self.key(POINTER))
+        found = self.objects.read_pointer(self.key(POINTER))
         return (State(), None) if found is None else (State.parse(found[0]), found[1])
 
     def change(self, act: Callable[[State], State], *, before: Callable[[], None] = lambda: None) -> None:
@@ -220,7 +220,7 @@ class ObjectPointer:
             if fresh == state:
                 return
             before()
-            if self.objects.put_if_match(self.key(POINTER), fresh.render(), stamp) is not None:
+            if self.objects.replace_pointer(self.key(POINTER), fresh.render(), stamp) is not None:
                 return
             if time.monotonic() > deadline:
                 raise OSError(EAGAIN, "others change it all the time", self.uri(POINTER))

@@ -14,7 +14,7 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import CredentialNotFound
 from dobonomodo.storage.access import Access
-from dobonomodo.storage.address import Address
+from dobonomodo.storage.address import HDFS, Address
 from dobonomodo.storage.files import PinnedFile, is_hidden
 from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, version_of
@@ -32,7 +32,7 @@ from dobonomodo.storage.object_pointer import (
     store_of,
 )
 from dobonomodo.storage.object_target import ObjectTarget
-from dobonomodo.storage.objects import PAGE, FoundObject, Objects, do_at_once
+from dobonomodo.storage.objects import PAGE, FoundObject, Objects, do_at_once, open_objects
 from dobonomodo.storage.secret import find_secret
 from dobonomodo.storage.shelf import Listed
 from dobonomodo.storage.storage import Answer
@@ -68,11 +68,10 @@ class ObjectShelf:
     def objects(self) -> Objects:
         """Those of the bucket. The secret is looked up here."""
         secret = find_secret(self.credential_ref, root=self.root, owner=f"datasource `{self.datasource_id}`")
-        if secret is not None and self.prefix.scheme == "s3" and secret.count(":") not in (1, 2):
-            reason = "is not `ACCESS_KEY_ID:SECRET_ACCESS_KEY`"
+        if secret is not None and (reason := _find_fault(secret, self.prefix.scheme)) is not None:
             owner, reference = f"datasource `{self.datasource_id}`", self.credential_ref or ""
             raise Rejected([CredentialNotFound(owner=owner, reference=reference, reason=reason)])
-        return Objects.of(self.prefix, Access(self.endpoint, self.region, secret))
+        return open_objects(self.prefix, Access(self.endpoint, self.region, secret))
 
     @property
     def _pointer(self) -> ObjectPointer:
@@ -307,6 +306,13 @@ class ObjectShelf:
             return None
         pointer.objects.put(pointer.key(f"{version}/{KEPT}"), b"")
         return replace(stored, folder=stored.data, named=None)
+
+
+def _find_fault(secret: str, scheme: str) -> str | None:
+    """Why a store has no use for a secret."""
+    if scheme == HDFS:
+        return "is of no use: HDFS knows the user, or a ticket of Kerberos"
+    return "is not `ACCESS_KEY_ID:SECRET_ACCESS_KEY`" if scheme == "s3" and secret.count(":") not in (1, 2) else None
 
 
 def _is_hidden(path: str) -> bool:

@@ -1,28 +1,24 @@
-"""Objects of S3, Google Cloud Storage and Azure as files: listed, read, written, and replaced by compare-and-swap.
+"""The port for files that are not on this machine: objects of a bucket, or files of HDFS, both named by keys.
 
-What goes wrong is an ``OSError`` like that of a disk, so that everything above explains both in the same way. Messages contain
-only the code and the sentence of the server's response: the rest may contain secrets.
+What goes wrong is an ``OSError`` like that of a disk, so that everything above explains all places in the same way.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import re
+import builtins
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Protocol, Self, TypeVar
 
-from dobonomodo.storage.access import Access, carry, connect
-from dobonomodo.storage.address import Address
+from dobonomodo.storage.address import HDFS
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta, PutMode
-    from obstore.store import ObjectStore
+    from dobonomodo.storage.access import Access
+    from dobonomodo.storage.address import Address
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,12 +27,8 @@ PAGE = 1_000
 """Objects that one request lists."""
 AT_ONCE = 8
 """Objects that are read or written at the same time."""
-_BLOCK = 32 << 20
-"""Bytes that one request reads: a request that takes too long is tried again."""
-_ANSWER = re.compile(r"<Code>([^<]*)</Code>(?:\s*<Message>([^<]*)</Message>)?")
-_STATUS = re.compile(r"status code: (\d+ [A-Za-z ]+)")
-_REFUSED = re.compile(r"\b(?:AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|40[13] )")
-_MISSING = re.compile(r"\b(?:NoSuchBucket|404 )")
+BLOCK = 32 << 20
+"""Bytes that are read or written by one request: one that takes too long is tried again."""
 
 
 class ObjectChangedError(OSError):
@@ -50,10 +42,6 @@ class Stamp:
     etag: str
     version: str | None = None
 
-    def condition(self) -> PutMode:
-        """What must be there to be replaced."""
-        return {"e_tag": self.etag} if self.version is None else {"e_tag": self.etag, "version": self.version}
-
 
 @dataclass(frozen=True, slots=True)
 class FoundObject:
@@ -66,172 +54,93 @@ class FoundObject:
     """In seconds since 1970."""
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Protocol):
     """The objects of one bucket. Keys start at the bucket."""
 
-    bucket: Address
-    access: Access
+    @property
+    def access(self) -> Access:
+        """How the store is reached."""
+        ...
 
-    @classmethod
-    def of(cls, address: Address, access: Access) -> Objects:
-        """Those of the bucket of an address."""
-        return cls(replace(address, key=""), access)
-
-    def for_tasks(self) -> Objects:
+    def for_tasks(self) -> Self:
         """The same on machines that have neither our environment nor our files."""
-        return replace(self, access=carry(self.access, self.bucket.scheme))
+        ...
 
     def uri(self, key: str) -> str:
         """An object as people name it."""
-        return str(replace(self.bucket, key=key))
+        ...
 
     def list(self, key: str) -> list[FoundObject]:
         """The objects below a key, by name."""
-        import obstore
-
-        with self._explaining(key):
-            pages = list(obstore.list(self._store, key or None))
-        return sorted((_found(each) for page in pages for each in page), key=lambda each: each.key)
+        ...
 
     def look(self, key: str) -> Sequence[FoundObject]:
         """The first objects below a key, at most a page of them: enough to see that the store answers."""
-        import obstore
-
-        with self._explaining(key):
-            pages = obstore.list(self._store, key or None, chunk_size=PAGE)
-            return [_found(each) for each in next(iter(pages), ())]
+        ...
 
     def find(self, key: str) -> FoundObject | None:
         """One object; None if there is none."""
-        import obstore
-
-        try:
-            with self._explaining(key):
-                return _found(obstore.head(self._store, key))
-        except FileNotFoundError:
-            return None
+        ...
 
     def read(self, key: str) -> tuple[bytes, Stamp] | None:
         """The content of a small object with its stamp; None if there is none."""
-        import obstore
-
-        try:
-            with self._explaining(key):
-                got = obstore.get(self._store, key)
-                return bytes(got.bytes()), Stamp(got.meta["e_tag"] or "", got.meta["version"])
-        except FileNotFoundError:
-            return None
+        ...
 
     def download(self, key: str, path: Path, *, size: int, etag: str) -> None:
         """Download an object to a file, atomically; raises ``ObjectChangedError`` if its tag differs."""
-        import obstore
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{secrets.token_hex(8)}.{path.name}"[:200])
-        try:
-            with self._explaining(key), unfinished.open("wb") as file:
-                for start in range(0, size, _BLOCK):
-                    part = (start, min(start + _BLOCK, size))
-                    file.write(obstore.get(self._store, key, options={"if_match": etag, "range": part}).bytes())
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        ...
 
     def hash(self, key: str) -> str | None:
         """The SHA-256 of an object; None if there is none."""
-        import obstore
-
-        digest = hashlib.sha256()
-        try:
-            with self._explaining(key):
-                for block in obstore.get(self._store, key).stream(min_chunk_size=_BLOCK):
-                    digest.update(block)
-        except FileNotFoundError:
-            return None
-        return digest.hexdigest()
+        ...
 
     def upload(self, path: Path, key: str) -> Stamp:
         """Make an object of a file."""
-        return self._put(key, path, "overwrite")
+        ...
 
     def put(self, key: str, content: bytes) -> Stamp:
         """Make or replace a small object."""
-        return self._put(key, content, "overwrite")
+        ...
 
     def put_if_match(self, key: str, content: bytes, stamp: Stamp | None) -> Stamp | None:
         """Replace a small object; None if it is not what the stamp says. Without a stamp, there must be none yet."""
-        try:
-            return self._put(key, content, "create" if stamp is None else stamp.condition())
-        except (FileExistsError, ObjectChangedError):
-            return None
-
-    def _put(self, key: str, content: bytes | Path, mode: PutMode) -> Stamp:
-        import obstore
-
-        with self._explaining(key):
-            done = obstore.put(self._store, key, content, mode=mode)
-        return Stamp(done["e_tag"] or "", done["version"])
+        ...
 
     def delete(self, keys: Iterable[str]) -> None:
         """Remove objects; those that are gone already are no fault."""
-        import obstore
+        ...
 
-        listed = [*keys]
-        if not listed:
-            return
-        try:
-            with self._explaining(listed[0]):
-                obstore.delete(self._store, listed)
-        except FileNotFoundError:
-            return
+    def read_pointer(self, key: str) -> tuple[bytes, Stamp] | None:
+        """The content that ``replace_pointer`` has put last; None if there is none."""
+        ...
 
-    @property
-    def _store(self) -> ObjectStore:
-        return connect(self.bucket, self.access)
-
-    @contextmanager
-    def _explaining(self, key: str) -> Iterator[None]:
-        """Convert an error of a store to an ``OSError`` with the address, without the original, which contains headers."""
-        from obstore import exceptions
-
-        place = self.uri(key)
-        try:
-            yield
-        except FileNotFoundError as fault:
-            raise FileNotFoundError(errno.ENOENT, _summarize(fault), place) from None
-        except exceptions.AlreadyExistsError:
-            raise FileExistsError(errno.EEXIST, "it exists", place) from None
-        except exceptions.PreconditionError:
-            raise ObjectChangedError(errno.ESTALE, "it was changed", place) from None
-        except (exceptions.BaseError, ValueError) as fault:
-            said = _summarize(fault)
-            denied = isinstance(fault, exceptions.PermissionDeniedError | exceptions.UnauthenticatedError)
-            if denied or _REFUSED.search(said):
-                raise PermissionError(errno.EACCES, f"the object store refuses: {said}", place) from None
-            if _MISSING.search(said):
-                raise FileNotFoundError(errno.ENOENT, said, place) from None
-            raise OSError(errno.EIO, f"the object store did not answer: {said}", place) from None
+    def replace_pointer(self, key: str, content: bytes, stamp: Stamp | None) -> Stamp | None:
+        """Compare and swap: of all who have read the same stamp, one succeeds, and None is the answer to the others."""
+        ...
 
 
-def _found(meta: ObjectMeta) -> FoundObject:
-    return FoundObject(meta["path"], meta["size"], meta["e_tag"] or "", meta["last_modified"].timestamp())
+def open_objects(address: Address, access: Access) -> Objects:
+    """The objects of the bucket of an address."""
+    from dobonomodo.storage.hdfs import HdfsObjects
+    from dobonomodo.storage.object_store import StoreObjects
+
+    return HdfsObjects.of(address) if address.scheme == HDFS else StoreObjects.of(address, access)
 
 
-def _summarize(fault: Exception) -> str:
-    """The code and the sentence of an answer, or what kind of fault there was."""
-    said = str(fault)
-    if (answer := _ANSWER.search(said)) is not None:
-        return f"{answer[1]}: {answer[2]}" if answer[2] else answer[1]
-    if (status := _STATUS.search(said)) is not None:
-        return status[1].strip()
-    if isinstance(fault, ValueError):
-        return said.partition("\n")[0]
-    kinds = ("Connection refused", "timed out", "dns error", "certificate", "credential")
-    return next((kind for kind in kinds if kind.lower() in said.lower()), type(fault).__name__)
+@contextmanager
+def writing_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file that has its name once all of it is written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{secrets.token_hex(8)}.{path.name}"[:200])
+    try:
+        with unfinished.open("wb") as file:
+            yield file
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
-def do_at_once(act: Callable[[T], R], things: Iterable[T]) -> list[R]:
+def do_at_once(act: Callable[[T], R], things: Iterable[T]) -> builtins.list[R]:
     """The results of the same act on several things, in their order; the first fault in that order is raised."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(act, things))

@@ -121,8 +121,11 @@ class Storage(Protocol):
     """What a plan has to know of its destinations."""
     modules: ClassVar[Sequence[str]]
     """The Python modules that it needs."""
-    together: ClassVar[str]
-    """What publishing several outputs together means here, for ``dobo plan`` and the record of a run."""
+
+    @property
+    def together(self) -> str:
+        """What publishing several outputs together means here, for ``dobo plan`` and the record of a run."""
+        ...
 
     @classmethod
     def open(

@@ -6,7 +6,7 @@ import pytest
 
 from dobonomodo.storage.access import Access
 from dobonomodo.storage.address import Address
-from dobonomodo.storage.objects import Objects
+from dobonomodo.storage.object_store import StoreObjects
 from tests.object_server import KEY, SECRET, ObjectServer
 
 
@@ -23,21 +23,21 @@ def test_a_profile_has_keys_and_an_address(
     monkeypatch.setenv("AWS_PROFILE", "other")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    Objects.of(bucket, Access()).put("x", b"by a profile")
-    carried = Objects.of(bucket, Access()).for_tasks()
+    StoreObjects.of(bucket, Access()).put("x", b"by a profile")
+    carried = StoreObjects.of(bucket, Access()).for_tasks()
     for name in ("AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
         monkeypatch.delenv(name)
     assert carried.read("x") is not None
     assert SECRET not in repr(carried)
     named = Access(endpoint=object_server.endpoint, region="eu-central-1", secret=f"{KEY}:{SECRET}")
-    assert Objects.of(bucket, named).read("x") is not None
+    assert StoreObjects.of(bucket, named).read("x") is not None
 
 
 def test_another_machine_gets_the_keys_that_we_have(
     object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bucket = Address.parse(object_server.fresh_bucket())
-    own = Objects.of(bucket, Access())
+    own = StoreObjects.of(bucket, Access())
     own.put("x", b"")
     carried = own.for_tasks()
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_ENDPOINT_URL", "AWS_REGION"):
@@ -46,4 +46,4 @@ def test_another_machine_gets_the_keys_that_we_have(
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "else")
     named = Access(endpoint=object_server.endpoint, secret=f"{KEY}:{SECRET}")
-    assert Objects.of(bucket, named).for_tasks().access.secret == f"{KEY}:{SECRET}"
+    assert StoreObjects.of(bucket, named).for_tasks().access.secret == f"{KEY}:{SECRET}"

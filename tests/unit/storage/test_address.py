@@ -13,6 +13,8 @@ from dobonomodo.storage.address import Address, is_address
         ("S3://bucket", Address("s3", "bucket"), "s3://bucket"),
         ("gs://my.bucket//a", Address("gs", "my.bucket", "a"), "gs://my.bucket/a"),
         ("az://box/x y", Address("az", "box", "x y"), "az://box/x y"),
+        ("hdfs://node:8020/a/b", Address("hdfs", "node:8020", "a/b"), "hdfs://node:8020/a/b"),
+        ("HDFS://service/", Address("hdfs", "service"), "hdfs://service"),
         (
             "abfss://box@acc.dfs.core.windows.net/x",
             Address("az", "box", "x", "acc"),
@@ -29,7 +31,10 @@ def test_an_address_is_spelled_in_one_way(text: str, address: Address, shown: st
 @pytest.mark.parametrize(
     "text",
     [
-        "hdfs://x/y",
+        "hdfs:///y",
+        "hdfs://ann@node/x",
+        "hdfs://node:port/x",
+        "s3://bucket:80/x",
         "ftp://a",
         "s3:/a",
         "s3://",

@@ -100,12 +100,28 @@ def test_what_is_no_reference(reference: str) -> None:
     assert "hunter2" not in problem.message()
 
 
-@pytest.mark.parametrize("prefix", ["hdfs://h/x", "file:///x", "s3a:/b", "dbfs:/x", "s3://", "gs://b/../c"])
+@pytest.mark.parametrize(
+    "prefix", ["hdfs:///x", "hdfs://h:x/y", "file:///x", "s3a:/b", "dbfs:/x", "s3://", "gs://b/../c"]
+)
 @pytest.mark.parametrize("kind", ["parquet", "csv", "excel"])
 def test_an_address_that_cannot_be_followed(kind: str, prefix: str) -> None:
     text = datasource(kind, f"{{path_prefix: '{prefix}'}}")
     assert found(text) == [("INVALID_VALUE", prefix)]
     assert all(scheme in (load(text)[1][0].hint() or "") for scheme in ("s3://", "gs://", "az://", "abfss://"))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "excel"])
+def test_files_may_be_in_hdfs(kind: str) -> None:
+    for prefix in ("hdfs://node:8020/data", "hdfs://service/a b", "HDFS://node"):
+        sound(datasource(kind, f"{{path_prefix: '{prefix}'}}"))
+    text = datasource(kind, "{path_prefix: 'hdfs://node/x', endpoint: 'http://x', region: y}")
+    assert found(text) == [("INVALID_VALUE", "endpoint"), ("INVALID_VALUE", "region")]
+
+
+def test_tables_of_delta_are_not_in_hdfs() -> None:
+    text = datasource("delta", "{path_prefix: 'hdfs://node/x'}")
+    assert found(text) == [("INVALID_VALUE", "hdfs://node/x")]
+    assert "hdfs" not in (load(text)[1][0].hint() or "")
 
 
 @pytest.mark.parametrize(

@@ -1,104 +1,41 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from pathlib import Path
 
 import pytest
 
-from dobonomodo.storage.access import PATIENCE, Access
+from dobonomodo.storage.access import Access
 from dobonomodo.storage.address import Address
-from dobonomodo.storage.faults import is_passing
-from dobonomodo.storage.objects import ObjectChangedError, Objects, Stamp, do_at_once
-from tests.object_server import KEY, SECRET, ObjectServer
-
-HURTFUL = [
-    "a b",
-    "*",
-    "[a]{b}?",
-    "x%20y",
-    "größe-🧾",
-    "a'b\"c",
-    "back\\slash",
-    "a+b",
-    "10:30",
-    "_x",
-    ".x",
-    "#",
-    "~",
-    "run_period=2026-01",
-]
+from dobonomodo.storage.hdfs import HdfsObjects
+from dobonomodo.storage.object_store import StoreObjects
+from dobonomodo.storage.objects import do_at_once, open_objects, writing_whole
 
 
-@pytest.fixture
-def objects(object_server: ObjectServer) -> Objects:
-    return Objects.of(Address.parse(object_server.fresh_bucket()), Access())
+@pytest.mark.parametrize(
+    ("address", "kind"),
+    [
+        ("s3://b/x", StoreObjects),
+        ("gs://b", StoreObjects),
+        ("az://b/x", StoreObjects),
+        ("hdfs://node:8020/x", HdfsObjects),
+    ],
+)
+def test_the_scheme_says_who_is_asked(address: str, kind: type) -> None:
+    objects = open_objects(Address.parse(address), Access(region="somewhere"))
+    assert type(objects) is kind
+    assert objects.uri("a/b") == f"{address.removesuffix('/x')}/a/b"
 
 
-def test_objects_come_back_as_they_were(objects: Objects, tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.write_bytes(bytes(range(256)) * 40_000)
-    stamp = objects.upload(source, "in/large")
-    for name in HURTFUL:
-        objects.put(f"in/names/{name}", name.encode())
-    listed = objects.list("in")
-    assert [each.key for each in listed] == ["in/large", *(f"in/names/{name}" for name in sorted(HURTFUL))]
-    assert (listed[0].size, listed[0].etag) == (source.stat().st_size, stamp.etag)
-    objects.download("in/large", tmp_path / "deep/er", size=listed[0].size, etag=stamp.etag)
-    assert (tmp_path / "deep/er").read_bytes() == source.read_bytes()
-    read = do_at_once(lambda name: objects.read(f"in/names/{name}"), HURTFUL)
-    assert [found[0].decode() for found in read if found is not None] == HURTFUL
-    objects.delete(["in/large", "in/nothing"])
-    assert objects.find("in/large") is None
-    assert objects.read("in/large") is None
-    assert objects.list("in/lar") == []
-
-
-def test_an_object_is_replaced_only_by_whoever_read_it(objects: Objects) -> None:
-    first = objects.put_if_match("pointer", b"1", None)
-    assert first is not None
-    assert objects.put_if_match("pointer", b"2", None) is None
-    second = objects.put_if_match("pointer", b"2", first)
-    assert second is not None
-    assert objects.put_if_match("pointer", b"3", first) is None
-    assert objects.read("pointer") == (b"2", second)
-    assert objects.put_if_match("nowhere", b"3", Stamp(first.etag)) is None
-
-
-def test_one_of_many_wins(objects: Objects) -> None:
-    before = objects.put("pointer", b"0")
-    done = do_at_once(lambda number: objects.put_if_match("pointer", str(number).encode(), before), range(1, 9))
-    (winner,) = [number for number, stamp in enumerate(done, 1) if stamp is not None]
-    read = objects.read("pointer")
-    assert read is not None
-    assert read[0] == str(winner).encode()
-
-
-def test_an_object_that_was_changed_is_not_downloaded(objects: Objects, tmp_path: Path) -> None:
-    before = objects.put("rows", b"12345")
-    objects.put("rows", b"54321")
-    with pytest.raises(ObjectChangedError):
-        objects.download("rows", tmp_path / "rows", size=5, etag=before.etag)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_what_goes_wrong_is_like_a_fault_of_a_disk(
-    object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    bucket = Address.parse(object_server.fresh_bucket())
-    with pytest.raises(FileNotFoundError, match="NoSuchKey"):
-        Objects.of(bucket, Access()).download("x", tmp_path / "x", size=1, etag="x")
-    with pytest.raises(FileNotFoundError, match="NoSuchBucket") as missing:
-        Objects.of(Address("s3", "bucket-that-is-not-there"), Access()).list("x")
-    assert not is_passing(missing.value)
-    monkeypatch.setenv(PATIENCE, "0.2")
-    silent = Objects.of(bucket, Access(endpoint="http://127.0.0.1:9"))
-    with pytest.raises(OSError, match="did not answer") as unreachable:
-        silent.list("x")
-    assert is_passing(unreachable.value)
-    shown = "".join(traceback.format_exception(unreachable.value)) + repr(Access(secret=f"{KEY}:{SECRET}"))
-    assert SECRET not in shown
-    assert KEY not in shown
+def test_a_file_has_its_name_once_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "deep/file"
+    with writing_whole(path) as file:
+        file.write(b"1")
+        assert not path.exists()
+    assert path.read_bytes() == b"1"
+    with pytest.raises(ValueError, match="oops"), writing_whole(path) as file:
+        raise ValueError("oops")
+    assert [each.name for each in path.parent.iterdir()] == ["file"]
 
 
 def test_results_come_in_order_and_the_first_fault_is_raised() -> None:

@@ -10,10 +10,15 @@ from dobonomodo.storage.catalog_table import CatalogTableStorage
 from dobonomodo.storage.catalogue import SEVERAL_PLACES, Storages
 from dobonomodo.storage.csv import CsvStorage
 from dobonomodo.storage.database import DatabaseStorage
+from dobonomodo.storage.iceberg import AT_ONCE, ONE_BY_ONE
 
 SOURCES = {
     "lake": DataSource.from_data({"id": "lake", "type": "csv", "options": {"path_prefix": "lake"}}),
     "base": DataSource.from_data({"id": "base", "type": "database", "options": {"url": "postgresql://h/d"}}),
+    "ice": DataSource.from_data(
+        {"id": "ice", "type": "iceberg", "options": {"uri": "sqlite:///c.db", "warehouse": "w"}}
+    ),
+    "rest": DataSource.from_data({"id": "rest", "type": "iceberg", "options": {"uri": "http://h", "warehouse": "w"}}),
     "hub": DataSource.from_data({"id": "hub", "type": "table", "options": {"catalog": "main"}}),
 }
 LAKE = [Destination("csv", name, "lake") for name in ("a", "b")]
@@ -31,6 +36,14 @@ def test_one_place_says_itself_what_it_means() -> None:
     assert together(*BASE) == Together(DatabaseStorage.together)
     assert together(*HUB) == Together(CatalogTableStorage.together)
     assert len({CsvStorage.together, DatabaseStorage.together, CatalogTableStorage.together}) == 3
+
+
+def test_what_a_catalog_offers_is_not_known_to_a_plan() -> None:
+    def iceberg(source: str) -> Together:
+        return together(*(Destination("iceberg", name, source) for name in ("a", "b")))
+
+    assert iceberg("ice") == Together(ONE_BY_ONE)
+    assert iceberg("rest") == Together(f"{AT_ONCE}, else {ONE_BY_ONE}")
 
 
 def test_several_places_need_an_intent() -> None:

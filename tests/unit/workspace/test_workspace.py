@@ -166,9 +166,9 @@ def test_a_broken_resolver_is_reported_once(folder: Sales) -> None:
 def test_a_broken_datasource_is_reported_once(folder: Sales) -> None:
     """Not again by each output and each rule that names it."""
     stores = "datasources/stores.yaml"
-    folder.change(stores, "path_prefix: data/warehouse", "path_prefix: 'hdfs://host/x'")
+    folder.change(stores, "path_prefix: data/warehouse", "path_prefix: 'dbfs://host/x'")
     assert codes(folder.open().problems()) == ["INVALID_VALUE"]
-    folder.change(stores, "path_prefix: data/lake", "path_prefix: 'hdfs://host/y'")
+    folder.change(stores, "path_prefix: data/lake", "path_prefix: 'dbfs://host/y'")
     assert codes(folder.open().problems()) == ["INVALID_VALUE", "INVALID_VALUE"]
 
 
