@@ -12,12 +12,12 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from dobonomodo.storage.access import Access, carry, connect
+from dobonomodo.storage.access import Access, carry, connect, connect_arrow
 from dobonomodo.storage.address import Address
 
 if TYPE_CHECKING:
@@ -102,6 +102,15 @@ class Objects:
             pages = obstore.list(self._store, key or None, chunk_size=PAGE)
             return [_found(each) for each in next(iter(pages), ())]
 
+    def names(self, key: str) -> Sequence[str]:
+        """The next parts of all keys below a key."""
+        import obstore
+
+        with self._explaining(key):
+            found = obstore.list_with_delimiter(self._store, key or None)
+        keys = {*found["common_prefixes"], *(each["path"] for each in found["objects"])} - {key}
+        return sorted(each.rpartition("/")[2] for each in keys)
+
     def find(self, key: str) -> FoundObject | None:
         """One object; None if there is none."""
         import obstore
@@ -185,6 +194,17 @@ class Objects:
                 obstore.delete(self._store, listed)
         except FileNotFoundError:
             return
+
+    def delete_tree(self, key: str) -> None:
+        """Remove an object and all below it, also the empty ones by which Hadoop marks folders: their keys end with a slash."""
+        if not key:
+            raise AssertionError("a bucket is never emptied")
+        self.delete(each.key for each in self.list(key))
+        self.delete([key])
+        # Obstore lists them by keys without the slash, under which it finds nothing to delete.
+        if self.bucket.scheme == "s3" and self.list(key):
+            with self._explaining(key), suppress(FileNotFoundError):
+                connect_arrow(self.access).delete_dir(f"{self.bucket.bucket}/{key}")
 
     @property
     def _store(self) -> ObjectStore:

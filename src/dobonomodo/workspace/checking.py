@@ -13,8 +13,10 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, DestinationReason, InvalidDestination, ResolverNotFound
+from dobonomodo.problems.package import find_missing_modules
 from dobonomodo.problems.parameter import ParameterMissing
 from dobonomodo.storage import check_locations
+from dobonomodo.storage.transport import MODULES
 
 if TYPE_CHECKING:
     from dobonomodo.model import Definitions
@@ -48,7 +50,10 @@ def find_problems(files: Files, planning: Planning) -> Problems:
 
 
 def _check_settings(files: Files) -> Iterator[Problem]:
-    """Values of parameters in the file of the workspace, in every environment."""
+    """Values of parameters in the file of the workspace, in every environment; packages that its settings need."""
+    if files.is_scratch_remote:
+        missing = find_missing_modules(MODULES)
+        yield from [missing] if missing is not None else []
     places, own = files.settings.places, files.definitions
     environments = places.at("environments")
     parts = [places, *(environments.at(name) for name in environments.keys)] if environments is not None else [places]
