@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.parquet as pq
 import pytest
 
 import dobonomodo as dobo
 from dobonomodo.engine.reach import find_remedy, require_transport
 from dobonomodo.problems.run import ScratchUnreachable, WorkersElsewhere
 from dobonomodo.storage.access import PATIENCE
+from dobonomodo.storage.native import copy_rows
 from dobonomodo.storage.transport import Transport
 from tests.local_scratch import ADDRESS, addresses_of_spark, use_folder
 from tests.object_server import ObjectServer
@@ -65,6 +67,15 @@ def test_published_rows_are_read_back(
     assert all(each.startswith(f"file://{objects}/{run.id}/") for each in seen), seen
     # They are there for whoever still reads them, and are removed once they are a day old.
     assert {path.name for path in (objects / run.id).iterdir() if any(path.rglob("*.parquet"))} == {"verify"}
+
+
+def test_rows_that_spark_alone_can_read_are_copied(tmp_path: Path, spark: SparkSession, objects: Path) -> None:
+    """Such as those of a table in a catalog that has no versions."""
+    with addresses_of_spark() as seen:
+        files = copy_rows(spark.range(0, 10, 1, 2).toDF("id"), tmp_path / "copy", Transport.of(ADDRESS).below("run"))
+    assert seen == [f"file://{objects}/run/inputs/copy"]
+    assert [Path(each).parent for each in files] == [tmp_path / "copy"] * 2
+    assert sorted(row["id"] for each in files for row in pq.read_table(each).to_pylist()) == list(range(10))
 
 
 def test_a_spark_without_the_connector(tmp_path: Path, spark: SparkSession, object_server: ObjectServer) -> None:

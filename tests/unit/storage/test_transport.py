@@ -8,10 +8,12 @@ import pytest
 
 from dobonomodo.problems import Passage
 from dobonomodo.problems.run import ScratchUnreachable
+from dobonomodo.storage import Outputs, Storages
 from dobonomodo.storage.access import PATIENCE
+from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.transport import Transport, check_scratch
 from tests.object_server import SECRET, ObjectServer
-from tests.world import failure
+from tests.world import PERIOD, failure
 
 
 @pytest.fixture
@@ -117,6 +119,25 @@ def test_everything_of_a_run_is_removed(run: Transport, address: str, object_ser
     left.remove()
     assert {*object_server.keys(address)} - {""} == {*other}
     assert root.names() == ["mine.txt", "run-10"]
+
+
+def test_another_machine_downloads_what_was_staged(
+    run: Transport, address: str, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    """What an output staged at its destination is there or is not."""
+    object_server.put(f"{address}/run-1/outputs/3/20/ part=1/part-0.parquet", b"rows")
+    folder = tmp_path / ".dobo/runs/run-1"
+    fence = Fence("store", "closing", PERIOD, 4)
+    outputs = Outputs(
+        Storages(tmp_path, {}), folder=folder, period=PERIOD, run="run-1", fence=fence, started=0.0, transport=run
+    )
+    staged = outputs.staged_in(folder / "outputs/3/20")
+    (file,) = outputs.files_of(staged)
+    assert Path(file) == folder / "outputs/3/20/1~part-0.parquet"
+    assert Path(file).read_bytes() == b"rows"
+    object_server.remove(f"{address}/run-1")
+    assert outputs.files_of(staged) == (file,)
+    assert outputs.files_of(outputs.staged_in(tmp_path / "lake/orders/dobo-run-1")) == ()
 
 
 def test_notes(run: Transport) -> None:
