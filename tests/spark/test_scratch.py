@@ -85,7 +85,8 @@ def test_a_spark_without_the_connector(tmp_path: Path, spark: SparkSession, obje
     (problem,) = run.problems
     version = spark.sparkContext._jvm.org.apache.hadoop.util.VersionInfo.getVersion()  # type: ignore[union-attr]
     assert (problem.code, problem.operation) == (WorkersElsewhere.code, None)
-    assert f"{address}/{run.id}`: No FileSystem for scheme" in problem.message()
+    assert f"{address}/{run.id}`: " in problem.message()
+    assert "S3AFileSystem not found" in problem.message()
     assert f"`org.apache.hadoop:hadoop-aws:{version}`" in (problem.hint() or "")
     assert [key for key in object_server.keys(address) if "probe" in key or key.endswith("there")] == []
 
