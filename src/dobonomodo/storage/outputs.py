@@ -225,11 +225,12 @@ class Outputs:
         return tuple(str(path) for path in sorted(folder.glob("*.parquet")))
 
     def _fetch(self, folder: Path, transport: Transport) -> None:
-        """Download what a run on another machine staged."""
-        own = Path(os.path.realpath(self._run_folder))
+        """Download what a run on another machine staged, all files or none."""
+        own, unfinished = Path(os.path.realpath(self._run_folder)), folder.with_name(f"{folder.name}.part")
         if folder.is_relative_to(own):
-            with removing_on_failure(folder):
-                transport.fetch(folder.relative_to(own).as_posix(), folder)
+            shutil.rmtree(unfinished, ignore_errors=True)
+            transport.fetch(folder.relative_to(own).as_posix(), unfinished)
+            unfinished.replace(folder)
 
     def reopen(
         self, output: WrittenOutput, staged: StagedRows, spark: SparkSession, *, part: int | None = None

@@ -128,10 +128,8 @@ class Execution:
         draft = spec.status == "draft"
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / spec.plan.project.id
-        storages, transport = (
-            Storages(self._files.root, spec.datasources, sandbox if draft else None),
-            self._files.transport,
-        )
+        transport = self._files.transport
+        storages = Storages(self._files.root, spec.datasources, sandbox if draft else None)
         require_modules([*_needed_modules(spec, storages), *(MODULES if transport is not None else ())])
         return RunData(
             root=self._files.root,

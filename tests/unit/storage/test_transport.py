@@ -132,6 +132,8 @@ def test_another_machine_downloads_what_was_staged(
         Storages(tmp_path, {}), folder=folder, period=PERIOD, run="run-1", fence=fence, started=0.0, transport=run
     )
     staged = outputs.staged_in(folder / "outputs/3/20")
+    # Of a download that was killed.
+    write(folder / "outputs/3/20.part/0~part-0.parquet")
     (file,) = outputs.files_of(staged)
     assert Path(file) == folder / "outputs/3/20/1~part-0.parquet"
     assert Path(file).read_bytes() == b"rows"
