@@ -7,7 +7,7 @@ INSTALL = $(PYTHON) -m pip --disable-pip-version-check --python $(VENV)/bin/pyth
 READY := $(VENV)/ready
 UV := build/uv/bin/uv
 LIGHT := "not spark and not postgresql and not mariadb and not native"
-# What `make jars` fetches: a Spark for which there are connectors of Delta and Iceberg, and these.
+# What `make jars` fetches: a Spark for which there are connectors of Delta and Iceberg, these, and the one of S3.
 NATIVE := build/native
 # How many processes share the tests of `make test`; each has a Java of its own, with 3 GB for its heap.
 PROCESSES ?= 3
@@ -27,7 +27,7 @@ demo: $(READY) java ## Show what it can do, on data that comes with it
 test: $(READY) java ## Run all tests, those on Spark too
 	$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
 
-native: $(READY) java ## Run the tests with Spark's own connectors for Delta and Iceberg, where `make jars` has fetched them
+native: $(READY) java ## Run the tests with Spark's own connectors for Delta, Iceberg and S3, where `make jars` has fetched them
 	PYTHONPATH=$(NATIVE)/spark $(RUN) pytest -m native
 
 # Not in parallel: a search may use the whole machine, and some take minutes.
@@ -61,7 +61,7 @@ bench: $(READY) java build/bench/ready ## Measure side by side with hand-written
 bench-full: $(READY) java build/bench/ready ## The same with ten times the data, growth and memory; takes an hour
 	$(RUN) benchmarks full
 
-jars: $(NATIVE)/ready ## Fetch Spark's own connectors for Delta and Iceberg from Maven Central, and the Spark that they are for
+jars: $(NATIVE)/ready ## Fetch Spark's own connectors for Delta, Iceberg and S3 from Maven Central, and the Spark that they are for
 
 lock: $(UV) ## Pin the dependencies anew; UPGRADE=1 moves them to the newest that pyproject.toml allows
 	$(LOCK) pyproject.toml --extra connect --extra delta --extra excel --extra hdfs --extra iceberg --extra objects --extra postgresql --group dev --output-file requirements.lock

@@ -1,4 +1,4 @@
-"""The connectors of Spark for lake tables, where `make jars` has fetched them, and a session that has them."""
+"""The connectors of Spark for lake tables and S3, where `make jars` has fetched them, and a session that has them."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from dobonomodo.engine.reading import StoredRows
 from dobonomodo.plan import DatasetUse
 from dobonomodo.storage import read_parquet
 from dobonomodo.storage.files import list_files
+from dobonomodo.storage.links import Links
 from tests.world import JANUARY, OUT, Anywhere, define, plan_only_project
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class _Files:
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         path = self.folder / use.table if use.table == "orders" else self.folder / f"{use.table}.parquet"
-        return [StoredRows(read_parquet(self.spark, list_files(path), use, links=self.folder / "links"))]
+        return [StoredRows(read_parquet(self.spark, list_files(path), use, links=Links(self.folder / "links")))]
 
 
 def run_monthly(spark: SparkSession, folder: Path) -> dict[str, str]:

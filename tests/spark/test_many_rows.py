@@ -101,9 +101,9 @@ def test_rows_digests_and_figures_are_those_of_few_rows(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same project in both ways, over five files."""
-    few = _run(tmp_path / "few", spark, rows=200)
+    few = run_close(tmp_path / "few", spark, rows=200)
     monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
-    many = _run(tmp_path / "many", spark, rows=200)
+    many = run_close(tmp_path / "many", spark, rows=200)
 
     assert many["outputs"] == few["outputs"]
     assert many["outputs"]["none"]["rows"] == 0
@@ -127,7 +127,7 @@ def test_outputs_with_the_same_columns_share_files(
 ) -> None:
     """Rows of both are on the disk once; those of the larger one alone are in files of their own."""
     monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
-    _run(tmp_path, spark, rows=200)
+    run_close(tmp_path, spark, rows=200)
     inodes = {
         table: {path.stat().st_ino for path in _find_files(tmp_path, table)}
         for table in ("active", "everything", "none", "amounts")
@@ -140,16 +140,17 @@ def test_outputs_with_the_same_columns_share_files(
 def test_no_rows_at_all(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Readers still find out which columns there are."""
     monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
-    run = _run(tmp_path, spark, rows=0)
+    run = run_close(tmp_path, spark, rows=0)
     assert {name: output["rows"] for name, output in run["outputs"].items()}["everything"] == 0
     for table in ("active", "everything"):
         (file,) = _find_files(tmp_path, table)
         assert pq.read_schema(file).names == ["id", "account", "amount", "total", "_deleted", "_operation_seq"]
 
 
-def _run(root: Path, spark: SparkSession, *, rows: int) -> dict[str, Any]:
+def run_close(root: Path, spark: SparkSession, *, rows: int, settings: str = "") -> dict[str, Any]:
+    """What a run of the project records, with some more settings of the workspace."""
     (root / "lake" / "lines.parquet").mkdir(parents=True)
-    (root / "dobo.yaml").write_text(DEFINITIONS)
+    (root / "dobo.yaml").write_text(DEFINITIONS.replace("figures: columns", f"figures: columns{settings}"))
     schema = pa.schema([("id", pa.int64()), ("account", pa.string()), ("amount", pa.decimal128(15, 2))])
     lines = [{"id": at, "account": ACCOUNTS[at % 5], "amount": at - 50 if at % 7 else None} for at in range(rows)]
     for number in range(5):

@@ -13,8 +13,8 @@ TESTS = Path(__file__).parents[1]
 
 ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "needs a running Spark": (
-        "engine/test_nodes.py spark/test_runs.py spark/test_determinism.py spark/test_many_rows.py projects/test_agree.py"
-        " property/test_ranges.py",
+        "engine/test_nodes.py spark/test_runs.py spark/test_scratch.py spark/test_determinism.py spark/test_many_rows.py"
+        " projects/test_agree.py property/test_ranges.py",
         (
             "engine/archive.py", "engine/computed.py",
             "engine/context.py", "engine/culprit.py", "engine/cutting.py", "engine/engine.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 import shutil
 import sqlite3
 import sys
@@ -186,6 +187,7 @@ def _check_workspace(workspace: Workspace) -> Iterator[Finding]:
     yield _check_room("workspace", workspace.root)
     yield _check_writing(workspace.root)
     yield from _guarded("store", lambda: _check_store(workspace))
+    yield from _guarded("scratch", lambda: _check_scratch(workspace.settings.scratch))
     used = [source for source in workspace.definitions.datasources.values() if source.status == "active"]
     storages = Storages(workspace.root, workspace.definitions.datasources)
     needed = {module for source in used for module in storages.open(source).modules}
@@ -231,6 +233,24 @@ def _check_store(workspace: Workspace) -> Finding:
     return Finding(
         "store", "ok", f"{path if path != url else 'PostgreSQL'}, {count} project{'' if count == 1 else 's'}"
     )
+
+
+def _check_scratch(scratch: str | None) -> Finding | None:
+    """Whether this machine can write to an object store and remove from it, where it exchanges files with Spark there."""
+    from dobonomodo.problems.package import require_modules
+    from dobonomodo.storage.address import is_address
+    from dobonomodo.storage.transport import PROBE, Transport, modules_of
+
+    if scratch is None or not is_address(scratch):
+        return None
+    require_modules(modules_of(scratch))
+    try:
+        probe = Transport.of(scratch).below(f"{PROBE}{secrets.token_hex(4)}")
+    except ValueError as fault:
+        return Finding("scratch", "failed", f"{scratch} is not {fault}", "run `dobo validate`")
+    probe.note("here", "")
+    probe.remove()
+    return Finding("scratch", "ok", f"{scratch} can be written to; the first run tries whether Spark can, too")
 
 
 def _check_secret(source: DataSource, root: Path) -> Finding:

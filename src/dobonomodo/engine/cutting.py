@@ -36,7 +36,7 @@ def hold_in_memory() -> Cut:
 
 
 def stage_in(folder: str, spark: SparkSession) -> Cut:
-    """Write rows to files in a shared folder, in a separate job."""
+    """Write rows to files in a folder that all workers share, in a separate job."""
     numbers = count()
 
     def stage(frame: DataFrame) -> DataFrame:

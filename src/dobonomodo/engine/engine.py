@@ -33,7 +33,7 @@ from dobonomodo.engine.observation import (
     observe_working,
     select_written,
 )
-from dobonomodo.engine.reach import may_be_elsewhere, require_reach
+from dobonomodo.engine.reach import may_be_elsewhere, require_reach, require_transport
 from dobonomodo.engine.reading import Reader
 from dobonomodo.engine.rowid import seed_of
 from dobonomodo.engine.totals import read_totals, written_sums
@@ -51,6 +51,7 @@ from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import NoExecutors, OutputWrite
 from dobonomodo.storage.faults import is_of_spark
+from dobonomodo.storage.transport import Transport
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -291,11 +292,13 @@ class SparkEngine:
             found = hashed.agg(*(F.expr(sql).alias(name) for name, sql in digest_columns().items())).first()
         return render_digest(found.asDict() if found is not None else {})
 
-    def require_reach(self, folder: Path) -> None:
-        """Raise ``RunFailed`` if workers may run on other machines and do not share the folder."""
+    def require_reach(self, place: Path | Transport) -> None:
+        """Raise ``RunFailed`` if workers cannot reach an object store, or may be elsewhere and do not share a folder."""
         with self._attended():
-            if may_be_elsewhere(self.spark):
-                require_reach(self.spark, folder, find_outage=self._find_outage)
+            if isinstance(place, Transport):
+                require_transport(self.spark, place, find_outage=self._find_outage)
+            elif may_be_elsewhere(self.spark):
+                require_reach(self.spark, place, find_outage=self._find_outage)
 
     def interrupt(self) -> None:
         """Cancel our Spark jobs. Does nothing if Spark is lost."""

@@ -20,6 +20,11 @@ _ABSOLUTE = re.compile(r"[/\\~]|[A-Za-z]:|[A-Za-z][A-Za-z0-9+.-]*:/")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
 
+def is_address(text: str) -> bool:
+    """Whether a text is an address with a scheme, supported or not, and no path of the file system."""
+    return _ADDRESS.match(text) is not None
+
+
 def render_template(template: str, value_by_token: Mapping[str, str]) -> str:
     """The template with every token filled in; all its tokens must have a value."""
     return _TOKEN.sub(lambda found: value_by_token[found[1]], template)
@@ -50,12 +55,11 @@ def check_table_name(passage: Passage, key: str) -> Iterator[Problem]:
         yield InvalidValue(key=key, expected="a name without control characters", found=_UNPRINTABLE, span=span)
 
 
-def check_folder(
-    passage: Passage, key: str, *, advice: str = "mount the storage as a folder, or copy the files"
-) -> Iterator[Problem]:
+def check_folder(passage: Passage, key: str) -> Iterator[Problem]:
     """A folder of the file system, wherever it is; an address such as `s3a://bucket` would be taken for a relative path."""
     span = passage.span(0, len(passage.value))
-    if _ADDRESS.match(passage.value):
+    if is_address(passage.value):
+        advice = "mount the storage as a folder, or copy the files"
         yield InvalidValue(
             key=key, expected="a folder of the file system", found="an address", advice=advice, span=span
         )

@@ -9,7 +9,7 @@ from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity, Loaded
 from dobonomodo.model.locale import LocaleName
 from dobonomodo.model.secret import find_secrets
-from dobonomodo.model.template import check_folder
+from dobonomodo.model.template import check_folder, is_address
 from dobonomodo.model.value import Filled, Id, Number, Setting, Text
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue, UnknownReference
@@ -17,6 +17,9 @@ from dobonomodo.problems.definition import InvalidValue, UnknownReference
 DEFAULT_STORE = "sqlite:///.dobo/store.db"
 DEFAULT_SANDBOX = ".dobo/sandbox"
 _STORE_PASSWORD = "pass it in PGPASSWORD or in the file ~/.pgpass"
+_STORE_KEYS = (
+    "pass keys where the tools of the object store look for them: in the environment, in a profile, or by a role"
+)
 TOKEN_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
 """The variable with the token of a Spark Connect client."""
 _SERVER_TOKEN = f"pass it in {TOKEN_VARIABLE}"
@@ -47,20 +50,18 @@ class SparkSettings(Entity):
             yield from find_secrets(conf, "conf", references=True, advice=_REFERENCE)
 
 
-_SHARED = (
-    "mount a file system that this machine and all workers share under the same path, such as NFS, EFS or Azure Files"
-)
-
-
 def _check_places(places: Places, key: str) -> Iterable[Problem]:
-    secrets = tuple(find_secrets(places, key, advice=_STORE_PASSWORD))
+    secrets = list(find_secrets(places.without("scratch"), key, advice=_STORE_PASSWORD))
+    if (scratch := places.at("scratch")) is not None:
+        secrets += find_secrets(scratch, "scratch", advice=_STORE_KEYS)
     yield from secrets
     if secrets:
         return
     if places.text("sandbox") is not None:
         yield from check_folder(places.passage("sandbox"), "sandbox")
-    if places.text("scratch") is not None:
-        yield from check_folder(places.passage("scratch"), "scratch", advice=_SHARED)
+    # An address is checked by those who know object stores.
+    if (folder := places.text("scratch")) is not None and not is_address(folder):
+        yield from check_folder(places.passage("scratch"), "scratch")
 
 
 class ApprovalSettings(Entity):
@@ -78,7 +79,7 @@ class Environment(Entity):
 
     store: Filled | None = Field(default=None, description="The store of this environment.")
     sandbox: Filled | None = Field(default=None, description="The sandbox of this environment.")
-    scratch: Filled | None = Field(default=None, description="The scratch folder of this environment.")
+    scratch: Filled | None = Field(default=None, description="The scratch folder or address of this environment.")
     default_resolver: Id | None = Field(default=None, description="The default resolver of this environment.")
     spark: SparkSettings | None = Field(
         default=None, description="Spark settings of this environment; each overrides that of the workspace."
@@ -105,7 +106,8 @@ class Workspace(Entity):
     sandbox: Filled = Field(default=DEFAULT_SANDBOX, description="Where drafts write: a folder or a datasource id.")
     scratch: Filled | None = Field(
         default=None,
-        description="A folder that the driver and all workers of Spark share, for what a run keeps while it is running; "
+        description="A folder that the driver and all workers of Spark share, for what a run keeps while it is running, "
+        "or an address such as `s3://bucket/folder` through which they exchange files; "
         "the default is `.dobo/runs`, which is right where Spark computes on this machine.",
     )
     default_resolver: Id | None = Field(default=None, description="The resolver of datasets without a `resolver_id`.")

@@ -88,16 +88,24 @@ def _advise(extras: Sequence[str], packages: Sequence[str]) -> str:
 
 def require_modules(names: Iterable[str]) -> None:
     """Raise where modules are not installed; all that are missing are named at once. Imports none of them."""
+    if (missing := find_missing_modules(names)) is not None:
+        raise RunFailed(missing)
+
+
+def find_missing_modules(names: Iterable[str]) -> PackageMissing | None:
+    """The modules that are not installed, as one problem; None if all are. Imports none of them."""
     missing = tuple(name for name in dict.fromkeys(names) if not _is_installed(name))
-    if missing:
-        raise missing_package(missing)
+    return _name_packages(missing) if missing else None
 
 
 def missing_package(names: Iterable[str]) -> RunFailed:
     """The failure of a command that needs modules which are not installed."""
-    names = tuple(names)
-    extras = tuple(dict.fromkeys(EXTRA_BY_MODULE[name] for name in names))
-    return RunFailed(PackageMissing(modules=names, extras=extras))
+    return RunFailed(_name_packages(tuple(names)))
+
+
+def _name_packages(modules: tuple[str, ...]) -> PackageMissing:
+    extras = tuple(dict.fromkeys(EXTRA_BY_MODULE[name] for name in modules))
+    return PackageMissing(modules=modules, extras=extras)
 
 
 def find_missing_package(error: ImportError) -> RunFailed | None:

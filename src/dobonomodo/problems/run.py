@@ -455,13 +455,42 @@ class WorkersElsewhere(Problem):
     )
 
     folder: str
+    """The folder, or its address in an object store."""
     detail: str
+    remedy: str | None = None
 
     def message(self) -> str:
         return f"the workers of Spark cannot reach `{self.folder}`: {self.detail}"
 
     def hint(self) -> str | None:
-        return "set `scratch:` in dobo.yaml to a folder that this machine and all workers share, under the same path"
+        return self.remedy or (
+            "set `scratch:` in dobo.yaml to a folder that this machine and all workers share, under the same path, "
+            "or to an address in an object store"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScratchUnreachable(Problem):
+    """The machine on which `dobo` runs cannot use the object store through which it and the workers of Spark exchange files."""
+
+    code: ClassVar[str] = "SCRATCH_UNREACHABLE"
+    blamed: ClassVar[Blame] = Blame.ENVIRONMENT
+    example: ClassVar[Example] = Example(
+        "scratch: s3://acme-lake/dobo, with keys that may only read",
+        "scratch: s3://acme-lake/dobo, with keys that may list, read, write and delete there",
+    )
+
+    address: str
+    detail: str
+
+    def message(self) -> str:
+        return f"this machine cannot use `{self.address}`: {self.detail}"
+
+    def hint(self) -> str | None:
+        return (
+            "check the address in `scratch:` of dobo.yaml, and that the credentials of this machine may list, read, "
+            "write and delete there; then `dobo resume`"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -677,6 +706,7 @@ RUN_PROBLEMS: tuple[type[Problem], ...] = (
     SparkLost,
     NoExecutors,
     WorkersElsewhere,
+    ScratchUnreachable,
     SparkDiffers,
     CredentialNotFound,
     InputChanged,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         S3Config,
         S3CredentialProvider,
     )
+    from pyarrow.fs import S3FileSystem
 
 PATIENCE = "DOBO_OBJECT_STORE_PATIENCE"
 """A variable: for how many seconds a request is tried again."""
@@ -107,6 +108,23 @@ def _connect_s3(bucket: str, access: Access, environment: dict[str, str]) -> Obj
     provider = _ask_boto3(environment) if found.is_by_role else None
     client, patience = _client(found.endpoint), _patience(environment)
     return S3Store(bucket, config=config, client_options=client, retry_config=patience, credential_provider=provider)
+
+
+def connect_arrow(access: Access) -> S3FileSystem:
+    """S3 as a file system of Arrow, for what obstore cannot address."""
+    from pyarrow.fs import S3FileSystem
+
+    found = find_s3(access)
+    key, secret, token = (*found.keys, *[None] * 3)[:3]
+    return S3FileSystem(
+        access_key=key,
+        secret_key=secret,
+        session_token=token,
+        region=found.region,
+        endpoint_override=found.endpoint,
+        connect_timeout=CONNECTING,
+        request_timeout=ANSWERING,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
+from dobonomodo.model.template import is_address
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.problem import listed
 
 if TYPE_CHECKING:
     from dobonomodo.problems import Passage, Problem
+
+__all__ = ["HDFS", "OBJECT_STORES", "SCHEMES", "SHOWN_SCHEMES", "Address", "check_address", "is_address"]
 
 HDFS = "hdfs"
 OBJECT_STORES = ("s3", "gs", "az")
@@ -81,11 +84,6 @@ class Address:
     def relative(self, key: str) -> str:
         """A key of the same bucket, from here."""
         return key.removeprefix(f"{self.key}/") if self.key else key
-
-
-def is_address(text: str) -> bool:
-    """Whether a text is an address with a scheme, supported or not, and no path of the file system."""
-    return _SCHEME.match(text) is not None
 
 
 def check_address(passage: Passage, key: str, *, schemes: Sequence[str] | None = None) -> Iterator[Problem]:

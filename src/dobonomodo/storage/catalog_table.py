@@ -270,7 +270,9 @@ class CatalogTableStorage:
             detail = f"table `{pin.name}` has no versions, and the copy of what the run read is gone"
             raise loading_failed(use, detail)
         if not folder.exists():
-            copy_rows(read_catalog(self._spark(pin.name), self._name(pin.schema, pin.table), None), folder)
+            copy_rows(
+                read_catalog(self._spark(pin.name), self._name(pin.schema, pin.table), None), folder, scratch.transport
+            )
         files = sorted(folder.glob("*.parquet"))
         for number, path in enumerate(files):
             # Files that an earlier attempt has renamed come first.
@@ -303,7 +305,7 @@ class CatalogTableStorage:
         own = _pinned(pin)
         if own.version is None:
             return [str(path) for path in _copies(own, scratch)]
-        return copy_rows(self._frame(own), Path(scratch.file(0)))
+        return copy_rows(self._frame(own), Path(scratch.file(0)), scratch.transport)
 
     def count(self, pin: Pin, scratch: Scratch) -> int:
         """The number of rows, counted by Spark; of a copy, from the footers of its files."""
@@ -318,7 +320,7 @@ class CatalogTableStorage:
         own = _pinned(pin)
         if own.version is not None:
             return rows_without_positions(self._frame(own, spark), use, period=pin.period)
-        frame = read_parquet(spark, _copies(own, scratch), use, links=Path(scratch.links), positions=False)
+        frame = read_parquet(spark, _copies(own, scratch), use, links=scratch.links, positions=False)
         return StoredRows(frame, pin.period)
 
     def sample(self, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
@@ -346,6 +348,7 @@ class CatalogTableStorage:
             output.attempt,
             Path(output.folder) / self.source.id / name.schema / name.table,
             self._options.form,
+            output.transport,
             lambda: self._spark(str(name)),
         )
 

@@ -36,12 +36,14 @@ from dobonomodo.storage.catalog_log import (
 from dobonomodo.storage.faults import writing_failed
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.leftover import Leftover
+from dobonomodo.storage.links import Links
 from dobonomodo.storage.native import explain_spark, is_said_by_spark
 from dobonomodo.storage.parquet import read_parquet
 from dobonomodo.storage.rewriting import Fit, fit_columns
 from dobonomodo.storage.storage import Session
 from dobonomodo.storage.table_files import free_key, is_key
 from dobonomodo.storage.target import Commit, Publication, Target
+from dobonomodo.storage.transport import Transport
 from dobonomodo.storage.tries import look_again
 
 if TYPE_CHECKING:
@@ -139,6 +141,8 @@ class CatalogTarget:
     """For links to staged files."""
     form: str
     """The format of a table that is created."""
+    transport: Transport | None
+    """The way to workers that do not see staged files."""
     session: Session
 
     @property
@@ -299,7 +303,7 @@ class CatalogTarget:
             columns=Columns(self.columns),
             nullable=frozenset(self.columns),
         )
-        links = self.folder / f"{self.seq}-{self.fence.number}"
+        links = Links(self.folder / f"{self.seq}-{self.fence.number}", self.transport)
         rows = read_parquet(self._spark, [Path(each) for each in files], use, links=links, positions=False)
         own = {name.casefold(): quote_name(name) for name in self.columns}
         selected = [

@@ -98,6 +98,15 @@ class HdfsObjects:
             return False
         return True
 
+    def names(self, key: str) -> Sequence[str]:
+        """What is in a folder."""
+        try:
+            with self._explaining(key):
+                found = [each.path for each in self._client.list_status(_path(key))]
+        except FileNotFoundError:
+            return []
+        return sorted(each.rpartition("/")[2] for each in found if each != _path(key))
+
     def find(self, key: str) -> FoundObject | None:
         """One file; None if there is none."""
         try:
@@ -189,6 +198,13 @@ class HdfsObjects:
         for folder in sorted(folders, reverse=True):
             with suppress(OSError, RuntimeError):
                 self._client.delete(_path(folder))
+
+    def delete_tree(self, key: str) -> None:
+        """Remove a file, or a folder and all in it."""
+        if not key:
+            raise AssertionError("a file system is never emptied")
+        with self._explaining(key), suppress(FileNotFoundError):
+            self._client.delete(_path(key), recursive=True)
 
     # --- the pointer
 

@@ -24,6 +24,7 @@ from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile, KeptInputs, hash_file
 from dobonomodo.storage.rows import StoredRows, empty_rows
 from dobonomodo.storage.storage import Belongs, Pin, Scratch, Session
+from dobonomodo.storage.transport import Transport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -61,14 +62,15 @@ class Inputs:
         facts: RunFacts,
         as_of: date | None,
         shared: bool = False,
+        transport: Transport | None = None,
         executors: Executors | None = None,
         session: Session | None = None,
     ) -> None:
-        """``shared`` says that workers see nothing but the folder. Large inputs are extracted by ``executors``.
+        """``shared`` says that workers see nothing but the folder; ``transport`` is the way to those that do not even see that.
 
-        ``session`` is for what Spark alone can read.
+        Large inputs are extracted by ``executors``. ``session`` is for what Spark alone can read.
         """
-        self._shared, self._executors = shared, executors
+        self._shared, self._transport, self._executors = shared, transport, executors
         self._storages, self._folder = Storages(root, datasources, session=session), folder / "inputs"
         self._facts, self._as_of = facts, as_of
 
@@ -201,7 +203,9 @@ class Inputs:
 
     def _scratch(self, use: DatasetUse, number: int) -> Scratch:
         stem = f"{use.role}-{use.seq or 0}-{use.alias or 'rows'}-{number}"
-        return Scratch(str(self._folder), stem, is_shared=self._shared, executors=self._executors)
+        return Scratch(
+            str(self._folder), stem, is_shared=self._shared, executors=self._executors, transport=self._transport
+        )
 
     def reader(self, spark: SparkSession, pinned: Pinned) -> SparkReader:
         """A reader of the pinned rows."""

@@ -17,6 +17,7 @@ from dobonomodo.storage.findings import MISSING, Findings, is_required
 from dobonomodo.storage.parquet import select_stored
 from dobonomodo.storage.rows import StoredRows
 from dobonomodo.storage.storage import Session
+from dobonomodo.storage.transport import UPLOADED, Transport, write_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,12 +73,12 @@ def rows_without_positions(frame: DataFrame, use: DatasetUse, *, period: str | N
     return StoredRows(frame.selectExpr(*select_stored(frame.columns, (), use)), period)
 
 
-def copy_rows(frame: DataFrame, folder: Path) -> Sequence[str]:
+def copy_rows(frame: DataFrame, folder: Path, transport: Transport | None = None) -> Sequence[str]:
     """Parquet files with the rows, for those who read without Spark; made once."""
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.part")
         folder.parent.mkdir(parents=True, exist_ok=True)
         with removing_on_failure(unfinished):
-            frame.write.mode("overwrite").parquet(str(unfinished))
+            write_rows(frame.write.mode("overwrite"), unfinished, f"{UPLOADED}/{folder.name}", transport)
         unfinished.replace(folder)
     return [str(path) for path in sorted(folder.glob("*.parquet"))]

@@ -9,12 +9,12 @@ import errno
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from dobonomodo.storage.access import Access, carry, connect
+from dobonomodo.storage.access import Access, carry, connect, connect_arrow
 from dobonomodo.storage.address import Address
 from dobonomodo.storage.objects import BLOCK, PAGE, FoundObject, ObjectChangedError, Stamp, writing_whole
 
@@ -40,7 +40,7 @@ class StoreObjects:
         """Those of the bucket of an address."""
         return cls(replace(address, key=""), access)
 
-    def for_tasks(self) -> StoreObjects:
+    def for_tasks(self) -> Self:
         """The same on machines that have neither our environment nor our files."""
         return replace(self, access=carry(self.access, self.bucket.scheme))
 
@@ -63,6 +63,15 @@ class StoreObjects:
         with self._explaining(key):
             pages = obstore.list(self._store, key or None, chunk_size=PAGE)
             return [_found(each) for each in next(iter(pages), ())]
+
+    def names(self, key: str) -> Sequence[str]:
+        """The next parts of all keys below a key."""
+        import obstore
+
+        with self._explaining(key):
+            found = obstore.list_with_delimiter(self._store, key or None)
+        keys = {*found["common_prefixes"], *(each["path"] for each in found["objects"])} - {key}
+        return sorted(each.rpartition("/")[2] for each in keys)
 
     def find(self, key: str) -> FoundObject | None:
         """One object; None if there is none."""
@@ -141,6 +150,17 @@ class StoreObjects:
                 obstore.delete(self._store, listed)
         except FileNotFoundError:
             return
+
+    def delete_tree(self, key: str) -> None:
+        """Remove an object and all below it, also the empty ones by which Hadoop marks folders: their keys end with a slash."""
+        if not key:
+            raise AssertionError("a bucket is never emptied")
+        self.delete(each.key for each in self.list(key))
+        self.delete([key])
+        # Obstore lists them by keys without the slash, under which it finds nothing to delete.
+        if self.bucket.scheme == "s3" and self.list(key):
+            with self._explaining(key), suppress(FileNotFoundError):
+                connect_arrow(self.access).delete_dir(f"{self.bucket.bucket}/{key}")
 
     def read_pointer(self, key: str) -> tuple[bytes, Stamp] | None:
         """It is an object like any other."""

@@ -78,6 +78,10 @@ class Objects(Protocol):
         """The first objects below a key, at most a page of them: enough to see that the store answers."""
         ...
 
+    def names(self, key: str) -> Sequence[str]:
+        """The next parts of all keys below a key."""
+        ...
+
     def find(self, key: str) -> FoundObject | None:
         """One object; None if there is none."""
         ...
@@ -112,6 +116,10 @@ class Objects(Protocol):
 
     def read_pointer(self, key: str) -> tuple[bytes, Stamp] | None:
         """The content that ``replace_pointer`` has put last; None if there is none."""
+        ...
+
+    def delete_tree(self, key: str) -> None:
+        """Remove an object and all below it, also what marks folders."""
         ...
 
     def replace_pointer(self, key: str, content: bytes, stamp: Stamp | None) -> Stamp | None:

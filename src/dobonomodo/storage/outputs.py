@@ -24,11 +24,13 @@ from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import link_file, remove_marks
 from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.leftover import Leftover
+from dobonomodo.storage.links import Links
 from dobonomodo.storage.parquet import read_parquet
 from dobonomodo.storage.target import Commit, Noted, OutputPlace, Publication, Target
+from dobonomodo.storage.transport import OF_PART, WRITTEN, Transport, write_rows
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 
     from dobonomodo.plan.dataset import Stored
     from dobonomodo.storage.catalogue import Storages
@@ -65,28 +67,18 @@ class StagedRows:
         return cls(document["folder"], int(document["attempt"]))
 
 
-_OF_PART = "~"
-"""Between the number of a part and what Spark calls the file."""
-
-
 def _name_parts(folder: Path) -> None:
     """Bring the files of all parts together, each with the number of its part in its name."""
     for part in [path for path in folder.iterdir() if path.is_dir()]:
         remove_marks(part)
         for path in part.iterdir():
-            path.rename(folder / f"{part.name.rpartition('=')[2]}{_OF_PART}{path.name}")
+            path.rename(folder / f"{part.name.rpartition('=')[2]}{OF_PART}{path.name}")
         part.rmdir()
 
 
 def _part_of(path: Path) -> int | None:
-    number, separator, _ = path.name.partition(_OF_PART)
+    number, separator, _ = path.name.partition(OF_PART)
     return int(number) if separator else None
-
-
-def _write_empty_file(rows: DataFrame, folder: Path) -> None:
-    """Write a file without rows that holds the schema."""
-    rows.coalesce(1).write.mode("overwrite").parquet(str(folder))
-    remove_marks(folder)
 
 
 class Outputs:
@@ -103,10 +95,14 @@ class Outputs:
         started: float,
         in_one_file: Callable[[], bool] = lambda: False,
         apart: bool = False,
+        transport: Transport | None = None,
         executors: Executors | None = None,
     ) -> None:
-        """``apart``: Spark writes only into the folder of the run. ``executors`` convert and copy large outputs."""
-        self._executors = executors
+        """``apart``: Spark writes only into the folder of the run, or to where ``transport`` brings rows from.
+
+        ``executors`` convert and copy large outputs.
+        """
+        self._transport, self._executors = transport, executors
         self._storages, self._run_folder = storages, folder
         self._period, self._run, self._started = period, run, started
         self.fence = fence
@@ -137,6 +133,7 @@ class Outputs:
             sheet=destination.sheet,
             apart=self._apart,
             executors=self._executors,
+            transport=self._transport,
         )
         return storage.target(place)
 
@@ -172,16 +169,14 @@ class Outputs:
             whole = frame.coalesce(1) if output.write.in_one_file or self._in_one_file() else frame
             writer = whole.write.mode("overwrite").option("parquet.block.size", ROW_GROUP)
             if divided_by is None:
-                writer.parquet(str(folder))
-                remove_marks(folder)
+                self._write(writer, output, folder)
             else:
-                writer.partitionBy(divided_by).parquet(str(folder))
-                remove_marks(folder)
+                self._write(writer.partitionBy(divided_by), output, folder)
                 _name_parts(folder)
                 if not any(folder.iterdir()):
                     # Without rows Spark makes no folder of a part, and no file that says which columns there are.
                     empty = frame.sparkSession.createDataFrame([], frame.schema).drop(divided_by)
-                    _write_empty_file(empty, folder)
+                    self._write_empty_file(empty, output, folder)
         reach("output.staged")
         return self.staged_in(folder)
 
@@ -203,9 +198,18 @@ class Outputs:
                 if _part_of(path) in parts:
                     link_file(path, folder / path.name)
             if not any(folder.iterdir()) and (rows := self.reopen(host, staged, spark)) is not None:
-                _write_empty_file(rows.limit(0), folder)
+                self._write_empty_file(rows.limit(0), output, folder)
         reach("output.staged")
         return self.staged_in(folder)
+
+    def _write(self, writer: DataFrameWriter, output: WrittenOutput, folder: Path) -> None:
+        """Let Spark write the files of an output."""
+        write_rows(writer, folder, f"{WRITTEN}/{self.fence.number}/{output.seq}", self._transport)
+        remove_marks(folder)
+
+    def _write_empty_file(self, rows: DataFrame, output: WrittenOutput, folder: Path) -> None:
+        """Write a file without rows that holds the schema."""
+        self._write(rows.coalesce(1).write.mode("overwrite"), output, folder)
 
     def staged_in(self, folder: Path) -> StagedRows:
         """Rows that are in a folder now. Relative to the workspace where it is inside, so that the workspace can be moved."""
@@ -216,7 +220,17 @@ class Outputs:
     def files_of(self, staged: StagedRows) -> tuple[str, ...]:
         """The Parquet files of staged rows."""
         folder = Path(os.path.realpath(self._storages.root)) / staged.folder
+        if self._transport is not None and not folder.exists():
+            self._fetch(folder, self._transport)
         return tuple(str(path) for path in sorted(folder.glob("*.parquet")))
+
+    def _fetch(self, folder: Path, transport: Transport) -> None:
+        """Download what a run on another machine staged, all files or none."""
+        own, unfinished = Path(os.path.realpath(self._run_folder)), folder.with_name(f"{folder.name}.part")
+        if folder.is_relative_to(own):
+            shutil.rmtree(unfinished, ignore_errors=True)
+            transport.fetch(folder.relative_to(own).as_posix(), unfinished)
+            unfinished.replace(folder)
 
     def reopen(
         self, output: WrittenOutput, staged: StagedRows, spark: SparkSession, *, part: int | None = None
@@ -232,7 +246,8 @@ class Outputs:
             columns=Columns(output.columns),
             nullable=frozenset(output.columns),
         )
-        links = self._folder / "links" / (str(output.seq) if part is None else f"{output.seq}-{part}")
+        folder = self._folder / "links" / (str(output.seq) if part is None else f"{output.seq}-{part}")
+        links = Links(folder, self._transport)
         paths = map(Path, self.files_of(staged))
         files = [path for path in paths if part is None or _part_of(path) == part]
         return read_parquet(spark, files, use, links=links, positions=False) if files else None

@@ -30,6 +30,7 @@ from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import MISSING, Findings, check_batch, is_required
 from dobonomodo.storage.folder import Format
 from dobonomodo.storage.footers import Footer, keep_footer, read_footer, take_footer
+from dobonomodo.storage.links import PLAIN, Links
 from dobonomodo.storage.rows import ROW_NUMBER, StoredRows
 from dobonomodo.storage.schema import SYSTEM, find_differences
 from dobonomodo.storage.storage import Row, Scratch
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FOOTERS_OF_TASK = 500
-_PLAIN = re.compile(r"[A-Za-z0-9_./=+-]+")
 _PATTERN = re.compile(r"[*?\[\]{}\\]")
 _STRICT = {
     # A session may be set up to skip what it cannot read.
@@ -278,13 +278,13 @@ def read_stored(
     files: Sequence[Path],
     use: DatasetUse,
     *,
-    links: str,
+    links: Links,
     period: str | None,
     before: Callable[[], int],
     given: Sequence[Sequence[Given]] | None = None,
 ) -> StoredRows:
     """The rows of one location. Positions have a cost, so they are read only on request."""
-    read = partial(read_parquet, spark, files, use, links=Path(links), given=given)
+    read = partial(read_parquet, spark, files, use, links=links, given=given)
     return StoredRows(read(positions=False), period, cache(lambda: read(before=before())))
 
 
@@ -293,23 +293,22 @@ def read_parquet(
     files: Sequence[Path],
     use: DatasetUse,
     *,
-    links: Path,
+    links: Links,
     positions: bool = True,
     before: int = 0,
     given: Sequence[Sequence[Given]] | None = None,
 ) -> DataFrame:
     """The rows of some files, declared columns in their declared types, with the position of each row among all.
 
-    It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``links`` is a folder for
-    links to files whose names Spark would skip or take for patterns. ``before`` is how many rows there are in other places;
-    ``given`` has for each file the columns that it lacks and whose values are kept elsewhere.
+    It is stable under any split, filter or partitioning (``_metadata``, Spark 3.5 and later). ``before`` is how many
+    rows there are in other places; ``given`` has for each file the columns that it lacks and whose values are kept elsewhere.
     """
     kept = given if given is not None else [()] * len(files)
     inspected = [inspect_parquet(path, use, each) for path, each in zip(files, kept, strict=True)]
     if not inspected:
         return _empty_frame(spark, use)
-    safe = [_safe_path(file.path, links, number) for number, file in enumerate(inspected)]
-    groups: dict[tuple[tuple[tuple[str, str], ...], tuple[Given, ...]], list[Path]] = {}
+    safe = links.addresses([file.path for file in inspected])
+    groups: dict[tuple[tuple[tuple[str, str], ...], tuple[Given, ...]], list[str]] = {}
     for file, path in zip(inspected, safe, strict=True):
         groups.setdefault((file.columns, file.given), []).append(path)
     starts = list(accumulate((file.rows for file in inspected[:-1]), initial=before))
@@ -325,7 +324,7 @@ def _read_group(
     spark: SparkSession,
     columns: Sequence[tuple[str, str]],
     given: Sequence[Given],
-    paths: Sequence[Path],
+    paths: Sequence[str],
     position: str | None,
     use: DatasetUse,
 ) -> DataFrame:
@@ -362,16 +361,17 @@ def select_stored(columns: Sequence[str], given: Sequence[Given], use: DatasetUs
     return [*declared, *stored]
 
 
-def _position(files: Sequence[Path], starts: Sequence[int]) -> str:
+def _position(files: Sequence[str], starts: Sequence[int]) -> str:
     """SQL for the position of a row: where its file starts, and its place there."""
     if len(files) == 1:
         return f"{starts[0]}L + _metadata.row_index"
-    sums = [zlib.crc32(path.name.encode()) for path in files]
-    if len(set(sums)) == len(files) and all(_PLAIN.fullmatch(path.name) for path in files):
+    names = [path.rpartition("/")[2] for path in files]
+    sums = [zlib.crc32(name.encode()) for name in names]
+    if len(set(sums)) == len(files) and all(map(PLAIN.fullmatch, names)):
         # Numbers are compared many times faster than names.
         known, found = ", ".join(f"{each}L" for each in sums), "crc32(_metadata.file_name)"
     else:
-        known = ", ".join(quote_text(str(path)) for path in files)
+        known = ", ".join(quote_text(path) for path in files)
         # Spark writes the path as an URL, in which a plus is a plus.
         found = "regexp_replace(url_decode(replace(_metadata.file_path, '+', '%2B')), '^file:/+', '/')"
     start = f"element_at(array({', '.join(f'{each}L' for each in starts)}), CAST(array_position(array({known}), {found}) AS INT))"
@@ -387,32 +387,14 @@ def _empty_frame(spark: SparkSession, use: DatasetUse) -> DataFrame:
     return spark.createDataFrame([], f"{fields}, {quote_name(ROW_NUMBER)} BIGINT")
 
 
-def _safe_path(path: Path, links: Path, number: int) -> Path:
-    """A path that Spark takes literally: it skips names with ``_`` or ``.`` in front, and reads ``*?[]{}`` as patterns."""
-    if _PLAIN.fullmatch(str(path)) and not path.name.startswith(("_", ".")):
-        return path
-    links.mkdir(parents=True, exist_ok=True)
-    link = links / f"file-{abs(hash_text(str(path))):016x}-{number}.parquet"
-    link.unlink(missing_ok=True)
-    link.symlink_to(path)
-    return link
-
-
 def read_folder_files(spark: SparkSession, files: Sequence[str]) -> DataFrame:
     """The rows of files that Spark wrote, as they are."""
-    return spark.read.options(**_STRICT).parquet(*(_escape(Path(each)) for each in files))
+    return spark.read.options(**_STRICT).parquet(*map(_escape, files))
 
 
-def _escape(path: Path) -> str:
+def _escape(path: str) -> str:
     """A path in which Spark finds no pattern; folders above a link may have any name."""
-    return _PATTERN.sub(r"\\\g<0>", str(path))
-
-
-def hash_text(text: str) -> int:
-    """A number for a text, the same in every process."""
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()[:8], "big")
+    return _PATTERN.sub(r"\\\g<0>", path)
 
 
 def copy_once(source: Path, target: Path) -> None:

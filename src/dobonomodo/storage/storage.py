@@ -19,7 +19,9 @@ from dobonomodo.plan.destination import DestinationKind
 from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.kept import InputFile
+from dobonomodo.storage.links import Links
 from dobonomodo.storage.target import Inspected, OutputPlace, Target
+from dobonomodo.storage.transport import Transport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -69,7 +71,7 @@ class Pin(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Where a reading puts what it extracts: addresses that the driver and the workers of Spark can reach."""
+    """Where a reading puts what it extracts, and how the workers of Spark reach it."""
 
     folder: str
     stem: str
@@ -78,6 +80,8 @@ class Scratch:
     """Whether the workers see nothing but this folder, so that what is elsewhere has to be copied into it."""
     executors: Executors | None = None
     """Processes large inputs; None if this machine does it."""
+    transport: Transport | None = None
+    """The way to workers that share no files with this machine."""
 
     def file(self, number: int) -> str:
         """The Parquet file with a number."""
@@ -89,9 +93,9 @@ class Scratch:
         return Path(self.file(number)) if apart else path
 
     @property
-    def links(self) -> str:
-        """A folder for links to files whose names Spark would not take literally."""
-        return f"{self.folder}/links/{self.stem}"
+    def links(self) -> Links:
+        """How Spark addresses the files."""
+        return Links(Path(self.folder) / "links" / self.stem, self.transport)
 
 
 @dataclass(frozen=True, slots=True)

@@ -327,7 +327,7 @@ class TableFilesStorage(ABC):
         """The files themselves; copies with all columns, where the table of somebody else has some that are not in its files."""
         own = table_pin(pin)
         if own.native is not None:
-            return copy_rows(self._read_native(own), Path(scratch.file(0)))
+            return copy_rows(self._read_native(own), Path(scratch.file(0)), scratch.transport)
         files = self.local_files(own, scratch)
         if all(is_key(name) for name, _ in own.partitions) or not any(map(find_lacking, files, own.given)):
             return [str(path) for path in files]

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dobonomodo.storage.executors import Executors
     from dobonomodo.storage.fence import Fence
     from dobonomodo.storage.leftover import Leftover
+    from dobonomodo.storage.transport import Transport
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class OutputPlace:
     """Whether Spark cannot write where the output goes, but in the folder of the run alone."""
     executors: Executors | None = None
     """Who brings rows where the output goes, where they are many; None where this machine does it."""
+    transport: Transport | None = None
+    """The way to workers that share no files with this machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,10 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.definition import InvalidValue, UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, DestinationReason, InvalidDestination, ResolverNotFound
+from dobonomodo.problems.package import find_missing_modules
 from dobonomodo.problems.parameter import ParameterMissing
 from dobonomodo.storage import check_drivers, check_locations, destination_kinds
+from dobonomodo.storage.transport import modules_of
 
 if TYPE_CHECKING:
     from dobonomodo.model import Definitions
@@ -49,7 +51,12 @@ def find_problems(files: Files, planning: Planning) -> Problems:
 
 
 def _check_settings(files: Files) -> Iterator[Problem]:
-    """The sandbox and values of parameters in the file of the workspace, in every environment."""
+    """The sandbox and values of parameters in the file of the workspace, in every environment; packages that its settings need."""
+    if (
+        files.is_scratch_remote
+        and (missing := find_missing_modules(modules_of(files.settings.scratch or ""))) is not None
+    ):
+        yield missing
     own = files.definitions
     for part in _setting_places(files):
         yield from _check_sandbox(part, own)

@@ -7,10 +7,10 @@ are removed by age.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,10 +22,12 @@ from dobonomodo.runs.retention import find_locked_runs, find_needed_hashes, list
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import KeptInputs
 from dobonomodo.storage.leftover import Leftover, find_last_change
+from dobonomodo.storage.transport import PROBE, WRITTEN
 from dobonomodo.store import Event, Kind
 from dobonomodo.workspace.running import OWNER, RunData
 
 if TYPE_CHECKING:
+    from dobonomodo.storage.transport import Transport
     from dobonomodo.store import Run, Store
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.stores import Stores
@@ -67,7 +69,8 @@ def clean_workspace(files: Files, stores: Stores, *, data: OpenData, keep_inputs
     store = stores.find_main()
     if store is None:
         return Cleaned(tuple(unfinished))
-    cleaned = Cleaning(files.runs, store, data=data).clean(everywhere=True, dry_run=dry_run)
+    cleaning = Cleaning(files.runs, store, data=data, transport=files.transport)
+    cleaned = cleaning.clean(everywhere=True, dry_run=dry_run)
     copies = find_needless_copies(files.root, store, keep_inputs=keep_inputs)
     if not dry_run:
         for each in copies:
@@ -101,13 +104,21 @@ class Cleaning:
     So a run that started before is known by its lease or by its record, and a run that starts later is not inspected.
     """
 
-    def __init__(self, runs: Path, store: Store, *, data: OpenData) -> None:
-        """``runs`` is the folder of the folders of runs."""
-        self._store, self._data = store, data
+    def __init__(self, runs: Path, store: Store, *, data: OpenData, transport: Transport | None = None) -> None:
+        """``runs`` is the folder of the folders of runs, ``transport`` has the objects of runs."""
+        self._store, self._data, self._transport = store, data, transport
+        self._problems: list[Problem] = []
+        self._remote = self._list_remote()
         self._folders = {path.name: path for path in sorted(_entries(runs)) if path.is_dir()}
         self._alive = find_alive(store.list_leases(), is_dead=is_dead)
         self._runs_of = cache(lambda project, period: store.list_runs(project=project, period=period, limit=AT_MOST))
-        self._problems: list[Problem] = []
+
+    def _list_remote(self) -> Sequence[str]:
+        try:
+            return self._transport.names() if self._transport is not None else ()
+        except RunFailed as failed:
+            self._problems.append(failed.problem)
+            return ()
 
     def clean(self, *, everywhere: bool, dry_run: bool) -> Cleaned:
         """Find leftovers and remove them: those of the runs that have a folder here, or of all that did not complete."""
@@ -118,7 +129,7 @@ class Cleaning:
             found += own
             if not dry_run and not self._remove(own):
                 continue
-            rest = list(self._find_in_folder(run_id, run, over=over))
+            rest = [*self._find_in_folder(run_id, run, over=over), *self._find_objects(run_id, run, over=over)]
             found += rest
             if not dry_run:
                 self._remove(rest)
@@ -127,7 +138,7 @@ class Cleaning:
         return Cleaned(tuple(found), tuple(dict.fromkeys(self._problems)))
 
     def _find_runs(self, *, everywhere: bool) -> Mapping[str, Run | None]:
-        found: dict[str, Run | None] = {name: self._store.get_run(name) for name in self._folders}
+        found: dict[str, Run | None] = {name: self._store.get_run(name) for name in (*self._folders, *self._remote)}
         if everywhere:
             for status in (RunStatus.RUNNING, RunStatus.FAILED, RunStatus.CANCELLED):
                 found |= {run.id: run for run in self._store.list_runs(status=status, limit=AT_MOST)}
@@ -194,14 +205,9 @@ class Cleaning:
                 yield from _entries(folder)
             return
         for path in _entries(folder):
-            match path.name:
-                case "inputs" if over:
-                    yield path
-                case "outputs" if over and not _has_later_attempt(path, run):
-                    yield path
-                case "verify" if _is_old(path):
-                    # Rows that were read back, perhaps by a notebook that is still open.
-                    yield path
+            attempts = [each.name for each in _entries(path)]
+            if _is_needless(path.name, run, over=over, attempts=attempts, changed=partial(find_last_change, path)):
+                yield path
 
     def _is_abandoned(self, folder: Path) -> bool:
         """Whether a folder is of a run that was killed before it was recorded."""
@@ -209,8 +215,37 @@ class Cleaning:
             owner = (folder / OWNER).read_text()
         except OSError:
             # Of a version that did not say whose it is; it may be recorded in the store of another environment.
-            return _is_old(folder)
+            return _is_old(find_last_change(folder))
+        return self._is_own(owner)
+
+    def _is_own(self, owner: str | None) -> bool:
+        """Whether a run without a record belongs to the store, and no run is about to be recorded."""
         return owner == self._store.id and are_all_recorded(self._alive, self._runs_of)
+
+    # --- in the object store through which Spark and the run exchange files
+
+    def _find_objects(self, run_id: str, run: Run | None, *, over: bool) -> Iterator[Leftover]:
+        if self._transport is None or run_id not in self._remote:
+            return
+        own = self._transport.below(run_id)
+        try:
+            names = own.names()
+            parts = [name for name in names if self._are_needless(own, name, run, over=over)]
+            if parts and not {*names} - {*parts, OWNER}:
+                yield own.find_leftover(kind="objects of a run", run=run_id)
+            else:
+                for name in parts:
+                    yield own.find_leftover(name, kind=f"{name} of a run", run=run_id)
+        except RunFailed as failed:
+            self._problems.append(failed.problem)
+
+    def _are_needless(self, own: Transport, name: str, run: Run | None, *, over: bool) -> bool:
+        if run is None:
+            return self._is_own(own.read_note(OWNER))
+        attempts = own.below(name).names() if name == WRITTEN else ()
+        changed = partial(own.find_last_change, name)
+        needless = _is_needless(name, run, over=over, attempts=attempts, changed=changed)
+        return needless or (name == OWNER and over)
 
     def _remove(self, leftovers: list[Leftover]) -> bool:
         """Whether all could be removed."""
@@ -233,22 +268,37 @@ def find_unfinished_stores(path: Path) -> list[Leftover]:
     from dobonomodo.store.format import UNFINISHED
 
     found = path.parent.glob(f"{path.name}.*{UNFINISHED}*") if path.parent.is_dir() else ()
-    return [Leftover.of_path(each, kind="unfinished store") for each in sorted(found) if _is_old(each)]
+    old = (each for each in sorted(found) if _is_old(find_last_change(each)))
+    return [Leftover.of_path(each, kind="unfinished store") for each in old]
 
 
-def has_leftovers(runs: Path) -> bool:
-    """Whether there is the folder of any run, which a run that completes removes."""
-    return bool(_entries(runs))
+def has_leftovers(runs: Path, transport: Transport | None = None) -> bool:
+    """Whether there is the folder of any run, or its objects, which a run that completes removes."""
+    return bool(_entries(runs)) or (transport is not None and bool(transport.names()))
 
 
-def _has_later_attempt(outputs: Path, run: Run) -> bool:
+def _is_needless(part: str, run: Run, *, over: bool, attempts: Iterable[str], changed: Callable[[], float]) -> bool:
+    """Whether a part of what a run keeps is needed no more; ``attempts`` are the names in it."""
+    match part:
+        case "inputs":
+            return over
+        case "outputs":
+            return over and not _has_later_attempt(attempts, run)
+        case "verify":
+            # Rows that were read back, perhaps by a notebook that is still open.
+            return _is_old(changed())
+        case _:
+            return over and part.startswith(PROBE)
+
+
+def _has_later_attempt(names: Iterable[str], run: Run) -> bool:
     """Whether an attempt has begun since the record was read."""
-    numbers = [int(path.name) for path in _entries(outputs) if path.name.isdigit()]
+    numbers = [int(name) for name in names if name.isdigit()]
     return run.fence is not None and any(number > run.fence for number in numbers)
 
 
-def _is_old(path: Path) -> bool:
-    return find_last_change(path) < time.time() - DAY
+def _is_old(changed: float) -> bool:
+    return changed < time.time() - DAY
 
 
 def _entries(folder: Path) -> list[Path]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Type
@@ -23,6 +22,7 @@ from dobonomodo.problems.difference import NotComparable, RowsGone
 from dobonomodo.problems.why import InvalidKey, OutputNotFound
 from dobonomodo.runs import restore_snapshot
 from dobonomodo.runs.difference import ColumnDifference, KindDifference, RunDifference, TableDifference, ValueChange
+from dobonomodo.workspace.running import VERIFIED
 from dobonomodo.workspace.verifying import read_output
 
 if TYPE_CHECKING:
@@ -112,11 +112,15 @@ class Diffing:
 
     @contextmanager
     def _scratch(self, side: Side) -> Iterator[_Rows]:
-        folder = self.files.runs / side.view.id / "verify" / f"rows-{secrets.token_hex(4)}"
+        place, transport = f"{side.view.id}/{VERIFIED}/rows-{secrets.token_hex(4)}", self.files.transport
+        folder = self.files.runs / place
         try:
-            yield _Rows(self, side, folder)
+            yield _Rows(self, side, str(folder) if transport is None else transport.address(place))
         finally:
             shutil.rmtree(folder, ignore_errors=True)
+            if transport is not None:
+                with suppress(RunFailed):
+                    transport.remove(place)
 
 
 @dataclass(eq=False)
@@ -125,7 +129,8 @@ class _Rows:
 
     diffing: Diffing
     side: Side
-    folder: Path
+    folder: str
+    """Where Spark keeps rows that are computed again."""
     computed: Mapping[int, DataFrame] | None = None
 
     def get(self, name: str) -> DataFrame:
@@ -165,7 +170,7 @@ class _Rows:
         try:
             reader = data.reader(engine.spark)
             for output in engine.outputs(spec.plan, spec.facts, reader=reader, as_of=spec.as_of):
-                path = str(self.folder / str(output.step.spec.seq))
+                path = f"{self.folder}/{output.step.spec.seq}"
                 with output.explained():
                     output.frame.write.mode("overwrite").parquet(path)
                     result = output.finish()

@@ -22,6 +22,7 @@ from dobonomodo.runs.resume import require_resumable
 from dobonomodo.runs.runner import Quiet, Who
 from dobonomodo.storage import Storages, find_storage
 from dobonomodo.storage.executors import Executors, Limits
+from dobonomodo.storage.transport import modules_of
 from dobonomodo.workspace.cleaning import Cleaning, has_leftovers
 from dobonomodo.workspace.running import Computing, RunData, new_run_id
 from dobonomodo.workspace.session import SparkChoice
@@ -65,7 +66,7 @@ class Execution:
             planned.plan, planned.facts, planned.as_of, planned.definitions.datasources, planned.status, None
         )
         run_id, session = new_run_id(now()), spark.session()
-        data = self.open_data(run_id, spec, session, executors=_executors(spark, listener))
+        data = self.open_data(run_id, spec, session, executors=self._executors(spark, listener))
         view = self._runner(listener, session).start(
             run_id,
             spec,
@@ -85,11 +86,26 @@ class Execution:
     def resume(self, record: Run, spark: SparkChoice, *, wait: bool, listener: Listener | None) -> RunView:
         """Resume a recorded run."""
         spec, session = restore_snapshot(record.snapshot), spark.session()
-        data = self.open_data(record.id, spec, session, executors=_executors(spark, listener))
+        data = self.open_data(record.id, spec, session, executors=self._executors(spark, listener))
         computing = partial(_computing, data, spark, listener)
         view = self._runner(listener, session).resume(record, spec, data, computing, wait=wait)
         self._clean_after_run()
         return view
+
+    def _executors(self, spark: SparkChoice, listener: Listener | None) -> Callable[[Path], Executors] | None:
+        """Those of a Spark that computes elsewhere and sees our folders; executors here would share the cores of this machine."""
+        from dobonomodo.engine.tasks import SparkExecutors
+
+        if self._files.is_scratch_remote:
+            return None
+        above = os.environ.get(LIMIT_VARIABLE)
+        if above is None and not spark.may_be_elsewhere():
+            return None
+        limits = Limits() if above is None else Limits.of(int(above))
+        say = (listener or Quiet()).working
+        return lambda folder: SparkExecutors(
+            lambda: spark.engine(listener=listener, run=folder.name), folder, limits=limits, say=say
+        )
 
     def can_resume(self, run: Run) -> bool:
         """Whether a run can be resumed, as far as is known now."""
@@ -112,7 +128,11 @@ class Execution:
         draft = spec.status == "draft"
         if draft and isinstance(sandbox, Path):
             sandbox = sandbox / spec.plan.project.id
-        require_modules(_needed_modules(spec, Storages(self._files.root, spec.datasources, sandbox if draft else None)))
+        transport = self._files.transport
+        storages = Storages(self._files.root, spec.datasources, sandbox if draft else None)
+        require_modules(
+            [*_needed_modules(spec, storages), *(modules_of(str(transport)) if transport is not None else ())]
+        )
         return RunData(
             root=self._files.root,
             run=run_id,
@@ -121,7 +141,8 @@ class Execution:
             store_id=self._stores.main.id,
             sandbox=sandbox,
             keep_inputs=self._files.settings.keep_inputs != "no",
-            scratch=self._files.runs if self._files.settings.scratch is not None else None,
+            scratch=self._files.runs if self._files.are_runs_shared else None,
+            transport=transport.below(run_id) if transport is not None else None,
             executors=executors,
             session=session or SparkChoice(self._files).session(),
         )
@@ -151,29 +172,16 @@ class Execution:
 
         A run is not affected by leftovers that cannot be removed; `dobo clean` reports them.
         """
-        runs = self._files.runs
-        if has_leftovers(runs):
-            with suppress(RunFailed, Rejected):
-                Cleaning(runs, self._stores.main, data=self.open_data).clean(everywhere=False, dry_run=False)
-
-
-def _executors(spark: SparkChoice, listener: Listener | None) -> Callable[[Path], Executors] | None:
-    """Those of a Spark that computes elsewhere; the executors of this machine would share its cores with it."""
-    from dobonomodo.engine.tasks import SparkExecutors
-
-    above = os.environ.get(LIMIT_VARIABLE)
-    if above is None and not spark.may_be_elsewhere():
-        return None
-    limits = Limits() if above is None else Limits.of(int(above))
-    say = (listener or Quiet()).working
-    return lambda folder: SparkExecutors(
-        lambda: spark.engine(listener=listener, run=folder.name), folder, limits=limits, say=say
-    )
+        runs, transport = self._files.runs, self._files.transport
+        with suppress(RunFailed, Rejected):
+            if has_leftovers(runs, transport):
+                cleaning = Cleaning(runs, self._stores.main, data=self.open_data, transport=transport)
+                cleaning.clean(everywhere=False, dry_run=False)
 
 
 def _computing(data: RunData, spark: SparkChoice, listener: Listener | None) -> Computing:
     engine = spark.engine(size=data.size(), listener=listener, scratch=data.scratch, run=data.folder.name)
-    engine.require_reach(data.folder)
+    engine.require_reach(data.transport or data.folder)
     with noticing_loss():
         return Computing(engine, data.reader(engine.spark))
 

@@ -13,6 +13,8 @@ from dobonomodo.model.workspace import Workspace as Settings
 from dobonomodo.problems import Problem, Rejected, Source, in_order
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotDefined, UnreadableFile, WorkspaceNotFound
 from dobonomodo.storage import load_datasource
+from dobonomodo.storage.address import is_address
+from dobonomodo.storage.transport import Transport, check_scratch
 from dobonomodo.workspace.arguments import read_documents
 
 FILE = "dobo.yaml"
@@ -39,7 +41,8 @@ class Files:
         cls, root: Path, sources: Sequence[Source], *, faults: Sequence[Problem] = (), environment: str | None = None
     ) -> Files:
         """The definitions in some texts, with the settings of an environment."""
-        definitions, problems = load_definitions(sources, load_datasource=load_datasource)
+        definitions, found = load_definitions(sources, load_datasource=load_datasource)
+        problems = [*found, *_check_scratch(definitions.workspace)]
         loaded = definitions.workspace.in_environment(environment)
         if loaded.value is None:
             known = tuple(definitions.workspace.environments)
@@ -49,7 +52,27 @@ class Files:
     @property
     def runs(self) -> Path:
         """The folder of the folders of runs."""
-        return self.root / (self.settings.scratch or RUNS)
+        return self.root / (RUNS if self.is_scratch_remote else self.settings.scratch or RUNS)
+
+    @property
+    def are_runs_shared(self) -> bool:
+        """Whether the workers of Spark see the folders of runs, and perhaps nothing else."""
+        return self.settings.scratch is not None and not self.is_scratch_remote
+
+    @property
+    def is_scratch_remote(self) -> bool:
+        """Whether this machine and the workers of Spark exchange files through an object store."""
+        return is_address(self.settings.scratch or "")
+
+    @property
+    def transport(self) -> Transport | None:
+        """The way to workers that share nothing but an object store with this machine."""
+        if not self.is_scratch_remote:
+            return None
+        try:
+            return Transport.of(self.settings.scratch or "")
+        except ValueError as fault:
+            raise Rejected(self.problems) from fault
 
     @property
     def has_settings(self) -> bool:
@@ -111,6 +134,13 @@ def write_documents(documents: Iterable[Document]) -> list[Source]:
         Source(f"document {number}", json.dumps(document, indent=2, ensure_ascii=False, default=str))
         for number, document in enumerate(read_documents(documents), start=1)
     ]
+
+
+def _check_scratch(settings: Settings) -> Iterator[Problem]:
+    """Addresses of scratch that cannot be followed, in every environment."""
+    for part in (settings.places, *(each.places for each in settings.environments.values())):
+        if is_address(part.text("scratch") or ""):
+            yield from check_scratch(part.passage("scratch"))
 
 
 def _is_error_of_file(problem: Problem) -> bool:

@@ -39,6 +39,7 @@ from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.first_rows import first_rows, leading_rows
 from dobonomodo.storage.leftover import Leftover
+from dobonomodo.storage.transport import UPLOADED, Transport
 from dobonomodo.store import Definition
 from dobonomodo.workspace.background import InThread
 from dobonomodo.workspace.files import RUNS
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
 
 OWNER = "store"
 """The file in the folder of a run that names the store which has its record."""
+VERIFIED = "verify"
+"""The folder in it for rows that were read back."""
 
 
 def new_run_id(at: datetime) -> str:
@@ -78,16 +81,18 @@ class RunData:
         sandbox: Path | DataSource | None,
         keep_inputs: bool = False,
         scratch: Path | None = None,
+        transport: Transport | None = None,
         executors: Callable[[Path], Executors] | None = None,
         session: Session | None = None,
     ) -> None:
-        """``scratch`` is the folder that workers share, where they are elsewhere; ``session`` is for what Spark alone can read.
+        """``scratch`` is the folder that workers share, where they are elsewhere; ``transport`` is the way to those that share none.
 
-        ``executors`` gives those of Spark for work in the folder of the run, where they are worth asking.
+        ``session`` is for what Spark alone can read. ``executors`` gives those of Spark for work in the folder of the run,
+        where they are worth asking.
         """
         self._kept, self._keep = KeptInputs.of(root), keep_inputs
         self._hashing: InThread[InputHashes] | None = None
-        self._planned, self._registry = planned, registry
+        self._planned, self._registry, self.transport = planned, registry, transport
         self._folder = (scratch or root / RUNS) / run
         asked = executors(self._folder.absolute()) if executors is not None else None
         self._inputs = Inputs(
@@ -97,6 +102,7 @@ class RunData:
             facts=planned.facts,
             as_of=planned.as_of,
             shared=scratch is not None,
+            transport=transport,
             executors=asked,
             session=session,
         )
@@ -109,7 +115,8 @@ class RunData:
             started=planned.facts.started_at.timestamp(),
             # Small inputs result in one output file, as users expect.
             in_one_file=lambda: self.size().is_small,
-            apart=scratch is not None,
+            apart=scratch is not None or transport is not None,
+            transport=transport,
             executors=asked,
         )
         self._written = {
@@ -270,12 +277,18 @@ class RunData:
                 if path.is_file():
                     path.unlink()
             self._folder.rmdir()
+        if self.transport is not None:
+            # A run that is completed stays so; what is left is found again.
+            with suppress(RunFailed):
+                self.transport.clear(but=VERIFIED)
 
     def _mark(self) -> None:
         """Leave a folder with the id of the store: it marks that this run may have leftovers elsewhere."""
         with suppress(OSError):
             self._folder.mkdir(parents=True, exist_ok=True)
             (self._folder / OWNER).write_text(self._outputs.fence.store)
+        if self.transport is not None:
+            self.transport.note(OWNER, self._outputs.fence.store)
 
     def leftover_findings(self) -> Iterator[Callable[[], list[Leftover]]]:
         """For each output, how to find what attempts at it left at its destination."""
@@ -288,9 +301,9 @@ class RunData:
         return self._inputs.reader(spark, self._pinned)
 
     @property
-    def scratch(self) -> Path:
-        """A folder for rows that Spark needs again; it is removed with the run's extracted inputs."""
-        return self._folder.absolute() / "inputs"
+    def scratch(self) -> str:
+        """Where Spark keeps rows that it needs again; it is removed with the run's extracted inputs."""
+        return self.transport.address(UPLOADED) if self.transport is not None else f"{self._folder.absolute()}/inputs"
 
     def size(self) -> InputSize:
         """How many bytes and rows the inputs have, with bytes that were extracted."""
@@ -352,6 +365,7 @@ def output_frame(
     *,
     root: Path,
     runs: Path,
+    transport: Transport | None,
     datasources: Mapping[str, DataSource],
 ) -> DataFrame:
     """The rows that an output wrote, read from where it put them. ``runs`` is the folder of the folders of runs."""
@@ -367,10 +381,18 @@ def output_frame(
         columns=Columns(columns),
         nullable=frozenset(columns),
     )
-    folder = runs / run.id / "verify" / str(output.seq)
-    shutil.rmtree(folder, ignore_errors=True)
+    place = f"{run.id}/{VERIFIED}/{output.seq}"
+    shutil.rmtree(runs / place, ignore_errors=True)
     facts = RunFacts(run.started_at, run.period, date.min, date.max)
-    inputs = Inputs(root=root, datasources=datasources, folder=folder, facts=facts, as_of=None, session=lambda: spark)
+    inputs = Inputs(
+        root=root,
+        datasources=datasources,
+        folder=runs / place,
+        facts=facts,
+        as_of=None,
+        transport=transport.below(place) if transport is not None else None,
+        session=lambda: spark,
+    )
     storage = Storages(root, datasources, session=lambda: spark).of_record(output.location)
     pin = storage.pin_output(output.location, name=output.destination, period=run.period)
     (rows,) = inputs.read(spark, use, inputs.extract([use], {use.key: (pin,)})[use.key])

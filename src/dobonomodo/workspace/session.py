@@ -11,8 +11,6 @@ from dobonomodo.model.secret import is_reference, is_secret_key
 from dobonomodo.problems.package import SPARK, require_modules
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from dobonomodo.engine import InputSize
@@ -65,12 +63,12 @@ class SparkChoice:
         *,
         size: InputSize | None = None,
         listener: Listener | None = None,
-        scratch: Path | None = None,
+        scratch: str | None = None,
         run: str | None = None,
     ) -> SparkEngine:
         """Spark, ready to compute. One that we have not started ourselves must first show that it computes as Spark does.
 
-        ``scratch`` is a folder for rows that are computed once and read again.
+        ``scratch`` is a place for rows that are computed once and read again.
         """
         from dobonomodo.engine import computes_here, is_remote
         from dobonomodo.engine.cutting import hold_in_memory, stage_in
@@ -86,7 +84,7 @@ class SparkChoice:
         if small and computes_here(session):
             cut = hold_in_memory()
         elif scratch is not None:
-            cut = stage_in(str(scratch), session)
+            cut = stage_in(scratch, session)
         engine = SparkEngine(session, small_inputs=small, cut=cut, patience=patience, run=run)
         if self.given is not None or is_remote(session):
             engine.require_arithmetic(of=session if self.given is None else self.given)

@@ -105,4 +105,6 @@ def read_output(files: Files, view: RunView, output: Output, spark: SparkSession
 
     recorded = restore_snapshot(view.snapshot).datasources
     datasources = {**files.definitions.datasources, **recorded}
-    return output_frame(spark, view, output, root=files.root, runs=files.runs, datasources=datasources)
+    return output_frame(
+        spark, view, output, root=files.root, runs=files.runs, transport=files.transport, datasources=datasources
+    )

@@ -60,9 +60,14 @@ def test_references_of_environments_are_checked() -> None:
     [
         "{sandbox: 's3a://b/x'}",
         "{environments: {prod: {sandbox: 's3a://b/x'}}}",
-        "{scratch: 's3a://b/x'}",
-        "{environments: {prod: {scratch: 's3a://b/x'}}}",
     ],
 )
-def test_sandbox_and_scratch_are_folders(text: str) -> None:
+def test_a_sandbox_is_a_folder(text: str) -> None:
     assert found(f"workspace: {text}") == [("INVALID_VALUE", "s3a://b/x")]
+
+
+def test_scratch_is_a_folder_or_an_address() -> None:
+    assert found("workspace: {scratch: 's3a://b/x', environments: {prod: {scratch: /mnt/shared}}}") == []
+    assert [code for code, _ in found('workspace: {scratch: "/mnt/\\a", environments: {prod: {scratch: "/\\a"}}}')] == [
+        "INVALID_VALUE"
+    ] * 2
