@@ -36,7 +36,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "plan": ("tests/unit/plan", "tests/golden/test_plans.py", "tests/golden/test_projects.py"),
     "formula": ("tests/unit/formula", "tests/golden/test_formulas.py", "tests/golden/test_problems.py"),
 }
-ALL = ("tests/unit", "tests/golden")
+ALL = ("tests/unit", "tests/golden", "tests/contract")
 ON_SPARK = ("tests/contract", "tests/spark", "tests/engine", "tests/scenarios")
 IMPORTED_ONCE = (
     "alembic",
