@@ -1,7 +1,7 @@
 """`make mutants`: changes the source in memory, one place at a time, and tells which changes no test notices.
 
 A seeded sample per package. Each mutant runs in a process of its own: the test of its module first, then those of its
-package, then all that need no JVM. Changes of functions that handle objects of Spark are counted apart when those tests do
+package, then all unit and golden tests. Changes of functions that handle objects of Spark are counted apart when those tests do
 not notice them; with `--spark` they run the tests of Spark too.
 """
 
@@ -36,7 +36,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
     "plan": ("tests/unit/plan", "tests/golden/test_plans.py", "tests/golden/test_projects.py"),
     "formula": ("tests/unit/formula", "tests/golden/test_formulas.py", "tests/golden/test_problems.py"),
 }
-ALL = ("tests/unit", "tests/golden", "tests/contract")
+ALL = ("tests/unit", "tests/golden")
 ON_SPARK = ("tests/contract", "tests/spark", "tests/engine", "tests/scenarios")
 IMPORTED_ONCE = (
     "alembic",
