@@ -43,14 +43,16 @@ def by_pandas(storage: Storage) -> list[Row]:
 
 def by_duckdb(storage: Storage) -> list[Row]:
     """By the list of files on this machine. In an object store through Arrow: its extensions are not part of the package."""
-    duckdb: Any = pytest.importorskip("duckdb", reason="DuckDB is not installed; `make bench` brings it")
-    with closing(open_catalog(storage)) as catalog, duckdb.connect() as connection:
-        if storage.kind == "delta":
-            table = open_delta(storage)
-            files, arrow = table.file_uris(), table.to_pyarrow_table()
-        else:
+    import duckdb
+
+    if storage.kind == "delta":
+        table = open_delta(storage)
+        files, arrow = table.file_uris(), table.to_pyarrow_table()
+    else:
+        with closing(open_catalog(storage)) as catalog:
             scan = catalog.load_table("default.out").scan()
             files, arrow = [task.file.file_path for task in scan.plan_files()], scan.to_arrow()
+    with duckdb.connect() as connection:
         if storage.is_remote:
             connection.register("made", arrow)
         else:

@@ -1,16 +1,20 @@
 """`make mutants`: changes the source in memory, one place at a time, and tells which changes no test notices.
 
-A seeded sample per package. Each mutant runs in a process of its own: the test of its module first, then those of its package.
+A seeded sample per package. Each mutant runs in a process of its own: the test of its module first, then those of its
+package, then all unit and golden tests. Changes of functions that handle objects of Spark are counted apart when those tests do
+not notice them; with `--spark` they run the tests of Spark too.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import os
 import random
 import resource
 import signal
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.abc import Loader
@@ -25,13 +29,15 @@ from tests.mutants.mutating import Mutant, count_mutants, make_mutant
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "dobonomodo"
-LIGHT = "not spark and not postgresql"
+LIGHT, SPARK = "not spark and not postgresql and not native", "spark and not postgresql and not native"
 PACKAGES: dict[str, tuple[str, ...]] = {
     "runs": ("tests/unit/runs", "tests/unit/cli/test_runs.py"),
     "storage": ("tests/unit/storage", "tests/contract/test_storages.py", "tests/contract/test_fencing.py"),
     "plan": ("tests/unit/plan", "tests/golden/test_plans.py", "tests/golden/test_projects.py"),
     "formula": ("tests/unit/formula", "tests/golden/test_formulas.py", "tests/golden/test_problems.py"),
 }
+ALL = ("tests/unit", "tests/golden")
+ON_SPARK = ("tests/contract", "tests/spark", "tests/engine", "tests/scenarios")
 IMPORTED_ONCE = (
     "alembic",
     "jinja2",
@@ -45,8 +51,8 @@ IMPORTED_ONCE = (
 """What every mutant needs and none changes."""
 NEEDS_SERVER = {"storage/database.py", "storage/postgresql.py", "storage/table_rows.py", "storage/table_target.py"}
 """Modules that only a database can test."""
-PROCESSOR_SECONDS, SECONDS = 120, 1_200
-"""How long a mutant may compute, and how long it may take: much longer, since the machine may be busy with other things."""
+PROCESSOR_SECONDS, SECONDS, SPARK_SECONDS = 120, 1_200, 7_200
+"""How long tests may compute, and how long a mutant may take: much longer, since the machine may be busy with other things."""
 KILLED = 0.9
 """The part of the mutants of each package that tests must notice."""
 
@@ -66,36 +72,56 @@ class _Changed(Loader):
         exec(compile(self._mutant.tree, str(self._path), "exec"), module.__dict__)
 
 
-def survives(path: Path, mutant: Mutant, suites: Sequence[Sequence[str]]) -> bool:
+def survives(path: Path, mutant: Mutant, suites: Sequence[Sequence[str]], *, spark: bool = False) -> bool:
     """Whether all tests pass; the process that tries it is killed when it takes too long, which is noticed and said."""
     child = os.fork()
     if child:
         status = os.waitpid(child, 0)[1]
         if os.WIFSIGNALED(status):
-            name = signal.Signals(os.WTERMSIG(status)).name
-            print(f"{name} {path.relative_to(ROOT)}:{mutant.line}  {mutant.change}", flush=True)  # noqa: T201
+            say(signal.Signals(os.WTERMSIG(status)).name, path, mutant)
         return status == 0
-    resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR_SECONDS, PROCESSOR_SECONDS + 1))
-    signal.alarm(SECONDS)
+    signal.alarm(SPARK_SECONDS if spark else SECONDS)
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     name = "dobonomodo." + ".".join(path.relative_to(SOURCE).with_suffix("").parts)
     sys.meta_path.insert(0, _Changed(name, path, mutant))
     for suite in suites:
-        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", LIGHT]
+        _limit_processor_time()
+        options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", SPARK if spark else LIGHT]
         if pytest.main([*options, *suite]) != pytest.ExitCode.OK:
             os._exit(1)
     os._exit(0)
 
 
-def find_suites(path: Path, package: str) -> list[list[str]]:
+def _limit_processor_time() -> None:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = int(used.ru_utime + used.ru_stime) + PROCESSOR_SECONDS
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
+
+
+def find_suites(path: Path, package: str) -> list[Sequence[str]]:
     folder = path.relative_to(SOURCE).parent
     own = ROOT / "tests" / "unit" / folder / f"test_{path.name}"
-    return [*([[str(own)]] if own.exists() else []), list(PACKAGES[package])]
+    return [*([[str(own)]] if own.exists() else []), PACKAGES[package], ALL]
 
 
-def main(count: int, seed: int, packages: Sequence[str]) -> int:
+def try_mutant(path: Path, mutant: Mutant, package: str, *, spark: bool) -> str:
+    """What becomes of a mutant, in a word."""
+    if not survives(path, mutant, find_suites(path, package)):
+        return "killed"
+    if not mutant.on_spark:
+        return "survived"
+    if not spark:
+        return "for Spark"
+    return "survived" if survives(path, mutant, [ON_SPARK], spark=True) else "killed on Spark"
+
+
+def say(what: str, path: Path, mutant: Mutant) -> None:
+    print(f"{what} {path.relative_to(ROOT)}:{mutant.line}  {mutant.change}", flush=True)  # noqa: T201
+
+
+def main(count: int, seed: int, packages: Sequence[str], *, spark: bool) -> int:
     """Print what survives, and how many were killed; the exit code tells whether enough were of every package."""
     assert find_spec("dobonomodo") is not None
     for name in IMPORTED_ONCE:
@@ -111,20 +137,29 @@ def main(count: int, seed: int, packages: Sequence[str]) -> int:
         sample = random.Random(seed).sample(places, min(count, len(places)))
         chosen = [(path, make_mutant(path.read_text(encoding="utf-8"), number)) for path, number in sample]
         unchanged = Mutant(0, "", ast.parse(chosen[0][0].read_text(encoding="utf-8")))
-        if not survives(chosen[0][0], unchanged, [PACKAGES[package]]):
+        if not survives(chosen[0][0], unchanged, [PACKAGES[package], ALL]):
             print(f"{package}: tests fail without any change")  # noqa: T201
             return 2
-        killed = 0
+        counts: Counter[str] = Counter()
         for path, mutant in chosen:
-            if survives(path, mutant, find_suites(path, package)):
-                print(f"survived {path.relative_to(ROOT)}:{mutant.line}  {mutant.change}", flush=True)  # noqa: T201
-            else:
-                killed += 1
-        print(f"{package}: {killed} of {len(chosen)} killed, {len(places)} possible", flush=True)  # noqa: T201
-        enough = enough and killed >= KILLED * len(chosen)
+            fate = try_mutant(path, mutant, package, spark=spark)
+            counts[fate] += 1
+            if fate != "killed":
+                say(fate, path, mutant)
+        counted = ", ".join(f"{number} {fate}" for fate, number in sorted(counts.items()))
+        print(f"{package}: {counted} of {len(chosen)}; {len(places)} possible", flush=True)  # noqa: T201
+        enough = enough and counts["survived"] <= (1 - KILLED) * len(chosen)
     return 0 if enough else 1
 
 
 if __name__ == "__main__":
-    given = sys.argv[1:]
-    sys.exit(main(int(given[0]) if given else 40, int(given[1]) if given[1:] else 1, given[2:] or list(PACKAGES)))
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=40, help="mutants per package")
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("packages", nargs="*", metavar="package", help=f"of {', '.join(PACKAGES)}; all by default")
+    parser.add_argument("--spark", action="store_true", help="run the tests of Spark for what only they can notice")
+    given = parser.parse_args()
+    unknown = sorted(set(given.packages) - set(PACKAGES))
+    if unknown:
+        parser.error(f"unknown package {', '.join(unknown)}")
+    sys.exit(main(given.count, given.seed, given.packages or list(PACKAGES), spark=given.spark))

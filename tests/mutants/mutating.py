@@ -16,11 +16,12 @@ _SWAPPED: dict[type[ast.AST], type[ast.AST]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """A changed tree, and what was changed where."""
+    """A changed tree, and what was changed where; ``on_spark`` if the function around it handles objects of Spark."""
 
     line: int
     change: str
     tree: ast.Module
+    on_spark: bool = False
 
 
 def count_mutants(text: str) -> int:
@@ -31,21 +32,38 @@ def count_mutants(text: str) -> int:
 def make_mutant(text: str, number: int) -> Mutant:
     """One of them."""
     tree = ast.parse(text)
-    node, change = next(islice(_changes(tree), number, None))
+    function, (node, change) = next(islice(_changes(tree), number, None))
     before = ast.unparse(node).partition("\n")[0]
+    on_spark = not _names_of_spark(tree).isdisjoint(
+        each.id for each in ast.walk(function) if isinstance(each, ast.Name)
+    )
     after = change()
-    return Mutant(getattr(node, "lineno", 0), f"{before}  ->  {after}", ast.fix_missing_locations(tree))
+    return Mutant(getattr(node, "lineno", 0), f"{before}  ->  {after}", ast.fix_missing_locations(tree), on_spark)
 
 
-def _changes(tree: ast.Module) -> Iterator[tuple[ast.AST, Callable[[], str]]]:
+def _names_of_spark(tree: ast.Module) -> set[str]:
+    """What a module imports from PySpark, also for its types alone."""
+    return {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "pyspark"
+        for alias in node.names
+    }
+
+
+def _changes(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef, tuple[ast.AST, Callable[[], str]]]]:
     """What could be changed inside of functions. Types, docstrings, messages and names of loggers say nothing there."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
-            yield from _changes_below(ast.Module(function.body, []))
+            for change in _changes_below(ast.Module(function.body, [])):
+                yield function, change
 
 
 def _changes_below(node: ast.AST) -> Iterator[tuple[ast.AST, Callable[[], str]]]:
     if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Raise | ast.Import | ast.ImportFrom | ast.JoinedStr):
+        return
+    if isinstance(node, ast.keyword) and node.arg == "strict":
+        # `zip(strict=True)` states what always holds.
         return
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "type_comment"):

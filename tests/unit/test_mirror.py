@@ -36,10 +36,10 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "contract/test_storages.py contract/test_object_stores.py contract/test_fencing.py unit/storage/test_datasources.py",
         (
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_home.py", "storage/delta_target.py",
-            "storage/iceberg.py", "storage/iceberg_target.py", "storage/rewriting.py", "storage/table_files.py",
+            "storage/iceberg.py", "storage/iceberg_target.py", "storage/rewriting.py",
             "storage/table_files_target.py", "storage/table_home.py",
             "storage/extracted.py", "storage/faults.py", "storage/file_storage.py",
-            "storage/inputs.py", "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
+            "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
             "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
             "storage/object_target.py", "storage/shelf.py",
             "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",

@@ -22,6 +22,7 @@ from tests.mutants.mutating import count_mutants, make_mutant
         ("raise ValueError(1)", []),
         ("'text'", []),
         ("a: list[1] = f'{b + 1}'", []),
+        ("a = zip(b, strict=True)", []),
     ],
 )
 def test_every_change_is_made_once(body: str, expected: list[str]) -> None:
@@ -32,3 +33,12 @@ def test_every_change_is_made_once(body: str, expected: list[str]) -> None:
 
 def test_only_functions_are_changed() -> None:
     assert count_mutants("A = 1\nclass B:\n    c: int = 2\n") == 0
+
+
+def test_functions_that_handle_objects_of_spark_are_known() -> None:
+    text = """
+from pyspark.sql import DataFrame
+def f(rows: DataFrame): return rows
+def g(rows): return rows
+"""
+    assert [make_mutant(text, number).on_spark for number in range(count_mutants(text))] == [True, False]

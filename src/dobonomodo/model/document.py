@@ -83,8 +83,8 @@ class Places:
 
     node: Node = field(repr=False)
     source: Source | None = None
-    outer: Span | None = field(default=None, repr=False)
-    """The key or element around the value: where to point when something is missing."""
+    around: Node | None = field(default=None, repr=False)
+    """The key or element around the value, in the same text: where to point when something is missing."""
 
     @classmethod
     def of_data(cls, data: object) -> Places:
@@ -115,13 +115,13 @@ class Places:
         """The elements of a list, none of anything else."""
         if isinstance(self.node.value, tuple):
             for element in self.node.value:
-                yield Places(element, self.source, self._span_of(_head(element)))
+                yield Places(element, self.source, self._around(_head(element)))
 
     def at(self, *path: Step) -> Places | None:
         """The part at a path, or None where there is none."""
         if not path:
             return self
-        node, around = self.node, None
+        node, around = self.node, self.around
         for step in path:
             value = node.value
             if isinstance(value, dict):
@@ -136,7 +136,11 @@ class Places:
                 return None
             if outer.start >= 0:
                 around = outer
-        return Places(node, self.source, self.outer if around is None else self._span_of(around))
+        return Places(node, self.source, around)
+
+    def empty(self) -> Places:
+        """An empty mapping in the place of this value."""
+        return Places(Node({}), self.source, self.around or self._around(_head(self.node)))
 
     def get(self, *path: Step) -> object:
         """The data at a path, or None where there is none."""
@@ -167,7 +171,7 @@ class Places:
     def key_span(self, *path: Step) -> Span | None:
         """The place of the key that leads to a value, else of the start of the value."""
         if not path:
-            return self.outer or self._span_of(_head(self.node))
+            return self._span_of(self.around or _head(self.node))
         part = self.at(*path)
         return self.span(*path) if part is None else part.key_span()
 
@@ -212,10 +216,15 @@ class Places:
         """The same place with other elements."""
         return replace(self, node=replace(self.node, value=tuple(nodes)))
 
+    def _around(self, node: Node) -> Node | None:
+        """What is around the parts of a node: it, unless it is in no text."""
+        return node if node.start >= 0 else self.around
+
     def _span_of(self, node: Node) -> Span | None:
-        if self.source is None or node.start < 0:
-            return self.outer
-        return Span(self.source, node.start, max(node.end, node.start + 1))
+        found = self._around(node)
+        if self.source is None or found is None:
+            return None
+        return Span(self.source, found.start, max(found.end, found.start + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

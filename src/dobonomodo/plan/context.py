@@ -122,7 +122,7 @@ class Context:
         if self._arguments is not None:
             return self._arguments
         places = self.spec.places
-        return places.at("arguments") or replace(Places.of_data({}), source=places.source, outer=places.key_span())
+        return places.at("arguments") or places.empty()
 
     # --- expressions
 

@@ -238,8 +238,7 @@ def _mix_readings(
         source = _find_reading(side.snapshot, each)
         if source is None:
             # Only the other run reads these periods of it.
-            side = after if side is before else before
-            source = _find_reading(side.snapshot, each) or each
+            side, source = after if side is before else before, each
         reading = {**each, **{name: source[name] for name in ("version", "resolver", "locations")}}
         key = recorded_key(reading)
         readings[key] = reading
@@ -404,7 +403,7 @@ def shown_lines(found: Attribution) -> list[Line]:
 def scale_of(values: Iterable[Decimal]) -> int:
     """The largest scale of some numbers."""
     exponents = (value.as_tuple().exponent for value in values)
-    return max((-each for each in exponents if isinstance(each, int) and each < 0), default=0)
+    return max([0, *(-each for each in exponents if isinstance(each, int))])
 
 
 def find_bars(line: Line) -> list[tuple[float, float]]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, assert_never
 
-from sqlalchemy import Integer, Text, func, insert, or_, select, type_coerce, update
+from sqlalchemy import Integer, Text, bindparam, func, insert, or_, select, type_coerce, update
 from typing_extensions import override
 
 from dobonomodo.model.plain import Document, hash_document, render_document
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from sqlalchemy import Column, ColumnElement, Connection, Row, RowMapping, Table
+    from sqlalchemy import Column, ColumnElement, Connection, Insert, Row, RowMapping, Select, Table
 
     from dobonomodo.store.database import Database
 
@@ -115,7 +115,7 @@ class SqlStore(Store):
             if lease is not None:
                 _require_lease(connection, lease)
             same = (VERSION.c.kind == definition.kind, VERSION.c.id == definition.id)
-            if known := _read_versions(connection, *same, VERSION.c.origin == origin):
+            if known := _read_versions(connection, kind=definition.kind, id=definition.id, origin=origin):
                 return known[0]
             newest = connection.scalar(select(func.max(VERSION.c.version)).where(*same)) or 0
             _insert_version(connection, definition, newest + 1, at=at, by=by, location=location, origin=origin)
@@ -127,17 +127,17 @@ class SqlStore(Store):
     @override
     def get_version(self, kind: str, definition_id: str, *, version: int | None = None) -> Version | None:
         if version is not None:
-            return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id, VERSION.c.version == version)
-        return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id)
+            return self._find(kind=kind, id=definition_id, version=version)
+        return self._find(kind=kind, id=definition_id)
 
     @override
     def get_active_version(self, kind: str, definition_id: str) -> Version | None:
-        return self._find(VERSION.c.kind == kind, VERSION.c.id == definition_id, VERSION.c.status == "active")
+        return self._find(kind=kind, id=definition_id, status="active")
 
     @override
     def list_versions(self, kind: str, definition_id: str) -> tuple[Version, ...]:
         with self._database.reading() as connection:
-            return _read_versions(connection, VERSION.c.kind == kind, VERSION.c.id == definition_id)
+            return _read_versions(connection, kind=kind, id=definition_id)
 
     @override
     def list_definitions(self, kind: str) -> tuple[Version, ...]:
@@ -147,7 +147,7 @@ class SqlStore(Store):
     @override
     def list_live_projects(self) -> tuple[Version, ...]:
         with self._database.reading() as connection:
-            return _read_versions(connection, VERSION.c.kind == PROJECT, VERSION.c.status.in_(LIVE))
+            return _read_live(connection)
 
     @override
     def activate(
@@ -169,8 +169,9 @@ class SqlStore(Store):
                 raise Rejected([VersionChanged(kind=PROJECT, id=project, version=version)])
             _require_version(connection, _DATASET, pin.dataset, pin.version)
             approved = _require_approvals(connection, approvals, by=by)
-            live = (VERSION.c.kind == PROJECT, VERSION.c.id == project, VERSION.c.status.in_(LIVE))
-            for other in _read_versions(connection, *live, VERSION.c.version != version):
+            for other in _read_live(connection):
+                if other.id != project or other.version == version:
+                    continue
                 _move_project(connection, other, ProjectEvent.SUPERSEDE, at=at, by=by, detail={"by_version": version})
             return _move_project(
                 connection,
@@ -258,7 +259,7 @@ class SqlStore(Store):
     @override
     def list_periods(self, calendar: str) -> Mapping[str, PeriodRecord]:
         with self._database.reading() as connection:
-            rows = connection.execute(select(PERIOD).where(PERIOD.c.calendar == calendar)).mappings()
+            rows = connection.execute(_select(PERIOD, "calendar"), {"calendar": calendar}).mappings()
             records = [PeriodRecord(**{**row, "status": PeriodStatus(row["status"])}) for row in rows]
         return {record.identifier: record for record in sorted(records, key=lambda record: record.identifier)}
 
@@ -323,7 +324,7 @@ class SqlStore(Store):
                 _require_lease(connection, lease)
             _require_runnable(connection, run.period, overridden=override is not None)
             approved = _require_approvals(connection, override.approvals, by=run.by) if override is not None else {}
-            connection.execute(insert(RUN).values(values))
+            connection.execute(_insert(RUN), values)
             started = Entry(
                 subject=_subject_of(run),
                 event=Event.STARTED,
@@ -458,12 +459,54 @@ class SqlStore(Store):
         with self._database.writing() as connection:
             connection.execute(update(LEASE).where(_held(lease)).values(token=None))
 
-    def _find(self, *conditions: ColumnElement[bool]) -> Version | None:
-        """The highest version that fits."""
-        highest = select(VERSION).where(*conditions).order_by(VERSION.c.version.desc()).limit(1)
+    def _find(self, **values: object) -> Version | None:
+        """The highest version with some values."""
         with self._database.reading() as connection:
-            row = connection.execute(highest).one_or_none()
+            row = connection.execute(_select_highest(*values), values).one_or_none()
         return None if row is None else _to_version(row)
+
+
+# --- statements: made once each, since making one takes as long as running it
+
+
+@cache
+def _select(table: Table, *names: str) -> Select[Any]:
+    """The rows with given values in some columns."""
+    return select(table).where(*(table.c[name] == bindparam(name) for name in names))
+
+
+@cache
+def _select_highest(*names: str) -> Select[Any]:
+    """The highest version with given values."""
+    return _select(VERSION, *names).order_by(VERSION.c.version.desc()).limit(1)
+
+
+@cache
+def _select_newest() -> Select[Any]:
+    """The highest version of each definition of some kinds."""
+    newest = (
+        select(VERSION.c.kind, VERSION.c.id, func.max(VERSION.c.version).label("version"))
+        .where(VERSION.c.kind.in_(bindparam("kinds", expanding=True)))
+        .group_by(VERSION.c.kind, VERSION.c.id)
+        .subquery()
+    )
+    same = (VERSION.c.kind == newest.c.kind) & (VERSION.c.id == newest.c.id) & (VERSION.c.version == newest.c.version)
+    return select(VERSION).join(newest, same)
+
+
+@cache
+def _select_live() -> Select[Any]:
+    return select(VERSION).where(VERSION.c.kind == PROJECT, VERSION.c.status.in_(LIVE))
+
+
+@cache
+def _select_head() -> Select[Any]:
+    return select(HISTORY.c.number, HISTORY.c.hash).order_by(HISTORY.c.number.desc()).limit(1)
+
+
+@cache
+def _insert(table: Table) -> Insert:
+    return insert(table)
 
 
 def _compare(connection: Connection, definitions: Sequence[Definition]) -> tuple[Change, ...]:
@@ -520,27 +563,19 @@ def _touch_version(connection: Connection, definition: Definition, version: int,
 
 
 def _read_newest(connection: Connection, kinds: Sequence[str]) -> tuple[Version, ...]:
-    newest = (
-        select(VERSION.c.kind, VERSION.c.id, func.max(VERSION.c.version).label("version"))
-        .where(VERSION.c.kind.in_(kinds))
-        .group_by(VERSION.c.kind, VERSION.c.id)
-        .subquery()
-    )
-    rows = connection.execute(
-        select(VERSION).join(
-            newest,
-            (VERSION.c.kind == newest.c.kind) & (VERSION.c.id == newest.c.id) & (VERSION.c.version == newest.c.version),
-        )
-    )
-    return _in_order(rows)
+    return _in_order(connection.execute(_select_newest(), {"kinds": kinds}))
 
 
-def _read_versions(connection: Connection, *conditions: ColumnElement[bool]) -> tuple[Version, ...]:
-    return _in_order(connection.execute(select(VERSION).where(*conditions)))
+def _read_versions(connection: Connection, **values: object) -> tuple[Version, ...]:
+    return _in_order(connection.execute(_select(VERSION, *values), values))
+
+
+def _read_live(connection: Connection) -> tuple[Version, ...]:
+    return _in_order(connection.execute(_select_live()))
 
 
 def _require_version(connection: Connection, kind: str, definition_id: str, version: int) -> Version:
-    versions = _read_versions(connection, VERSION.c.kind == kind, VERSION.c.id == definition_id)
+    versions = _read_versions(connection, kind=kind, id=definition_id)
     for known in versions:
         if known.version == version:
             return known
@@ -681,7 +716,7 @@ def _record(connection: Connection, entry: Entry) -> None:
     """Append an entry; in a writing transaction nobody else does."""
     linked = link_entry(entry, to=_read_head(connection))
     values = {name: getattr(linked, name) for name in _OWN_FIELDS} | asdict(linked.subject)
-    connection.execute(insert(HISTORY).values(values))
+    connection.execute(_insert(HISTORY), values)
 
 
 _OWN_FIELDS = ("number", "at", "by", "event", "before", "after", "reason", "detail", "previous", "hash")
@@ -689,8 +724,7 @@ _SUBJECT_FIELDS = ("kind", "id", "version", "calendar", "project", "period")
 
 
 def _read_head(connection: Connection) -> Head:
-    latest = select(HISTORY.c.number, HISTORY.c.hash).order_by(HISTORY.c.number.desc()).limit(1)
-    row = connection.execute(latest).one_or_none()
+    row = connection.execute(_select_head()).one_or_none()
     return Head(0, connection.execute(select(STORE.c.id)).scalar_one()) if row is None else Head(*row)
 
 
@@ -749,7 +783,7 @@ def _record_run(connection: Connection, before: Run, after: Run, *, by: str, by_
 
 
 def _find_run(connection: Connection, run_id: str) -> Run | None:
-    row = connection.execute(select(RUN).where(RUN.c.id == run_id)).mappings().one_or_none()
+    row = connection.execute(_select(RUN, "id"), {"id": run_id}).mappings().one_or_none()
     return None if row is None else Run(**row)
 
 
@@ -763,15 +797,15 @@ def _held(lease: Lease) -> ColumnElement[bool]:
 
 
 def _find_lease(connection: Connection, project: str, period: str) -> dict[str, Any] | None:
-    this = (LEASE.c.project == project, LEASE.c.period == period)
-    row = connection.execute(select(LEASE).where(*this)).mappings().one_or_none()
+    this = {"project": project, "period": period}
+    row = connection.execute(_select(LEASE, *this), this).mappings().one_or_none()
     return None if row is None else dict(row)
 
 
 def _put_lease(connection: Connection, lease: Lease, *, is_new: bool) -> Lease:
     values = asdict(lease)
     if is_new:
-        connection.execute(insert(LEASE).values(values))
+        connection.execute(_insert(LEASE), values)
     else:
         this = (LEASE.c.project == lease.project, LEASE.c.period == lease.period)
         connection.execute(update(LEASE).where(*this).values(values))
@@ -779,6 +813,7 @@ def _put_lease(connection: Connection, lease: Lease, *, is_new: bool) -> Lease:
 
 
 def _require_lease(connection: Connection, lease: Lease) -> None:
-    if connection.scalar(select(func.count()).select_from(LEASE).where(_held(lease))) == 0:
+    this = {name: getattr(lease, name) for name in ("project", "period", "fence", "token")}
+    if connection.execute(_select(LEASE, *this), this).first() is None:
         lost = LeaseLost(project=lease.project, period=lease.period, fence=lease.fence)
         raise RunFailed(lost)

@@ -148,6 +148,37 @@ def test_results_as_plain_data_and_back() -> None:
     assert Progress.load(progress.document()).checks == (given,)
 
 
+@pytest.fixture(scope="module")
+def contracted() -> RunSpec:
+    """A run whose input has a contract."""
+    column = "{name: id, type: integer}]}"
+    return runs.plan_definitions(runs.LINES.replace(column, f"{column}, checks: [{{not_null: [id]}}]"))
+
+
+def contract_of(planned: RunSpec, status: Status) -> CheckResult:
+    (contract,) = planned.plan.contracts
+    return replace(result(0, status), seq=contract.seq, name=contract.name)
+
+
+def test_a_contract_is_evaluated_before_anything_is_computed(store: Store, contracted: RunSpec) -> None:
+    data, engine = Diary(), Checking(result(1, "passed"), result(4, "passed"), contract_of(contracted, "failed"))
+    run = runs.start(store, contracted, data, engine)
+    assert (run.status, [each.code for each in run.problems]) == ("failed", ["CHECK_FAILED"])
+    assert engine.asked == ["contracts"]
+    assert not any(line.startswith("stage") for line in data.log)
+
+
+def test_a_contract_that_was_evaluated_is_not_evaluated_again(store: Store, contracted: RunSpec) -> None:
+    first = Checking(result(1, "passed"), result(4, "passed"), contract_of(contracted, "passed"))
+    assert runs.start(store, contracted, Diary(fails_at="stage 3"), first).status == "failed"
+    again = Checking(result(1, "passed"), result(4, "passed"), contract_of(contracted, "failed"))
+    record = store.get_run("r1")
+    assert record is not None
+    run = runs.runner(store).resume(record, contracted, Diary(), lambda: again)
+    assert (run.status, [each.status for each in run.checks]) == ("completed", ["passed"])
+    assert (first.asked, again.asked) == (["contracts"], [])
+
+
 @pytest.mark.parametrize(("rows", "status"), [(120, "passed"), (121, "failed"), (80, "passed"), (79, "failed")])
 def test_rows_against_the_previous_period(rows: int, status: str) -> None:
     before = replace(result(0, "passed", reached=100), tolerance="20")

@@ -19,7 +19,7 @@ from dobonomodo.runs.difference import (
     ValueChange,
 )
 from dobonomodo.runs.report import render_report
-from dobonomodo.runs.report.difference import render_difference
+from dobonomodo.runs.report.difference import WIDTH, find_waterfalls, render_difference
 from tests.unit.runs.reporting import make_view
 
 AT = datetime(2026, 2, 3, tzinfo=UTC)
@@ -49,6 +49,13 @@ def test_the_page() -> None:
     assert "1,224.50" in page
     assert page.index("before</td>") < page.index("<svg") < page.index("after</td>")
     assert "<script" not in page
+
+
+def test_small_parts_have_bars_that_can_be_seen_within_the_picture() -> None:
+    parts = (Decimal("0.01"), Decimal("1000.00"), Decimal("-0.01"))
+    line = replace(LINE, before=Decimal("0.00"), after=Decimal("1000.00"), parts=parts)
+    (waterfall,) = find_waterfalls(RunDifference("r1", "r2", (TABLE,), attribution=replace(WHY, lines=(line,))))
+    assert [(each.x, each.width) for each in waterfall.bars] == [(0, 4), (0, WIDTH), (WIDTH - 4, 4)]
 
 
 def test_kinds_of_rows_are_shown_one_by_one() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -14,7 +15,7 @@ from dobonomodo.formula.typed import Value
 from dobonomodo.plan import Plan
 from dobonomodo.plan.destination import Together
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.problems import Rejected
+from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
 from dobonomodo.runs.snapshot import FORMAT, load_datasources
@@ -130,6 +131,22 @@ def test_the_periods_of_a_reading_are_recorded_and_restored() -> None:
         ],
     ]
     assert restore_snapshot(taken).plan.uses[1].periods == plan.uses[1].periods
+
+
+def change_project(document: dict[str, Any]) -> None:
+    document["project"]["document"]["operations"][0]["arguments"]["assignments"][0]["expression"] = "two.rate"
+
+
+def break_project(document: dict[str, Any]) -> None:
+    document["project"]["document"]["operations"][0]["arguments"]["assignments"][0]["expression"] = "no.rate"
+
+
+@pytest.mark.parametrize("change", [change_project, break_project])
+def test_a_project_that_is_not_the_recorded_one_is_not_run(change: Callable[[dict[str, Any]], None]) -> None:
+    document = snapshot(None)
+    change(document)
+    with pytest.raises(InternalError, match="the plan cannot be restored"):
+        restore_snapshot(document)
 
 
 def test_snapshots_of_older_programs_have_no_parameters() -> None:

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
-from dobonomodo.storage.access import Access
+from dobonomodo.storage.access import Access, carry
 from dobonomodo.storage.address import Address
 from dobonomodo.storage.object_store import StoreObjects
 from tests.object_server import KEY, SECRET, ObjectServer
@@ -47,3 +48,26 @@ def test_another_machine_gets_the_keys_that_we_have(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "else")
     named = Access(endpoint=object_server.endpoint, secret=f"{KEY}:{SECRET}")
     assert StoreObjects.of(bucket, named).for_tasks().access.secret == f"{KEY}:{SECRET}"
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"AWS_REGION": "a"}, "a"),
+        ({"AWS_DEFAULT_REGION": "b"}, "b"),
+        ({"AWS_REGION": "a", "AWS_DEFAULT_REGION": "b"}, "a"),
+    ],
+    ids=str,
+)
+def test_the_region_of_the_environment_is_carried(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variables: dict[str, str], expected: str
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert carry(Access(), "s3").region == expected
+    assert carry(Access(region="own"), "s3").region == "own"
+    assert carry(Access(), "gs").region is None

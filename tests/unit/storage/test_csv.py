@@ -150,3 +150,10 @@ def test_a_file_that_is_wrong_is_refused_even_if_it_may_be_missing(tmp_path: Pat
 def test_nothing_is_read_for_periods_that_do_not_exist(tmp_path: Path) -> None:
     (tmp_path / "2025-12.csv").write_text("id\n1\n")
     assert extract(tmp_path, use_of({"id": INTEGER}, "2025-12.csv", may_be_missing=True, periods=())) == []
+
+
+@pytest.mark.parametrize(("text", "separator"), [("1;a\n2;b\n", True), ("1,a\n2;b\n", False)])
+def test_a_file_without_a_header_is_suspected_by_its_first_record(tmp_path: Path, text: str, separator: bool) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    problem = refused(tmp_path, use_of({"id": INTEGER, "name": TEXT}, "a.csv"), has_header=False)
+    assert problem.diagnosis == ("separator" if separator else None)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.storage import diagnosis
-from dobonomodo.storage.diagnosis import diagnose_content, diagnose_separator, is_workbook
+from dobonomodo.storage.diagnosis import diagnose_content, diagnose_separator, is_workbook, looks_like_utf16
 from tests.searching import tries
 
 
@@ -212,3 +212,14 @@ def test_an_archive_that_nobody_can_open_is_no_workbook(tmp_path: Path) -> None:
         assert is_workbook(path) in {True, False}
     path.write_bytes(whole[: directory + 6] + bytes([228]) + whole[directory + 7 :])
     assert not is_workbook(path)
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [
+        (b"", False), (b"a\0", False), (b"a\0b\0", True), (b"\0a\0b", True), (b"\xff\xfea", True),
+        (b"abcdefghijkl\0\0\0\0", False), (b"abcdefgh" + b"a\0" * 8, True),
+    ],
+)  # fmt: skip
+def test_utf16_is_known_by_its_mark_or_by_zeros_in_every_second_byte(start: bytes, expected: bool) -> None:
+    assert looks_like_utf16(start) is expected

@@ -94,6 +94,14 @@ class TestManifest:
         assert [commit["run"] for commit in found["commits"]] == ["run-1", "run-2"]
         assert target(folder, "run-2").own_files() == ["run-2.csv"]
 
+    def test_the_hash_of_a_file_is_that_of_the_run_that_wrote_it(self, folder: Path) -> None:
+        """A file that was altered since is not vouched for by whoever appends to it."""
+        version = publish(folder, "run-1", mode="append")
+        written = read_manifest(folder)["sha256"]["run-1.csv"]
+        (version / "data" / "run-1.csv").write_text("id\naltered\n")
+        publish(folder, "run-2", mode="append")
+        assert read_manifest(folder)["sha256"]["run-1.csv"] == written
+
     def test_one_of_an_earlier_version_is_understood(self, folder: Path) -> None:
         version = publish(folder, "run-1")
         path = version / "manifest.json"

@@ -92,3 +92,13 @@ def test_a_disk_that_takes_no_copy_does_not_stop_the_run(kept: KeptInputs, tmp_p
 def test_a_file_that_cannot_be_read_has_no_hash(kept: KeptInputs, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         kept.keep(InputFile(str(tmp_path / "gone.parquet")))
+
+
+def test_nothing_is_left_of_a_file_that_changed_while_it_was_copied(
+    kept: KeptInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = put(tmp_path / "in/rows.csv", b"one")
+    monkeypatch.setattr("dobonomodo.storage.kept.hash_file", lambda path: hashlib.sha256(b"before").hexdigest())
+    monkeypatch.setattr("dobonomodo.storage.kept._clone", lambda original, copy: False)
+    kept.keep(file)
+    assert list(kept.folder.iterdir()) == []

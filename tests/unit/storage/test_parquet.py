@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.formula.types import INTEGER, TEXT, DecimalType
+from dobonomodo.storage.executors import Limits
+from dobonomodo.storage.parquet import Given, check_files
 from tests.unit.storage.reading import extract, refused, use_of
 
 
@@ -55,3 +58,31 @@ def test_every_missing_value_of_every_file_is_counted(tmp_path: Path) -> None:
         for place in (("row 1", "value"), ("row 2", "id"), ("row 3", "value"))
     ]
     assert problem.counts == (("id", 2), ("value", 4))
+
+
+class Here:
+    """Executors in this process, which do all that they are asked or nothing."""
+
+    limits = Limits.of(0)
+
+    def __init__(self, *, able: bool) -> None:
+        self._able = able
+        self.asked = 0
+
+    def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+        self.asked += 1
+        return [work(each) for each in things] if self._able else None
+
+
+@pytest.mark.parametrize("able", [True, False])
+def test_executors_find_what_the_driver_finds(tmp_path: Path, able: bool) -> None:
+    files: list[tuple[Path, Sequence[Given]]] = []
+    for number in range(3):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(pa.table({"id": [1, None, number]}), path, write_statistics=number == 0)
+        files.append((path, [Given("value", "string", "x" if number else None)]))
+    use, executors = use_of({"id": INTEGER, "value": TEXT}, "*", required=["id", "value"]), Here(able=able)
+    found = check_files(files, use, executors)
+    assert found == check_files(files, use, None)
+    assert [each.counts for each in found] == [{"id": 1, "value": 3}, {"id": 1}, {"id": 1}]
+    assert executors.asked == 2

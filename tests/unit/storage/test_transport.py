@@ -182,7 +182,7 @@ def test_addresses_that_can_be_followed(address: str) -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "hdfs://name/dobo",
+        "ftp://name/dobo",
         "ftp://host/dobo",
         "file:///mnt/dobo",
         "s3:/bucket/dobo",

@@ -30,12 +30,15 @@ def test_an_address_is_taken(tmp_path: Path) -> None:
     assert list(workspace.problems()) == []
     assert str(workspace._files.transport) == "s3://bucket/dobo"
     assert workspace._files.runs == workspace.root / ".dobo/runs"
+    assert list(make(tmp_path, 'scratch: "hdfs://name:8020/dobo"').open().problems()) == []
     shared = make(tmp_path, "scratch: /mnt/shared").open()
     assert shared._files.transport is None
     assert (shared._files.runs, shared._files.are_runs_shared) == (Path("/mnt/shared"), True)
 
 
-@pytest.mark.parametrize("address", ["hdfs://name/dobo", "s3://bucket", "s3://bucket/a b", "az://box/dobo"])
+@pytest.mark.parametrize(
+    "address", ["ftp://name/dobo", "hdfs://name", "s3://bucket", "s3://bucket/a b", "az://box/dobo"]
+)
 def test_one_that_cannot_be_followed_is_refused(tmp_path: Path, address: str) -> None:
     """In every environment, at its place."""
     folder = make(tmp_path, f'scratch: "{address}", environments: {{prod: {{scratch: "{address}"}}}}')
@@ -43,7 +46,7 @@ def test_one_that_cannot_be_followed_is_refused(tmp_path: Path, address: str) ->
 
 
 def test_commands_refuse_it_too(tmp_path: Path) -> None:
-    workspace = make(tmp_path, 'scratch: "hdfs://name/dobo"').with_store().open()
+    workspace = make(tmp_path, 'scratch: "ftp://name/dobo"').with_store().open()
     assert [each.code for each in refusal(workspace.clean)] == ["INVALID_VALUE"]
 
 

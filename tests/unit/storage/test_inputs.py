@@ -1,0 +1,91 @@
+"""What a run reads, pinned and found again: files of locations, files that a run has registered, kept copies."""
+
+from __future__ import annotations
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dobonomodo.formula.types import INTEGER
+from dobonomodo.plan.dataset import DatasetUse
+from dobonomodo.problems import RunFailed
+from dobonomodo.storage import Inputs
+from dobonomodo.storage.csv import CsvFormat
+from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.folder import StoredFiles
+from dobonomodo.storage.kept import KeptInputs
+from tests.unit.storage.reading import use_of
+from tests.world import JANUARY, source_of
+
+COLUMNS = {"id": INTEGER}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id\n1\n")
+    return tmp_path
+
+
+def inputs(root: Path, as_of: date | None = None) -> Inputs:
+    sources = {"files": source_of("csv", path_prefix=".")}
+    return Inputs(root=root, datasources=sources, folder=root / ".run", facts=JANUARY, as_of=as_of)
+
+
+def names(found: dict[str, Any], use: DatasetUse) -> list[list[str]]:
+    """The names of the pinned files of each location."""
+    return [[Path(file.path).name for file in pin.files] for pin in found[use.key]]
+
+
+def test_every_location_is_pinned(root: Path) -> None:
+    use = use_of(COLUMNS, "a.csv", "b.csv")
+    assert names(inputs(root).pin([use]), use) == [["a.csv"], ["b.csv"]]
+
+
+def test_a_reading_of_no_period_has_no_files(root: Path) -> None:
+    use = use_of(COLUMNS, "a.csv", periods=())
+    assert inputs(root).pin([use]) == {use.key: ()}
+
+
+def test_a_location_may_be_missing_where_the_reading_says_so(root: Path) -> None:
+    use = use_of(COLUMNS, "a.csv", "gone.csv", "b.csv", may_be_missing=True)
+    assert names(inputs(root).pin([use]), use) == [["a.csv"], ["b.csv"]]
+    with pytest.raises(RunFailed) as failed:
+        inputs(root).pin([use_of(COLUMNS, "a.csv", "gone.csv")])
+    assert failed.value.problem.code == "DATA_LOAD"
+
+
+def test_what_a_run_has_registered_is_pinned_where_it_was_written(root: Path) -> None:
+    folder = root / "made"
+    folder.mkdir()
+    (folder / "part-0.csv").write_text("id\n1\n")
+    use = use_of(COLUMNS, registered=StoredFiles(CsvFormat(Dialect()), "made", "made", ("part-0.csv",)))
+    assert names(inputs(root).pin([use]), use) == [["part-0.csv"]]
+
+
+def test_changes_of_all_inputs_are_found_once(root: Path) -> None:
+    uses = [use_of(COLUMNS, "a.csv", "b.csv"), use_of(COLUMNS, "a.csv", alias="again")]
+    pinned = inputs(root).pin(uses)
+    assert len(pinned) == 2
+    assert inputs(root).find_changes(pinned, listing=True) == ()
+    (root / "a.csv").write_text("id\n1\n2\n")
+    (change,) = inputs(root).find_changes(pinned, listing=True)
+    assert "a.csv" in change
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_changed_inputs_of_a_run_of_the_past_are_read_from_copies(root: Path, is_kept: bool) -> None:
+    use, kept = use_of(COLUMNS, "a.csv", "b.csv"), KeptInputs(root / ".kept")
+    own = inputs(root)
+    pinned = own.extract([use], own.pin([use]))
+    hashes = own.keep([use], pinned, kept if is_kept else None)
+    assert [len(each) for each in hashes[use.key]] == [1, 1]
+    assert own.restore([use], pinned, hashes, kept).used == ()
+    (root / "a.csv").write_text("id\n1\n2\n")
+    restored = own.restore([use], pinned, hashes, kept)
+    assert restored.used == ((pinned[use.key][0].name,) if is_kept else ())
+    assert len(restored.changes) == (0 if is_kept else 1)
+    assert restored.pinned[use.key][1] == pinned[use.key][1]
+    assert (restored.pinned[use.key][0] == pinned[use.key][0]) is not is_kept
