@@ -573,7 +573,7 @@ def open_catalog(storage: Storage) -> Catalog:
     uri = f"sqlite:///{storage.root / 'catalog.db'}"
     if storage.url is not None:
         uri = storage.url.replace("://", "+psycopg://", 1)
-    own = str(storage.source.options["uri"])
+    own = str(storage.source.options.get("uri", ""))
     kind, uri = ("rest", own) if own.startswith("http") else ("sql", uri)
     if storage.server is None:
         return load_catalog("default", type=kind, uri=uri, warehouse=str(storage.root / "warehouse"))
