@@ -43,7 +43,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
             "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
             "storage/object_target.py", "storage/shelf.py",
             "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",
-            "storage/target.py", "model/datasource.py",
+            "model/datasource.py",
         ),
     ),
     "compares what executors do with what the driver does": (

@@ -280,7 +280,7 @@ class CatalogTarget:
         # What one output writes, a later one of the same run may replace.
         written = pending[max(replacing, default=0) :]
         self._add_columns(key, [self._like(each.target).columns for each in written])
-        frames = [self._like(each.target).staged(each.files, key, self._own_columns(key)) for each in written]
+        frames = [self._like(each.target).staged(each.staged_files(), key, self._own_columns(key)) for each in written]
         replaced = f"{quote_name(key)} = {quote_text(self.period)}" if replacing else None
         rows = reduce(lambda one, other: one.unionByName(other), frames)
         self._commit(log, rows, upon=upon, outputs=pending, replaced=replaced)

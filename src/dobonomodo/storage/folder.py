@@ -423,7 +423,7 @@ class FolderTarget:
             return False
         self._require_ours()
         if not self.data.is_dir() and not self._in_place:
-            self.convert(publication.files)
+            self.convert(publication.staged_files())
         self._require_own_name()
         own = self._find_own()
         self._unite(mode=publication.mode, before=before if publication.mode == "append" else None)
@@ -626,7 +626,9 @@ def _make_file(group: Sequence[tuple[Publication, FolderTarget]], path: Path) ->
     first = group[0][1]
     if isinstance(first.format, Workbooks):
         parts = [
-            FilePart(tuple(map(Path, each.files)), target.columns, target.named.sheet if target.named else None)
+            FilePart(
+                tuple(map(Path, each.staged_files())), target.columns, target.named.sheet if target.named else None
+            )
             for each, target in group
         ]
         first.format.combine(parts, path, to=str(first.folder))

@@ -244,7 +244,7 @@ class ObjectTarget:
         if self.named is not None:
             self.named.require_own()
         self._unite(state, mode=publication.mode)
-        own = self.pointer.read_part(self.version) or self._upload([Path(each) for each in publication.files])
+        own = self.pointer.read_part(self.version) or self._upload([Path(each) for each in publication.staged_files()])
         commits, parts = [replace(publication.commit, fence=self.attempt)], [own]
         if publication.mode == "append" and before is not None:
             commits, parts = [*before.commits, *commits], [*before.parts, *parts]
@@ -362,7 +362,10 @@ def _place_files(targets: Sequence[tuple[Publication, ObjectTarget]]) -> None:
         versions = [target.published_version() for _, target, _ in group]
         if all(named.is_placed(version) for version in versions):
             continue
-        parts = [FilePart(tuple(map(Path, each.files)), target.columns, sheet.sheet) for each, target, sheet in group]
+        parts = [
+            FilePart(tuple(map(Path, each.staged_files())), target.columns, sheet.sheet)
+            for each, target, sheet in group
+        ]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "file"
             if isinstance(first.format, Workbooks):

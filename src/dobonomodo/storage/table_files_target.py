@@ -260,7 +260,7 @@ class TableFilesTarget(ABC, Generic[T]):
         home, key = self._home(table), self._find_key(table)
         folder, columns = self._folder(home, key), self._file_columns(table, fit)
         if not folder.is_dir():
-            self.convert(publication.files)
+            self.convert(publication.staged_files())
         files = sorted(folder.glob("*.parquet"))
         if not all(is_fitting(path, columns) for path in files):
             files = rewrite_files(files, clear_folder(self._folder(home, key, "-again")), columns)

@@ -401,7 +401,7 @@ class TableTarget:
                 return
             staged = located.count_staged(connection)
         if staged != publication.commit.rows:
-            self.convert(publication.files)
+            self.convert(publication.staged_files())
 
     def count_staged(self, connection: Connection) -> int | None:
         """How many rows are staged; None if there is no staging table. For a target that is located."""

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dobonomodo.model.plain import Document
+from dobonomodo.storage.faults import writing_failed
+from dobonomodo.storage.footers import count_rows
 
 if TYPE_CHECKING:
     from dobonomodo.formula import Type
@@ -158,3 +161,11 @@ class Publication:
     """When the run started, whose inputs are left alone."""
     head: Noted | None = None
     """The history before it is published, for the destination to note."""
+
+    def staged_files(self) -> tuple[str, ...]:
+        """The Parquet files, all of them. A run that is continued elsewhere may not find them, and must not publish the rest."""
+        found = count_rows(Path(each) for each in self.files if Path(each).exists())
+        if found != self.commit.rows:
+            detail = f"{found} of {self.commit.rows} staged rows are there; continue the run where its folder is"
+            raise writing_failed(self.target.place, detail)
+        return self.files
