@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
@@ -26,8 +27,13 @@ from dobonomodo.storage.hdfs import HdfsObjects
 from dobonomodo.storage.objects import ObjectChangedError, Stamp, do_at_once
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source
 from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.local_scratch import addresses_of_spark
 from tests.native.hdfs_server import HdfsServer
+from tests.spark.test_many_rows import run_close
 from tests.world import MONTHS, PERIOD, Folder
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.native
 
@@ -250,3 +256,26 @@ def test_a_run_that_is_killed_is_completed(parquet: Storage, connect_url: str) -
             assert [row["id"] for path in copies for row in pq.read_table(path).to_pylist()] == [1, 2]
         assert f"closed-{PERIOD}.xlsx" in server.keys(address)
     dobo("verify", "latest", "--remote", connect_url)
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_scratch_may_be_there(
+    tmp_path: Path,
+    spark: SparkSession,
+    objects: HdfsObjects,
+    address: Address,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    small: bool,
+) -> None:
+    """Spark reads and writes nothing but files of HDFS, and the results are those of a folder."""
+    if not small:
+        monkeypatch.setattr("dobonomodo.engine.size.SMALL_BYTES", 0)
+    expected = run_close(tmp_path / "plain", spark, rows=100)
+    with addresses_of_spark() as seen:
+        found = run_close(tmp_path / "apart", spark, rows=100, settings=f', scratch: "{address}/scratch"')
+    assert found == expected
+    assert seen
+    assert all(each.startswith(f"{address}/scratch/") for each in seen), seen
+    assert objects.list(f"{address.key}/scratch") == []
+    assert objects.names(f"{address.key}/scratch") == []
