@@ -37,6 +37,7 @@ from tests.contract.storages import (
     rows_of,
 )
 from tests.contract.test_storages import SIMPLE, make_storage, rows
+from tests.object_server import ObjectServer
 from tests.world import PERIOD
 
 if TYPE_CHECKING:
@@ -233,6 +234,17 @@ def change_log(
 
 
 class TestOwnTables:
+    def test_files_that_fit_are_uploaded_as_spark_wrote_them(self, tmp_path: Path, object_server: ObjectServer) -> None:
+        storage = make_storage("delta in S3", tmp_path, None, lambda: object_server)
+        outputs, output = storage.outputs(), WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+        files = outputs.files_of(staged)
+        for each in files:
+            pq.write_table(pq.read_table(each), each, compression="gzip")
+        stored = publish(outputs, output, staged, rows=2, digest="d")
+        uploaded = [object_server.read(f"{delta_uri(storage)}/{each['path']}") for each in stored["files"]]
+        assert uploaded == [Path(each).read_bytes() for each in files]
+
     def test_other_tools_read_them_as_tables(self, delta: Storage) -> None:
         polars = pytest.importorskip("polars")
         delta.put(rows("old"), SIMPLE, run="run-1")

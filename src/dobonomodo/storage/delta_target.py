@@ -19,7 +19,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, SimpleType, parse_type
 from dobonomodo.model.plain import Document
 from dobonomodo.storage.delta_home import DeltaHome, read_log
-from dobonomodo.storage.rewriting import Fit, clear_folder, rewrite_files
+from dobonomodo.storage.rewriting import Fit, clear_folder, fit_files
 from dobonomodo.storage.table_files import StoredTableFiles, TableFile, compare_files, free_key
 from dobonomodo.storage.table_files_target import Change, TableFilesTarget
 from dobonomodo.storage.target import Inspected, Noted, Publication
@@ -179,7 +179,7 @@ class DeltaTarget(TableFilesTarget["DeltaTable"]):
             return str(clear_folder(self._own_folder(table)))
 
     def convert(self, files: Sequence[str]) -> bool:
-        """Write the files again as the table spells and types their columns, unless Spark wrote them below the table."""
+        """Bring the files to the form of the table, unless Spark wrote them below it: linked if they have it, else written again."""
         with self._explaining():
             if any(self.home.data in Path(each).parents for each in files):
                 self.home.put([Path(each) for each in files])
@@ -189,7 +189,7 @@ class DeltaTarget(TableFilesTarget["DeltaTable"]):
                 return False
             fit = self._fit(table, [self.columns], replaces=True) if table is not None else Fit(self.columns)
             folder = clear_folder(self._own_folder(table))
-            self.home.put(rewrite_files([Path(each) for each in files], folder, fit.columns))
+            self.home.put(fit_files([Path(each) for each in files], folder, fit.columns))
         return True
 
     # --- claiming and publishing

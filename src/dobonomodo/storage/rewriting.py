@@ -13,6 +13,7 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.plan.registration import unite_columns
 from dobonomodo.storage.faults import removing_on_failure, writing_failed
+from dobonomodo.storage.folder import link_file
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.schema import arrow_type, type_of_arrow
 
@@ -62,6 +63,20 @@ def is_fitting(path: Path, columns: Mapping[str, Type]) -> bool:
     return all(columns.get(field.name) == type_of_arrow(field.type) for field in pq.read_schema(path))
 
 
+def fit_files(files: Sequence[Path], folder: Path, columns: Mapping[str, Type]) -> list[Path]:
+    """Files as a table spells and types their columns: links if all are like that, else written again."""
+    if not all(is_fitting(path, columns) for path in files):
+        return rewrite_files(files, folder, columns)
+    folder.mkdir(parents=True, exist_ok=True)
+    linked = []
+    with removing_on_failure(folder):
+        for number, path in enumerate(files):
+            linked.append(_name_file(folder, number))
+            link_file(path, linked[-1])
+            reach("output.converting")
+    return linked
+
+
 def rewrite_files(
     files: Sequence[Path], folder: Path, columns: Mapping[str, Type], *, added: tuple[str, str] | None = None
 ) -> list[Path]:
@@ -76,7 +91,7 @@ def rewrite_files(
     written = []
     with removing_on_failure(folder):
         for number, path in enumerate(files):
-            target = folder / f"part-{number:05}.parquet"
+            target = _name_file(folder, number)
             with pq.ParquetFile(path) as file:
                 schema = _respell(file.schema_arrow, columns)
                 whole = schema if added is None else schema.append(pa.field(added[0], pa.string()))
@@ -90,6 +105,10 @@ def rewrite_files(
                         reach("output.converting")
             written.append(target)
     return written
+
+
+def _name_file(folder: Path, number: int) -> Path:
+    return folder / f"part-{number:05}.parquet"
 
 
 def _respell(schema: pyarrow.Schema, columns: Mapping[str, Type]) -> pyarrow.Schema:
