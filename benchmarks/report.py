@@ -197,6 +197,11 @@ def _shape_tables(results: Mapping[str, Any]) -> list[str]:
         each = results["few"]
         rows = [
             [f"run of three operations, {each['rows']:,} rows", *_times(each["run"])],
+            *(
+                [["the same by hand, nothing proved or recorded", *_times(each["by hand"])]]
+                if "by hand" in each
+                else []
+            ),
             [f"{each['scenarios']} scenarios", *_times(each["test"])],
         ]
         parts += ["## Few rows, warm", "", *_table(["", "time", "processor time"], rows), ""]
@@ -269,8 +274,11 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
     if "windows" in results:
         each = results["windows"]
         shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
-        title = f"1. windows of an update against the same by hand, scale {each['scale']:g}"
-        rows.append([title, "≤ 1.10", shown, _met(each["ratio"] <= 1.10)])
+        scale = f"scale {each['scale']:g}"
+        rows.append([f"1. a whole run with windows against the same by hand, {scale}", "", shown, ""])
+        if "own_ratio_cpu" in each:
+            title = f"1. what windows add to a run against what they add by hand, processor time, {scale}"
+            rows.append([title, "≤ 1.10", f"{each['own_ratio_cpu']}", _met(each["own_ratio_cpu"] <= 1.10)])
     if "allocate" in results:
         each = results["allocate"]
         shown = f"{each['ratio']} (processor time {each['ratio_cpu']})"
@@ -351,7 +359,7 @@ def _figures(results: Mapping[str, Any]) -> list[str]:
     if "ids" in results:
         ids = results["ids"]
         share = ids["by position"]["cpu"] / ids["without"]["cpu"]
-        rows.append(["5. row ids by position, processor time", "≤ 1.15", f"{share:.2f}", _met(share <= 1.15)])
+        rows.append(["5. row ids by position, processor time", "≤ 1.10", f"{share:.2f}", _met(share <= 1.1)])
     if "planning" in results:
         share = _at(results["planning"]["operations"], 200) / _at(results["planning"]["operations"], 20)
         rows.append(["4. planning 200 operations against 20", "≤ 12", f"{share:.1f}", _met(share <= 12)])
