@@ -79,11 +79,11 @@ _session: list[SparkSession] = []
 def _spark() -> SparkSession:
     """One session for all scenarios, set up for few rows."""
     if not _session:
+        from dobonomodo.engine import InputSize
         from dobonomodo.workspace.session import open_spark
 
         say("starting Spark")
-        small = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
-        _session.append(open_spark(master="local[2]", app_name="dobo test", conf=small))
+        _session.append(open_spark(app_name="dobo test", conf={}, size=InputSize(0, 0)))
     return _session[0]
 
 

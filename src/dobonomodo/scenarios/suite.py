@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,9 +15,13 @@ from dobonomodo.problems import Problem, Rejected, Source
 from dobonomodo.problems.render import printable, printable_lines
 from dobonomodo.problems.workspace import UnreadableFile
 from dobonomodo.scenarios.run import Result, load_scenario, run_scenario
+from dobonomodo.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+AT_ONCE = min(4, os.cpu_count() or 1)
+"""Scenarios that run at the same time: most of one is work of a single thread, in Python and in the driver of Spark."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,22 +97,50 @@ def run_suite(
     definitions: Definitions,
     stop_at_first: bool = False,
 ) -> Iterator[Result]:
-    """Run scenarios one after the other; Spark is only started when the first is sound."""
-    for found in scenarios:
-        places = found.document.places.at("scenario")
+    """Run scenarios, some at a time, and return their results in order; Spark is only started if one is sound."""
+    loaded = [(found, _load(found)) for found in scenarios]
+    if stop_at_first:
+        unsound = (at for at, (_, each) in enumerate(loaded) if isinstance(each, Result))
+        del loaded[next(unsound, len(loaded)) + 1 :]
+    session = spark() if any(isinstance(each, Scenario) for _, each in loaded) else None
+
+    def run(found: Found, scenario: Scenario | Result) -> Result:
+        if isinstance(scenario, Result):
+            return scenario
+        if session is None:
+            raise AssertionError(found.name)
         try:
-            if places is None:
-                raise AssertionError(found.name)
-            scenario = load_scenario(places)
-            result = run_scenario(scenario, spark(), definitions=definitions, folder=found.folder, file=found.file)
+            return run_scenario(scenario, session, definitions=definitions, folder=found.folder, file=found.file)
         except Rejected as rejected:
-            lines = tuple(
-                f"the scenario is invalid: {problem.code}: {problem.message()}" for problem in rejected.problems
-            )
-            result = Result(found.name, found.file, lines)
-        yield result
-        if stop_at_first and not result.passed:
-            return
+            return _refuse(found, rejected)
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        running = [pool.submit(run, *each) for each in loaded]
+        try:
+            for each in running:
+                result = each.result()
+                yield result
+                if stop_at_first and not result.passed:
+                    return
+        finally:
+            for each in running:
+                each.cancel()
+
+
+def _load(found: Found) -> Scenario | Result:
+    """A scenario, or what is wrong with it."""
+    places = found.document.places.at("scenario")
+    if places is None:
+        raise AssertionError(found.name)
+    try:
+        return load_scenario(places)
+    except Rejected as rejected:
+        return _refuse(found, rejected)
+
+
+def _refuse(found: Found, rejected: Rejected) -> Result:
+    lines = tuple(f"the scenario is invalid: {problem.code}: {problem.message()}" for problem in rejected.problems)
+    return Result(found.name, found.file, lines)
 
 
 def render_junit(results: Sequence[Result]) -> str:
