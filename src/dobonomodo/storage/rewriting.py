@@ -6,6 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,8 @@ from dobonomodo.storage.schema import arrow_type, type_of_arrow
 if TYPE_CHECKING:
     import pyarrow
 
-HASHED_AT_ONCE = 4
+AT_ONCE = 4
+"""Files that are hashed or written at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def fit_columns(there: Mapping[str, Type], written: Sequence[Mapping[str, Type]]
 def hash_files(hashes: dict[Path, str], files: Sequence[Path]) -> None:
     """Add the SHA-256 of files that have none yet."""
     fresh = [path for path in files if path not in hashes]
-    with ThreadPoolExecutor(HASHED_AT_ONCE) as pool:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         hashes.update(zip(fresh, pool.map(hash_file, fresh), strict=True))
 
 
@@ -84,27 +86,29 @@ def rewrite_files(
 
     ``added`` is a column with the same text in every row.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    targets = [_name_file(folder, number) for number in range(len(files))]
+    with removing_on_failure(folder), ThreadPoolExecutor(AT_ONCE) as pool:
+        # Going through the results raises what went wrong.
+        list(pool.map(partial(_rewrite_file, columns=columns, added=added), files, targets))
+    return targets
+
+
+def _rewrite_file(path: Path, target: Path, *, columns: Mapping[str, Type], added: tuple[str, str] | None) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    with removing_on_failure(folder):
-        for number, path in enumerate(files):
-            target = _name_file(folder, number)
-            with pq.ParquetFile(path) as file:
-                schema = _respell(file.schema_arrow, columns)
-                whole = schema if added is None else schema.append(pa.field(added[0], pa.string()))
-                with pq.ParquetWriter(target, whole) as writer:
-                    for batch in file.iter_batches():
-                        fitting = batch.rename_columns(schema.names).cast(schema)
-                        if added is not None:
-                            texts = pa.array([added[1]] * batch.num_rows, pa.string())
-                            fitting = pa.RecordBatch.from_arrays([*fitting.columns, texts], schema=whole)
-                        writer.write_batch(fitting)
-                        reach("output.converting")
-            written.append(target)
-    return written
+    with pq.ParquetFile(path) as file:
+        schema = _respell(file.schema_arrow, columns)
+        whole = schema if added is None else schema.append(pa.field(added[0], pa.string()))
+        with pq.ParquetWriter(target, whole) as writer:
+            for batch in file.iter_batches():
+                fitting = batch.rename_columns(schema.names).cast(schema)
+                if added is not None:
+                    texts = pa.repeat(pa.scalar(added[1], pa.string()), batch.num_rows)
+                    fitting = pa.RecordBatch.from_arrays([*fitting.columns, texts], schema=whole)
+                writer.write_batch(fitting)
+                reach("output.converting")
 
 
 def _name_file(folder: Path, number: int) -> Path:
