@@ -28,7 +28,7 @@ test: $(READY) java ## Run all tests, those on Spark too
 	$(RUN) pytest --numprocesses $(PROCESSES) --dist worksteal $(if $(MARKED),-m "$(MARKED)")
 
 native: $(READY) java ## Run the tests with Spark's own connectors for Delta, Iceberg and S3, where `make jars` has fetched them
-	PYTHONPATH=$(NATIVE)/spark $(RUN) pytest -m native
+	PYTHONPATH=$(NATIVE)/spark $(RUN) pytest --numprocesses $(PROCESSES) --dist loadfile -m native
 
 # Not in parallel: a search may use the whole machine, and some take minutes.
 search: $(READY) java ## Run the searches with their full counts, which the tests sample, and print the counts
