@@ -36,7 +36,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "contract/test_storages.py contract/test_object_stores.py contract/test_fencing.py unit/storage/test_datasources.py",
         (
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_home.py", "storage/delta_target.py",
-            "storage/iceberg.py", "storage/iceberg_target.py", "storage/rewriting.py",
+            "storage/iceberg.py", "storage/iceberg_target.py",
             "storage/table_files_target.py", "storage/table_home.py",
             "storage/extracted.py", "storage/faults.py", "storage/file_storage.py",
             "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",

@@ -21,6 +21,8 @@ from dobonomodo.storage.schema import arrow_type, type_of_arrow
 if TYPE_CHECKING:
     import pyarrow
 
+ROWS = 1 << 18
+"""Rows that are in memory of each file while it is written again."""
 AT_ONCE = 4
 """Files that are hashed or written at the same time."""
 
@@ -95,20 +97,48 @@ def rewrite_files(
 
 
 def _rewrite_file(path: Path, target: Path, *, columns: Mapping[str, Type], added: tuple[str, str] | None) -> None:
+    """Write one file again. Columns with a dictionary keep it: texts are not decoded, and no other column begins one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kept = _find_dictionaries(path)
+    texts = [name for name, is_text in kept.items() if is_text]
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
+        schema = _respell(file.schema_arrow, columns)
+        names = {old: new for old, new in zip(file.schema_arrow.names, schema.names, strict=True) if old in kept}
+        whole = schema if added is None else schema.append(pa.field(added[0], pa.dictionary(pa.int32(), pa.string())))
+        dictionaries = [*names.values(), *([added[0]] if added is not None else [])]
+        # Types are those of Parquet: a reader of Arrow need not know which columns were read as dictionaries.
+        with pq.ParquetWriter(target, whole, use_dictionary=dictionaries, store_schema=False) as writer:
+            for group in range(file.num_row_groups):
+                for batch in file.iter_batches(batch_size=ROWS, row_groups=[group]):
+                    fitting = batch.rename_columns(schema.names).cast(schema)
+                    if added is not None:
+                        numbers = pa.repeat(pa.scalar(0, pa.int32()), batch.num_rows)
+                        more = pa.DictionaryArray.from_arrays(numbers, pa.array([added[1]]))
+                        fitting = pa.RecordBatch.from_arrays([*fitting.columns, more], schema=whole)
+                    # A row group of its own, since each has one dictionary for a column.
+                    writer.write_table(pa.Table.from_batches([fitting]))
+                    reach("output.converting")
+
+
+def _find_dictionaries(path: Path) -> dict[str, bool]:
+    """The columns whose values are all in a dictionary, by the first row group, and whether they are texts."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        schema = _respell(file.schema_arrow, columns)
-        whole = schema if added is None else schema.append(pa.field(added[0], pa.string()))
-        with pq.ParquetWriter(target, whole) as writer:
-            for batch in file.iter_batches():
-                fitting = batch.rename_columns(schema.names).cast(schema)
-                if added is not None:
-                    texts = pa.repeat(pa.scalar(added[1], pa.string()), batch.num_rows)
-                    fitting = pa.RecordBatch.from_arrays([*fitting.columns, texts], schema=whole)
-                writer.write_batch(fitting)
-                reach("output.converting")
+        schema, metadata = file.schema_arrow, file.metadata
+    if not metadata.num_row_groups:
+        return {}
+    group = metadata.row_group(0)
+    found = {schema.field(at): group.column(at) for at in range(group.num_columns)}
+    return {
+        field.name: pa.types.is_string(field.type)
+        for field, chunk in found.items()
+        # A column with a dot in its name cannot be named to Arrow.
+        if chunk.has_dictionary_page and "PLAIN" not in chunk.encodings and "." not in field.name
+    }
 
 
 def _name_file(folder: Path, number: int) -> Path:
@@ -119,5 +149,7 @@ def _respell(schema: pyarrow.Schema, columns: Mapping[str, Type]) -> pyarrow.Sch
     import pyarrow as pa
 
     spelled = {name.casefold(): name for name in columns}
-    names = [spelled[field.name.casefold()] for field in schema]
-    return pa.schema([(name, arrow_type(columns[name])) for name in names])
+    fields = [(spelled[field.name.casefold()], field.type) for field in schema]
+    return pa.schema(
+        [(name, kind if pa.types.is_dictionary(kind) else arrow_type(columns[name])) for name, kind in fields]
+    )
