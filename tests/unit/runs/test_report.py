@@ -119,6 +119,13 @@ def test_whatever_was_typed_is_text(where: str) -> None:
     assert NASTY in page.words or shown in page.words
 
 
+def test_letters_of_any_language_are_shown_as_they_are() -> None:
+    project = {**SNAPSHOT["project"], "document": {"name": "Größe"}}
+    page = make_page(snapshot={**SNAPSHOT, "project": project, "versions": {"Übung": 1}})
+    assert page.words.count('"name": "Größe"') == 2
+    assert "Übung" in page.words
+
+
 def test_links_lead_to_reports_that_are_there() -> None:
     links = Links(
         previous=Link("run-1", "2026-01", "run-1.html"),

@@ -624,11 +624,31 @@ class Listening(Quiet):
             self._meanwhile()
 
 
-def start_listening(store: Store, planned: RunSpec, meanwhile: Callable[[], object]) -> RunView:
-    listening = Runner(store, who=Who("ann", "me"), open_data=no_data, pace=NEVER, listener=Listening(meanwhile))
+class Noting(Quiet):
+    """Keeps what the run says that it does."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def working(self, what: str) -> None:
+        self.heard.append(what)
+
+
+def start_with(store: Store, planned: RunSpec, listener: Quiet) -> RunView:
+    listening = Runner(store, who=Who("ann", "me"), open_data=no_data, pace=NEVER, listener=listener)
     return listening.start(
         "r1", planned, Diary(), EngineByHand, version=1, snapshot=lambda inputs: snapshot_of(planned, inputs)
     )
+
+
+def start_listening(store: Store, planned: RunSpec, meanwhile: Callable[[], object]) -> RunView:
+    return start_with(store, planned, Listening(meanwhile))
+
+
+def test_a_run_says_what_it_does(store: Store, planned: RunSpec) -> None:
+    listener = Noting()
+    start_with(store, planned, listener)
+    assert listener.heard == ["reading inputs", "starting Spark", "computing", "publishing"]
 
 
 def test_a_run_that_has_published_everything_is_not_cancelled(store: Store, planned: RunSpec) -> None:
