@@ -325,7 +325,10 @@ class ThreeRows:
         del written
         counts = [SimpleNamespace(seq=1, name="", type="", rows_in=3, selected=3, added=0, deleted=0, rows_out=3)]
         seq = self.step.spec.seq
-        joins = (JoinCounts(1, "rates", "fx", ("id",), 3, 0), JoinCounts(1, "tiers", "customers", ("id",), 1, 2))
+        rates, tiers = JoinCounts(1, "rates", "fx", ("id",), 3, 0), JoinCounts(1, "tiers", "customers", ("id",), 1, 2)
+        # What is joined after the first output, only later ones count.
+        late = [JoinCounts(2, "late", "customers", ("id",), 1, 2)] if seq > 2 else []
+        joins = (rates, tiers, *late)
         digests = ColumnDigests(((0, ("id",)),), "1f", {"twice": "2f"}) if self._digests else None
         measures = Measures({"id": Decimal(seq)}, {"id": Decimal(6)}, {1: {"twice": Decimal(12)}}, joins, digests)
         measured = measures if self._figures else None

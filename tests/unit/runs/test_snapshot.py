@@ -19,6 +19,7 @@ from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.problems.run import SnapshotTooNew
 from dobonomodo.runs import restore_snapshot, take_snapshot
 from dobonomodo.runs.snapshot import FORMAT, load_datasources
+from dobonomodo.storage.table_target import StoredTable
 from tests.unit.plan.building import MONTHS, WORLD, plan_of, update, world_from
 from tests.world import FIRST_QUARTER
 
@@ -71,6 +72,17 @@ def test_each_reading_is_recorded_and_restored_with_its_day(as_of: date | None, 
     assert [each["as_of"] for each in document["readings"]] == [None, *(each.isoformat() for each in expected)]
     assert document["as_of"] == (as_of.isoformat() if as_of else None)
     assert days(document) == expected
+
+
+def test_the_datasource_of_a_registered_version_is_recorded() -> None:
+    """It is neither found by a resolver nor written."""
+    names = list(WORLD_BUILT.definitions.datasources)
+    for name in names:
+        stored = StoredTable(name, None, "rates")
+        uses = tuple(replace(use, locations=(), registered=stored) for use in PLAN.uses)
+        steps = tuple(step for step in PLAN.steps if not step.lowered.write)
+        document = snapshot(None, plan=replace(PLAN, uses=uses, steps=steps))
+        assert [each["id"] for each in document["datasources"]] == [name]
 
 
 def test_what_publishing_together_means_is_recorded() -> None:
