@@ -349,8 +349,7 @@ def _write_sheet(book: Workbook, part: FilePart) -> None:
     formats = {name: book.add_format({"num_format": number_format(kind)}) for name, kind in part.columns.items()}
     bold = book.add_format({"bold": True})
     widths = [len(name) for name in part.columns]
-    for number, (_, row) in enumerate(islice(_read(part.files, part.columns), _SAMPLED)):
-        del number
+    for _, row in islice(_read(part.files, part.columns), _SAMPLED):
         widths = [max(width, len(_show(value))) for width, value in zip(widths, row, strict=True)]
     for at, (name, width) in enumerate(zip(part.columns, widths, strict=True)):
         sheet.set_column(at, at, min(width, _WIDEST) + 2, formats[name])
