@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -134,3 +135,11 @@ def find_changes(before: Sequence[PinnedFile]) -> tuple[str, ...]:
         elif now.modified != pinned.modified:
             changes.append(f"`{pinned.path}` was changed")
     return tuple(changes)
+
+
+def link_file(path: Path, copy: Path) -> None:
+    """Hard-link a file, or copy it if the disk does not support links."""
+    try:
+        os.link(path, copy)
+    except OSError:
+        shutil.copy2(path, copy)

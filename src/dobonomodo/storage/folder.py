@@ -25,6 +25,7 @@ from dobonomodo.plan.registration import United, unite_columns
 from dobonomodo.storage.durable import sync, write_durably
 from dobonomodo.storage.faults import is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.files import link_file
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_hashes, read_parts
@@ -594,14 +595,6 @@ def _link_files(files: Iterable[Path], target: Path) -> None:
     """Hard-link files instead of copying them, if the disk supports it."""
     for path in files:
         link_file(path, target / path.name)
-
-
-def link_file(path: Path, copy: Path) -> None:
-    """Hard-link a file, or copy it if the disk does not support links."""
-    try:
-        os.link(path, copy)
-    except OSError:
-        shutil.copy2(path, copy)
 
 
 def _place_files(targets: Sequence[tuple[Publication, FolderTarget]]) -> None:

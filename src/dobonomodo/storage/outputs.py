@@ -21,7 +21,8 @@ from dobonomodo.plan.relation import Write
 from dobonomodo.storage.executors import Executors
 from dobonomodo.storage.faults import find_lack_of_room, is_of_spark, is_passing, removing_on_failure, writing_failed
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import link_file, remove_marks
+from dobonomodo.storage.files import link_file
+from dobonomodo.storage.folder import remove_marks
 from dobonomodo.storage.footers import count_rows
 from dobonomodo.storage.leftover import Leftover
 from dobonomodo.storage.links import Links

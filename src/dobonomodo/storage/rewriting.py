@@ -14,7 +14,7 @@ from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.plan.registration import unite_columns
 from dobonomodo.storage.faults import removing_on_failure, writing_failed
-from dobonomodo.storage.folder import link_file
+from dobonomodo.storage.files import link_file
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.schema import arrow_type, type_of_arrow
 
