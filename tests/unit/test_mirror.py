@@ -50,6 +50,10 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         "contract/test_executors.py",
         ("engine/tasks.py", "storage/executors.py", "storage/object_copies.py"),
     ),
+    "needs an object server or a catalog server": (
+        "contract/test_objects.py contract/test_transport.py contract/test_iceberg_rest.py",
+        ("storage/iceberg_rest.py", "storage/object_store.py"),
+    ),
     "needs a cluster of HDFS": ("native/test_hdfs.py", ("storage/hdfs.py",)),
     "needs a connector of Spark": (
         "native/test_delta.py native/test_iceberg.py native/test_catalog_tables.py",

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 from dobonomodo.cli import doctor
-from dobonomodo.storage.access import PATIENCE
-from tests.object_server import ObjectServer
 from tests.postgresql import PASSWORD, USER, Server, postgresql_server
 from tests.unit.cli.conftest import Dobo, change
 
@@ -232,20 +230,3 @@ def test_a_server_that_answers(
             result = dobo("doctor", "--json")
             assert _by_check(result.document)["database figures"]["status"] == status
             assert password not in result.out + result.err
-
-
-@pytest.mark.usefixtures("java")
-def test_scratch_in_an_object_store(
-    dobo: Dobo, sales: Path, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    address = f"{object_server.fresh_bucket()}/dobo"
-    change(sales, "dobo.yaml", "{name: sales", f'{{name: sales, scratch: "{address}"')
-    found = _by_check(dobo("doctor", "--json").document)
-    assert found["scratch"]["status"] == "ok"
-    assert object_server.keys(address) == []
-    monkeypatch.setenv(PATIENCE, "0")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    found = _by_check(dobo("doctor", "--json").document)
-    assert (found["scratch"]["status"], address in found["scratch"]["detail"]) == ("failed", True)
-    change(sales, "dobo.yaml", "s3://", "hdfs://")
-    assert _by_check(dobo("doctor", "--json").document)["scratch"]["status"] == "failed"

@@ -3,8 +3,6 @@
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dobonomodo.model.document import MAX_CHARACTERS, MAX_DEPTH, MAX_NODES, Document, Places, load_documents
 from dobonomodo.problems import Problem, Source, Span
@@ -202,14 +200,3 @@ def test_secrets_are_masked_in_what_is_shown_and_kept_in_the_data() -> None:
         assert problem.span is not None
         assert "hunter" not in problem.span.source.text
     assert shown(document.places.span("options", "url")) == "db://me:*******@host/d"
-
-
-@given(st.text(st.sampled_from("ab1 \n\t'\"\\{}[]#:-,&*!|>?%@`~.\ufeff\x00\x85é"), max_size=60))
-def test_any_text_gives_documents_or_problems(text: str) -> None:
-    documents, problems = load(text)
-    for document in documents:
-        assert document.data is not None or document.places.span() is not None
-    for problem in problems:
-        assert problem.message()
-        assert problem.span is not None
-        assert 0 <= problem.span.start < max(1, len(text))

@@ -6,8 +6,6 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dobonomodo.model import Project
 from dobonomodo.model.parameter import Parameter, ParameterValue, read_value, settle_parameters, show_value
@@ -67,11 +65,6 @@ def test_values(kind: str, given: object, value: ParameterValue) -> None:
 def test_refused(kind: str, given: object, wrong: str) -> None:
     with pytest.raises(ValueError, match=wrong):
         read_value(given, DataType.parse(kind))
-
-
-@given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**8), max_value=10**8))
-def test_a_decimal_is_never_another_number(number: Decimal) -> None:
-    assert read_value(f"{number:f}", DataType.parse("decimal(15,4)")) == number
 
 
 def test_what_is_given_wins_over_the_environment_and_that_over_the_default() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dobonomodo.plan import tree
 from dobonomodo.plan.tree import Above, NotATree, find_ancestors
@@ -52,18 +50,3 @@ def test_pairs_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(NotATree) as caught:
         find_ancestors([(1, 2), (2, 3), (3, None)])
     assert caught.value.reason is HierarchyReason.TOO_LARGE
-
-
-@settings(max_examples=50)
-@given(st.lists(st.integers(0, 30), max_size=30))
-def test_parents_that_come_before_their_children_are_a_tree(numbers: list[int]) -> None:
-    pairs = [(at + 1, number % (at + 1)) for at, number in enumerate(numbers)]
-    found = find_ancestors(pairs)
-    above = dict(pairs)
-    for each in found:
-        here = each.node
-        for _ in range(each.depth):
-            here = above[here]
-        assert here == each.ancestor
-    roots = {each.ancestor for each in found if each.ancestor not in above}
-    assert roots == ({0} if pairs else set())

@@ -7,8 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from dobonomodo.plan.dataset import recorded_key
 from dobonomodo.runs.attribution import (
@@ -23,21 +21,6 @@ from dobonomodo.runs.attribution import (
     scale_of,
     share_out,
 )
-
-
-@given(st.integers(0, 3), st.lists(st.integers(-(10**12), 10**12), min_size=8, max_size=8), st.integers(0, 6))
-@settings(max_examples=60)
-def test_parts_add_up_to_the_whole(factors: int, values: list[int], scale: int) -> None:
-    def value(taken: frozenset[int]) -> Fraction:
-        return Fraction(values[sum(1 << at for at in taken)], 10**scale)
-
-    parts = share_out(factors, value)
-    whole = value(frozenset(range(factors))) - value(frozenset())
-    assert sum(parts, Fraction(0)) == whole
-    rounded = round_parts(parts, scale=scale)
-    assert sum(map(Fraction, rounded), Fraction(0)) == whole
-    assert all(abs(Fraction(one) - other) < Fraction(1, 10**scale) for one, other in zip(rounded, parts, strict=True))
-    assert scale_of(rounded) <= scale
 
 
 def test_the_order_of_causes_does_not_matter() -> None:

@@ -1,36 +1,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from decimal import Decimal
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from dobonomodo.plan.counts import JoinCounts, UnmatchedKey
-from dobonomodo.runs.figures import Figures, FirstRows, OutputFigures
-
-WIDE = Decimal("9" * 28 + "." + "9" * 10)
-
-
-def make_figures(totals: Mapping[str, Decimal | None]) -> Figures:
-    return Figures(
-        loaded={"amount": Decimal("10.50"), "wide": WIDE},
-        outputs=(OutputFigures(90, "out", "lake:out", 3, totals, FirstRows(("id", "x"), ("id",), (("1", None),))),),
-        changes={10: {"amount": Decimal("-1.00"), "wide": None}},
-        joins=(JoinCounts(10, "rates", "fx-rates", ("currency",), 2, 1, (UnmatchedKey(("XXX", None), 1),)),),
-    )
-
-
-amounts = st.none() | st.decimals(allow_nan=False, allow_infinity=False, places=10, min_value=-WIDE, max_value=WIDE)
-
-
-@given(st.dictionaries(st.text(), amounts))
-def test_what_is_recorded_is_read_again_to_the_last_digit(totals: dict[str, Decimal | None]) -> None:
-    figures = make_figures(totals)
-    read = Figures.load(json.loads(json.dumps(figures.document())))
-    assert read == figures
-    assert read.document() == figures.document()
+from dobonomodo.runs.figures import Figures, OutputFigures
+from tests.unit.runs.making import make_figures
 
 
 def test_columns_keep_their_order_in_a_store_that_sorts_keys() -> None:

@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from datetime import date
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dobonomodo.formula import Columns
-from dobonomodo.model import Dataset, load_definitions
-from dobonomodo.problems import Source
-from dobonomodo.storage import load_datasource
+from dobonomodo.model import Dataset
 from dobonomodo.storage.inference import Inferred, NotInferredError, infer, name_column
-from tests.unit.storage.reading import extract, use_of
 
 
 def inferred(root: Path, text: str, *, name: str = "rows.csv", encoding: str = "utf-8") -> Inferred:
@@ -179,31 +169,3 @@ def test_a_parquet_file(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names(text: str, expected: str) -> None:
     assert name_column(text) == expected
-
-
-_CELLS: dict[str, st.SearchStrategy[str]] = {
-    "whole": st.integers(-(10**12), 10**12).map(str),
-    "money": st.decimals(-(10**9), 10**9, places=2).map(lambda each: f"{each:f}"),
-    "day": st.dates().map(date.isoformat),
-    "text": st.text(st.characters(categories=["L", "N", "P"]), min_size=1, max_size=5),
-    "mixed": st.sampled_from(["", "NA", "-", "1", "1,5", "1.5", "007", "01.02.2026", "true", "x"]),
-}
-
-
-@settings(max_examples=12, deadline=None)
-@given(rows=st.lists(st.fixed_dictionaries(_CELLS), min_size=1, max_size=5), delimiter=st.sampled_from(",;\t"))
-def test_the_proposal_loads_every_row(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]], delimiter: str
-) -> None:
-    folder = tmp_path_factory.mktemp("inferred")
-    with (folder / "rows.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(_CELLS), delimiter=delimiter)
-        writer.writeheader()
-        writer.writerows(rows)
-    found = infer(folder / "rows.csv")
-    text = json.dumps({"datasource": {"id": "s", "type": "csv", "options": {"path_prefix": "x", **found.options}}})
-    assert not load_definitions([Source("a.yaml", text)], load_datasource=load_datasource)[1]
-    options: dict[str, Any] = dict(found.options)
-    columns = Columns({column.name: column.kind for column in found.columns})
-    (made,) = extract(folder, use_of(columns, "rows.csv", required=found.key), **options)
-    assert pq.read_metadata(made).num_rows == len(rows)

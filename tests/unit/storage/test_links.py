@@ -2,11 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from dobonomodo.storage.links import Links
-from dobonomodo.storage.transport import Transport
-from tests.object_server import ObjectServer
 
 HIDDEN = ["_a.parquet", ".b.parquet", "c[1].parquet", "d*.parquet", "größe.parquet", "e f.parquet"]
 
@@ -22,13 +18,3 @@ def test_files_are_read_where_they_are_or_by_links_with_plain_names(tmp_path: Pa
     assert [each.read_text() for each in found] == [path.name for path in files]
     assert len({each.name for each in found}) == len(files)
     assert [Path(each) for each in links.addresses(files)] == found
-
-
-@pytest.mark.parametrize("name", ["plain.parquet", *HIDDEN])
-def test_objects_have_plain_names(tmp_path: Path, object_server: ObjectServer, name: str) -> None:
-    (tmp_path / name).write_text("rows")
-    transport = Transport.of(f"{object_server.fresh_bucket()}/dobo").below("run")
-    (address,) = Links(tmp_path / "links", transport).addresses([tmp_path / name])
-    assert Path(address).name.removesuffix(".parquet").isalnum()
-    assert object_server.read(address.replace("s3a://", "s3://")) == b"rows"
-    assert not (tmp_path / "links").exists()

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import date
@@ -166,24 +163,6 @@ class TestDuckDb:
     def test_it_is_only_read_and_others_may_read_it_too(self, database: AdbcDatabase) -> None:
         with database.open(), database.open() as opened, pytest.raises(database_faults()):
             delete_rows(opened)
-
-    @pytest.mark.skipif(importlib.util.find_spec("duckdb_engine") is None, reason="`duckdb-engine` is not installed")
-    def test_by_a_dialect_that_cannot_describe_tables(self, database: AdbcDatabase) -> None:
-        # DuckDB's own module reports leaks when Python ends, so it is imported by another one.
-        code = (
-            "from pathlib import Path\n"
-            "from dobonomodo.formula.types import DecimalType\n"
-            "from dobonomodo.storage.sql_reading import Reading, UrlDatabase\n"
-            "from tests.world import use_of\n"
-            "with UrlDatabase('duckdb:///m.db', Path(r'{root}')).open() as opened:\n"
-            "    print(*opened.describe(None, 't', use_of({{}})).types, opened.describe(None, 'nowhere', use_of({{}})))\n"
-            "    (batch,) = opened.read(Reading(None, 'lines', {{'amount': DecimalType(15, 2)}}))\n"
-            "    print(*batch[0].values.to_pylist())\n"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code.format(root=database.root)], capture_output=True, text=True, check=False
-        )
-        assert done.stdout.split() == [*"abcdefghijklmno", "None", "0.10"], done.stderr
 
 
 class BlindDialect(SQLiteDialect_pysqlite):

@@ -8,8 +8,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
@@ -132,12 +130,6 @@ def test_binary_numbers_where_there_are_no_others(value: float, expected: str) -
 )
 def test_binary_numbers_that_are_no_exact_amounts(value: float, said: str) -> None:
     assert said in rule(CENTS, value, is_typed=False)
-
-
-@given(st.integers(-(10**15) + 1, 10**15 - 1), st.integers(0, 6))
-def test_decimals_of_15_digits_survive_binary_numbers(digits: int, scale: int) -> None:
-    amount = Decimal(digits).scaleb(-scale)
-    assert read(DecimalType(38, 10), float(amount), is_typed=False) == amount
 
 
 def test_days_of_validity_may_be_times() -> None:

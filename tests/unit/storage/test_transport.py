@@ -1,35 +1,9 @@
 from __future__ import annotations
 
-import os
-import traceback
-from pathlib import Path
-
 import pytest
 
 from dobonomodo.problems import Passage
-from dobonomodo.problems.run import ScratchUnreachable
-from dobonomodo.storage import Outputs, Storages
-from dobonomodo.storage.access import PATIENCE
-from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.transport import Transport, check_scratch
-from tests.object_server import SECRET, ObjectServer
-from tests.world import PERIOD, failure
-
-
-@pytest.fixture
-def address(object_server: ObjectServer) -> str:
-    return f"{object_server.fresh_bucket()}/scratch/_of=us"
-
-
-@pytest.fixture
-def run(address: str) -> Transport:
-    return Transport.of(address).below("run-1")
-
-
-def write(path: Path, text: str = "rows") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
 
 
 @pytest.mark.parametrize(
@@ -43,127 +17,6 @@ def write(path: Path, text: str = "rows") -> Path:
 )
 def test_spark_gets_the_spelling_that_it_knows(address: str, spelled: str) -> None:
     assert Transport.of(address).below("run").address("x") == spelled
-
-
-def test_a_file_is_uploaded_once(run: Transport, address: str, object_server: ObjectServer, tmp_path: Path) -> None:
-    one, other = write(tmp_path / "a/same.parquet", "one"), write(tmp_path / "b/same.parquet", "other")
-    brought = run.bring([one, other, one])
-    assert brought[0] == brought[2] != brought[1]
-    assert brought[0].startswith(f"{address.replace('s3://', 's3a://')}/run-1/inputs/")
-    assert object_server.read(brought[1].replace("s3a://", "s3://")) == b"other"
-
-    # What an earlier attempt uploaded is there for the next one, unless the file was written to.
-    object_server.put(brought[0].replace("s3a://", "s3://"), b"ONE")
-    object_server.remove(f"{address}/run-1/outputs")
-    resumed = Transport.of(address).below("run-1")
-    assert resumed.bring([one]) == brought[:1]
-    assert object_server.read(brought[0].replace("s3a://", "s3://")) == b"ONE"
-    write(one, "new")
-    os.utime(one, ns=(1, 1))
-    (again,) = resumed.bring([one])
-    assert again != brought[0]
-    assert object_server.read(again.replace("s3a://", "s3://")) == b"new"
-
-
-def test_what_spark_wrote_is_downloaded(
-    run: Transport, address: str, object_server: ObjectServer, tmp_path: Path
-) -> None:
-    there = f"{address}/run-1/outputs/3/20"
-    files = {" part=0/part-0.parquet": b"zero", " part=1/part-0.parquet": b"one!", "part-0.parquet": b"none"}
-    marks = {
-        "_SUCCESS": b"",
-        "_temporary/0/x/part-0.parquet": b"half",
-        "_temporary/0/": b"",
-        ".part-0.parquet.crc": b"x",
-    }
-    for name, content in {**files, **marks}.items():
-        object_server.put(f"{there}/{name}", content)
-    run.fetch("outputs/3/20", tmp_path / "own")
-    found = {path.name: path.read_bytes() for path in (tmp_path / "own").iterdir()}
-    assert found == {"0~part-0.parquet": b"zero", "1~part-0.parquet": b"one!", "part-0.parquet": b"none"}
-
-    # It is read where Spark wrote it, by whoever has the file under that name: another attempt, another output.
-    before = object_server.keys(f"{address}/run-1")
-    (tmp_path / "shared").mkdir()
-    os.link(tmp_path / "own/1~part-0.parquet", tmp_path / "shared/1~part-0.parquet")
-    spark = there.replace("s3://", "s3a://")
-    for transport in (run, Transport.of(address).below("run-1")):
-        assert transport.bring([tmp_path / "shared/1~part-0.parquet"]) == [f"{spark}/ part=1/part-0.parquet"]
-    assert object_server.keys(f"{address}/run-1") == before
-    # A file that was changed, or whose rows are gone there, is uploaded.
-    (changed,) = run.bring([write(tmp_path / "shared/0~part-0.parquet", "another")])
-    object_server.remove(there)
-    (gone,) = Transport.of(address).below("run-1").bring([tmp_path / "own/0~part-0.parquet"])
-    assert "/run-1/inputs/" in changed
-    assert "/run-1/inputs/" in gone
-
-
-def test_everything_of_a_run_is_removed(run: Transport, address: str, object_server: ObjectServer) -> None:
-    """With the empty objects by which Hadoop marks folders, and nothing else."""
-    mine = ["store", "inputs/a.parquet", "outputs/1/10/part.parquet", "verify/20/b.parquet"]
-    marks = ["", "outputs/1/10/_temporary/0/", "inputs/"]
-    other = ["run-10/inputs/a.parquet", "run-10/", "mine.txt"]
-    for name in (*(f"run-1/{each}" for each in (*mine, *marks)), *other):
-        object_server.put(f"{address}/{name}", b"" if name.endswith("/") else b"12345")
-    root = Transport.of(address)
-    assert root.names() == ["mine.txt", "run-1", "run-10"]
-    assert run.names() == ["inputs", "outputs", "store", "verify"]
-    left = run.find_leftover(kind="objects of a run", run="run-1")
-    assert (left.place, left.bytes) == (f"{address}/run-1", 20)
-    run.clear(but="verify")
-    assert run.names() == ["verify"]
-    run.clear(but="nothing")
-    # Removing marks the folder above as one.
-    assert {*object_server.keys(address)} - {""} == {*other}
-    run.remove()
-    left.remove()
-    assert {*object_server.keys(address)} - {""} == {*other}
-    assert root.names() == ["mine.txt", "run-10"]
-
-
-def test_another_machine_downloads_what_was_staged(
-    run: Transport, address: str, object_server: ObjectServer, tmp_path: Path
-) -> None:
-    """What an output staged at its destination is there or is not."""
-    object_server.put(f"{address}/run-1/outputs/3/20/ part=1/part-0.parquet", b"rows")
-    folder = tmp_path / ".dobo/runs/run-1"
-    fence = Fence("store", "closing", PERIOD, 4)
-    outputs = Outputs(
-        Storages(tmp_path, {}), folder=folder, period=PERIOD, run="run-1", fence=fence, started=0.0, transport=run
-    )
-    staged = outputs.staged_in(folder / "outputs/3/20")
-    # Of a download that was killed.
-    write(folder / "outputs/3/20.part/0~part-0.parquet")
-    (file,) = outputs.files_of(staged)
-    assert Path(file) == folder / "outputs/3/20/1~part-0.parquet"
-    assert Path(file).read_bytes() == b"rows"
-    object_server.remove(f"{address}/run-1")
-    assert outputs.files_of(staged) == (file,)
-    assert outputs.files_of(outputs.staged_in(tmp_path / "lake/orders/dobo-run-1")) == ()
-
-
-def test_notes(run: Transport) -> None:
-    assert run.read_note("store") is None
-    run.note("store", "größe")
-    assert run.read_note("store") == "größe"
-
-
-def test_a_store_that_refuses(run: Transport, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(PATIENCE, "0")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    for act in (
-        lambda: run.bring([write(tmp_path / "a.parquet")]),
-        lambda: run.put("x", write(tmp_path / "a.parquet")),
-        lambda: run.fetch("outputs/1/10", tmp_path / "own"),
-        lambda: run.note("store", "x"),
-        lambda: run.remove(),
-        lambda: run.names(),
-    ):
-        failed = failure(act)
-        assert isinstance(failed.problem, ScratchUnreachable)
-        assert failed.problem.address == str(run)
-        assert failed.retry_helps
-        assert SECRET not in "".join(traceback.format_exception(failed))
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,8 @@ from pathlib import Path
 
 import pytest
 import xlsxwriter
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from dobonomodo.storage.workbook import Area, WorkbookFault, find_faults, name_cell, open_cells, show_cell, show_number
+from dobonomodo.storage.workbook import Area, WorkbookFault, find_faults, name_cell, open_cells, show_cell
 
 
 def make(path: Path, fill: Callable[[xlsxwriter.Workbook], None]) -> Path:
@@ -56,15 +54,6 @@ def fault_of(path: Path, **where: str | Area | None) -> WorkbookFault:
 )  # fmt: skip
 def test_values_as_text(value: object, expected: str | None) -> None:
     assert show_cell(value) == expected
-
-
-@settings(max_examples=200)
-@given(whole=st.integers(-(10**15) + 1, 10**15 - 1), scale=st.integers(0, 12))
-def test_a_decimal_of_fifteen_digits_is_what_it_was(whole: int, scale: int) -> None:
-    from decimal import Decimal
-
-    exact = Decimal(whole).scaleb(-scale)
-    assert Decimal(show_number(float(exact))) == exact
 
 
 def test_addresses() -> None:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -79,40 +77,6 @@ def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
     assert isinstance(failure.value.problem, PackageMissing)
     assert (failure.value.problem.modules, failure.value.problem.extras) == (("psycopg",), ("postgresql",))
     assert "hush-hush" not in str(failure.value)
-
-
-def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:
-    """Alembic knows one migration per process, however many threads migrate."""
-    threads, rounds = 4, 3
-    barrier = threading.Barrier(threads)
-
-    def make(thread: int) -> None:
-        for number in range(rounds):
-            barrier.wait(timeout=1800)
-            url = f"sqlite:///{number}-{thread}.db"
-            with closing(open_store(url, root=tmp_path)) as store:
-                assert store.list_runs() == ()
-
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(make, thread) for thread in range(threads)]:
-            done.result(timeout=1800)
-    assert len(list(tmp_path.iterdir())) == threads * rounds
-
-
-def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
-    threads, rounds = 4, 6
-    barrier = threading.Barrier(threads)
-
-    def make(_thread: int) -> None:
-        for number in range(rounds):
-            barrier.wait(timeout=1800)
-            with closing(open_store(f"sqlite:///{number}.db", root=tmp_path)) as store:
-                assert store.list_runs() == ()
-
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(make, thread) for thread in range(threads)]:
-            done.result(timeout=1800)
-    assert len(list(tmp_path.iterdir())) == rounds
 
 
 def _make_store(path: Path) -> None:

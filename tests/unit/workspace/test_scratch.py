@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from dobonomodo.problems.package import PackageMissing
-from dobonomodo.problems.run import ScratchUnreachable
-from dobonomodo.storage.access import PATIENCE
-from tests.object_server import ObjectServer
 from tests.world import Folder, refusal
 
 
@@ -67,43 +63,3 @@ def test_the_package_is_needed_where_the_address_is_in_force(tmp_path: Path, mon
     (problem,) = folder.open(environment="prod").problems()
     assert isinstance(problem, PackageMissing)
     assert problem.extras == ("objects",)
-
-
-def test_objects_of_runs_that_are_over_are_listed_and_removed(tmp_path: Path, object_server: ObjectServer) -> None:
-    address = f"{object_server.fresh_bucket()}/dobo"
-    workspace = make(tmp_path, f'scratch: "{address}"').with_store().open()
-    mine, others = "20260101-000000-aaaaaa", ("20260101-000000-bbbbbb", "20260101-000000-cccccc", "data")
-    for run in (mine, *others):
-        object_server.put(f"{address}/{run}/inputs/a.parquet", b"12345")
-        object_server.put(f"{address}/{run}/outputs/1/10/_temporary/0/", b"")
-    object_server.put(f"{address}/{mine}/store", workspace.store.id.encode())
-    object_server.put(f"{address}/{others[0]}/store", b"another store")
-    object_server.age(address, timedelta(days=400))
-
-    listed = workspace.clean(dry_run=True)
-    size = 5 + len(workspace.store.id)
-    assert [(each.kind, each.place, each.run, each.bytes) for each in listed.leftovers] == [
-        ("objects of a run", f"{address}/{mine}", mine, size)
-    ]
-    assert workspace.clean() == listed.__class__(listed.leftovers)
-    assert {key.partition("/")[0] for key in object_server.keys(address)} - {""} == {*others}
-    assert workspace.clean().leftovers == ()
-
-
-def test_a_store_that_does_not_answer_is_reported(
-    tmp_path: Path, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is on this machine is removed all the same."""
-    workspace = make(tmp_path, 'scratch: "s3://bucket/dobo"').with_store().open()
-    folder = tmp_path / ".dobo/runs/20260101-000000-aaaaaa"
-    folder.mkdir(parents=True)
-    (folder / "store").write_text(workspace.store.id)
-    (folder / "inputs").mkdir()
-    monkeypatch.setenv(PATIENCE, "0")
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    cleaned = workspace.clean()
-    assert [each.place for each in cleaned.leftovers] == [str(folder)]
-    assert not folder.exists()
-    (problem,) = cleaned.problems
-    assert isinstance(problem, ScratchUnreachable)
-    del object_server

@@ -1,19 +1,21 @@
-"""One workspace, used from several threads at once."""
+"""One workspace or store, used from several threads at once."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 from typing import TypeVar
 
 import pytest
 
+from dobonomodo.store import open_store
 from dobonomodo.workspace import Workspace
 
-SALES = Path(__file__).parents[2] / "data" / "workspaces" / "sales"
+SALES = Path(__file__).parents[1] / "data" / "workspaces" / "sales"
 THREADS = 6
 T = TypeVar("T")
 
@@ -63,3 +65,37 @@ def test_only_one_thread_closes_a_period(folder: Path) -> None:
     statuses = at_once(lambda: workspace.change_period("2026-01", "closed").status)
     assert set(statuses) == {"closed"}
     workspace.close()
+
+
+def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:
+    """Alembic knows one migration per process, however many threads migrate."""
+    threads, rounds = 4, 3
+    barrier = Barrier(threads)
+
+    def make(thread: int) -> None:
+        for number in range(rounds):
+            barrier.wait(timeout=1800)
+            url = f"sqlite:///{number}-{thread}.db"
+            with closing(open_store(url, root=tmp_path)) as store:
+                assert store.list_runs() == ()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(make, thread) for thread in range(threads)]:
+            done.result(timeout=1800)
+    assert len(list(tmp_path.iterdir())) == threads * rounds
+
+
+def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
+    threads, rounds = 4, 6
+    barrier = Barrier(threads)
+
+    def make(_thread: int) -> None:
+        for number in range(rounds):
+            barrier.wait(timeout=1800)
+            with closing(open_store(f"sqlite:///{number}.db", root=tmp_path)) as store:
+                assert store.list_runs() == ()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(make, thread) for thread in range(threads)]:
+            done.result(timeout=1800)
+    assert len(list(tmp_path.iterdir())) == rounds
