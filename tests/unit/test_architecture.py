@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -75,8 +75,10 @@ def find_named_types(text: str, name: str) -> list[str]:
     return find_words(text, name, OPERATION_BY_TYPE, OTHER_MEANINGS)
 
 
-def find_words(text: str, name: str, words: Container[object], others: Mapping[str, set[str]]) -> list[str]:
+def find_words(text: str, name: str, words: Collection[str], others: Mapping[str, set[str]]) -> list[str]:
     """Which of some words a module has as texts, with their lines; in some modules words have other meanings."""
+    if not any(f'"{word}"' in text or f"'{word}'" in text for word in words):
+        return []  # most modules, which need not be parsed
     return [
         f"{name}:{line} {value!r}"
         for line, value in find_texts(text)

@@ -113,9 +113,9 @@ def test_runs_have_names(dobo: Dobo, record: Record) -> None:
         (second.id[-6:], second),
         (second.id[:10], second),
     ):
-        for command in (("runs", "show"), ("show",)):
-            result = dobo(*command, name, "--json")
-            assert result.document["data"]["run_id"] == run.id, (command, name)
+        result = dobo("runs", "show", name, "--json")
+        assert result.document["data"]["run_id"] == run.id, name
+    assert dobo("show", "previous", "--json").document["data"]["run_id"] == second.id
 
 
 def test_previous_is_comparable_in_a_comparison(dobo: Dobo, record: Record) -> None:

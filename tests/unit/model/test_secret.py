@@ -271,7 +271,7 @@ def test_formulas_are_shown() -> None:
 
 
 def test_masking_takes_linear_time() -> None:
-    text = "?" + "a_" * 50_000 + "," + "-." * 50_000
+    text = "?" + "a_" * 10_000 + "," + "-." * 10_000
     assert mask_secrets(text) == text
-    for broken in ("}" * 100_000 + "x", "a" + " " * 100_000 + "x", ", a" * 30_000):
+    for broken in ("}" * 20_000 + "x", "a" + " " * 20_000 + "x", ", a" * 6_000):
         assert set(mask_secrets(f"password: {broken}").removeprefix("password: ")) == {"*"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -16,7 +17,7 @@ from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, De
 from dobonomodo.model import Places, load_documents
 from dobonomodo.plan import DatasetUse
 from dobonomodo.problems import RunFailed, Source
-from dobonomodo.problems.run import DataLoad
+from dobonomodo.problems.run import CELLS_AT_MOST, DataLoad
 from dobonomodo.scenarios import find_scenarios
 from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import InlineRows, Reading, RowsOfFile, type_rows
@@ -25,7 +26,7 @@ from dobonomodo.storage.csv import extract_csv
 from dobonomodo.storage.dialect import Dialect
 from dobonomodo.storage.faults import refuse
 from dobonomodo.workspace import Workspace
-from tests.world import CLOCK, JANUARY, use_of
+from tests.world import CLOCK, JANUARY, Folder, use_of
 
 CENTS = DecimalType(5, 2)
 TYPES: tuple[Type, ...] = (TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP, CENTS, DecimalType(38, 10))
@@ -81,12 +82,29 @@ def answer(call: Any, *args: Any) -> Any:
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 def test_a_text_is_taken_or_refused_as_in_a_file(kind: Type, tmp_path: Path) -> None:
     use = use_of({"k": TEXT, "v": kind})
-    for number, text in enumerate(TEXTS):
-        path = tmp_path / f"{number}.csv"
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["k", "v"], ["a", text]])
-        rows = [{"k": "a", "v": text}]
-        assert answer(lambda rows=rows: type_rows(rows, use, Places.of_data(rows))[1]) == answer(from_csv, path, use)
+    path = tmp_path / "rows.csv"
+    inline = {text: answer(lambda text=text: typed([{"k": "a", "v": text}], use)) for text in TEXTS}
+    taken = [text for text, (word, *_) in inline.items() if word == "taken"]
+    refused = [text for text in TEXTS if text not in taken]
+    write_rows(path, taken)
+    assert answer(from_csv, path, use) == ("taken", *(inline[text][1] for text in taken))
+    for texts in batched(refused, CELLS_AT_MOST):
+        write_rows(path, texts)
+        cells = refusal(from_csv, path, use).cells
+        assert [("DATA_LOAD", cell.column, cell.value, cell.rule) for cell in cells] == [inline[text] for text in texts]
+
+
+def typed(rows: list[dict[str, object]], use: DatasetUse) -> list[dict[str, Any]]:
+    return type_rows(rows, use, Places.of_data(rows))[1]
+
+
+def write_rows(path: Path, texts: Sequence[str]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["k", "v"], *(["a", text] for text in texts)])
+
+
+def batched(texts: list[str], size: int) -> list[list[str]]:
+    return [texts[at : at + size] for at in range(0, len(texts), size)]
 
 
 @pytest.mark.parametrize(
@@ -256,6 +274,7 @@ def test_a_file_is_refused_as_in_a_run(title: str, tmp_path: Path) -> None:
     content = FILES[title]
     if content is not None:
         (tmp_path / "rows.csv").write_text(content)
+    Folder(tmp_path).with_store()
     workspace = Workspace.from_documents(WORKSPACE, root=tmp_path)
     run = workspace.run("p", period="2026-01", started_at=CLOCK)
     workspace.store.close()

@@ -68,19 +68,19 @@ def test_many_wrong_values_are_counted_and_the_first_are_shown(tmp_path: Path, m
     assert len(render_full([problem]).splitlines()) < 30
 
 
-@pytest.mark.parametrize("wrong", [1, 2, 7, 500, 2_000])
+@pytest.mark.parametrize("wrong", [1, 7, 500])
 def test_lines_are_right_beside_records_of_another_width(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: int
 ) -> None:
     """Arrow leaves such records out, so that the rows behind them have other numbers."""
     monkeypatch.setattr(csv, "BLOCK", 1024)
-    lines = ["1,2" if number % 2 and number < 2 * wrong else "1,2,2026-01-01" for number in range(5_000)]
-    lines[4_990] = "x,2,2026-01-01"
+    lines = ["1,2" if number % 2 and number < 2 * wrong else "1,2,2026-01-01" for number in range(2_000)]
+    lines[1_990] = "x,2,2026-01-01"
     (tmp_path / "a.csv").write_text("id,amount,day\n" + "\n".join(lines) + "\n")
     problem = refused(tmp_path, use_of(COLUMNS, "a.csv"))
     assert dict(problem.counts) == {"id": 1, "": wrong}
     expected = [("a.csv", 2 * number + 3, None, None) for number in range(wrong)]
-    assert places(problem) == [*expected, ("a.csv", 4_992, "id", "x")][:20]
+    assert places(problem) == [*expected, ("a.csv", 1_992, "id", "x")][:20]
 
 
 def test_a_long_value_is_cut(tmp_path: Path) -> None:

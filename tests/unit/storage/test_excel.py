@@ -190,6 +190,7 @@ def test_a_sheet_has_formats_filters_and_a_header_that_stays(tmp_path: Path) -> 
         sheet, styles = archive.read("xl/worksheets/sheet1.xml").decode(), archive.read("xl/styles.xml").decode()
     assert 'state="frozen"' in sheet
     assert '<autoFilter ref="A1:G2"/>' in sheet
+    assert "<b/>" in styles
     assert '<col min="1" max="1" width="22.7' in sheet
     assert "yyyy\\-mm\\-dd" in styles or "yyyy-mm-dd" in styles
     assert number_format(DecimalType(20, 9)) == "#,##0.000000000"

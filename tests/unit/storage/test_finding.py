@@ -109,8 +109,8 @@ def test_all_rows(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A thousand rows in one row group, every hundredth of one kind."""
-    rows = [{"id": "hundredth" if n % 100 == 0 else "other", "n": n} for n in range(1_000)]
+    """Two hundred rows in one row group, every twentieth of one kind."""
+    rows = [{"id": "twentieth" if n % 20 == 0 else "other", "n": n} for n in range(200)]
     found = tmp_path_factory.mktemp("finding") / "many.parquet"
     pq.write_table(pa.Table.from_pylist(rows), found)
     return found
@@ -127,10 +127,10 @@ def test_rows_are_the_same_however_many_are_read_at_a_time(
     def numbers(wanted: dict[str, list[Value]], at: set[int] | None = None) -> list[int]:
         return [number for number, _ in find_rows(many, {"id": TEXT, "n": INTEGER}, wanted, numbers=at)]
 
-    assert numbers({"id": ["hundredth"]}) == list(range(0, 1_000, 100))
-    assert numbers({"id": ["hundredth"], "n": [300, 301, 900]}) == [300, 900]
-    assert numbers({"n": [7], "id": ["hundredth"]}) == []
-    assert numbers({"id": ["hundredth"]}, {100, 101, 999}) == [100]
-    assert [row for _, row in find_rows(many, {"id": TEXT, "n": INTEGER}, {"n": [500]}, columns=["id"])] == [
-        {"id": "hundredth"}
+    assert numbers({"id": ["twentieth"]}) == list(range(0, 200, 20))
+    assert numbers({"id": ["twentieth"], "n": [60, 61, 180]}) == [60, 180]
+    assert numbers({"n": [7], "id": ["twentieth"]}) == []
+    assert numbers({"id": ["twentieth"]}, {20, 21, 199}) == [20]
+    assert [row for _, row in find_rows(many, {"id": TEXT, "n": INTEGER}, {"n": [100]}, columns=["id"])] == [
+        {"id": "twentieth"}
     ]

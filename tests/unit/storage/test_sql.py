@@ -18,6 +18,7 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.run import CELLS_AT_MOST, DataLoad
+from dobonomodo.storage import sql_reading
 from dobonomodo.storage.sql import SqlStorage, UnknownDialectError, find_missing
 from dobonomodo.storage.storage import Belongs, Pin, Scratch
 from tests.world import use_of
@@ -76,14 +77,15 @@ def test_rows_are_sorted_by_key_and_then_by_everything(storage: SqlStorage) -> N
     assert len(seen) == 1
 
 
-def test_many_rows_come_in_batches(storage: SqlStorage) -> None:
-    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 45000)"
-    execute(storage.root, f"INSERT INTO lines {many} SELECT 45001 - i, 'x' || i, i / 100.0 FROM n")
+def test_many_rows_come_in_batches(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_reading, "BATCH", 400)
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 900)"
+    execute(storage.root, f"INSERT INTO lines {many} SELECT 901 - i, 'x' || i, i / 100.0 FROM n")
     _, findings, file = extract(storage, use_of(COLUMNS, natural_key=("id",)))
     table = pq.read_table(file)
     assert not findings
-    assert table["id"].to_pylist() == list(range(1, 45_001))
-    assert str(table["amount"][0].as_py()) == "450.00"
+    assert table["id"].to_pylist() == list(range(1, 901))
+    assert str(table["amount"][0].as_py()) == "9.00"
 
 
 def test_no_rows_have_all_columns(storage: SqlStorage) -> None:
