@@ -18,6 +18,8 @@ from dobonomodo.store.database import Database
 from dobonomodo.store.tables import METADATA
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from sqlalchemy import Connection
 
 FORMAT = "0004"
@@ -79,8 +81,9 @@ def migrate(database: Database, *, to: str = FORMAT) -> None:
 
 
 def _is_current(connection: Connection, database: Database, to: str) -> bool:
-    if not inspect(connection).has_table(FORMAT_TABLE):
-        _require_own(connection, database)
+    tables = inspect(connection).get_table_names()
+    if FORMAT_TABLE not in tables:
+        _require_own(tables, database)
         return False
     found = connection.scalar(text(f"SELECT version_num FROM {FORMAT_TABLE}"))
     if found is not None and found > FORMAT:
@@ -88,24 +91,24 @@ def _is_current(connection: Connection, database: Database, to: str) -> bool:
     if found is None or found < "0001" or not re.fullmatch(r"\d{4}", found):
         raise database.invalid(StoreFault.DAMAGED, f"its format is {found or 'not recorded'}")
     if found == FORMAT:
-        _require_complete(connection, database)
+        _require_complete(tables, database)
     return bool(found >= to)
 
 
-def _require_own(connection: Connection, database: Database) -> None:
+def _require_own(tables: Collection[str], database: Database) -> None:
     """Refuse to put a store into the file of another program; a schema of PostgreSQL may be shared."""
     if database.path is None:
         return
-    for table in inspect(connection).get_table_names():
+    for table in tables:
         if table in METADATA.tables:
             raise database.invalid(StoreFault.DAMAGED, "its format is not recorded")
         raise database.invalid(StoreFault.FOREIGN, f"it has a table `{table}`")
 
 
-def _require_complete(connection: Connection, database: Database) -> None:
+def _require_complete(tables: Collection[str], database: Database) -> None:
     if database.path is None:
         return
-    missing = sorted(METADATA.tables.keys() - set(inspect(connection).get_table_names()))
+    missing = sorted(METADATA.tables.keys() - set(tables))
     if missing:
         raise database.invalid(StoreFault.DAMAGED, f"it has no table `{missing[0]}`")
 

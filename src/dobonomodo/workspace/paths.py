@@ -61,7 +61,8 @@ def check_links_of_any_period(
 def _find_links(
     use: DatasetUse, locations: Iterable[Location], storages: Storages, datasources: Mapping[str, DataSource]
 ) -> Iterator[Problem]:
+    opened = {name: storages.open(source) for name, source in datasources.items()}
     for location in locations:
-        source = datasources.get(location.datasource_id)
-        if source is not None and storages.open(source).leaves(location):
+        storage = opened.get(location.datasource_id)
+        if storage is not None and storage.leaves(location):
             yield UnsafePath(path=str(location), is_link=True, operation=use.operation)

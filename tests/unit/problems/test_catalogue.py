@@ -41,21 +41,14 @@ def test_codes_are_unique() -> None:
 
 
 @every_kind
-def test_code(kind: type[Problem]) -> None:
+def test_a_kind_has_a_code_documentation_and_an_example(kind: type[Problem]) -> None:
     assert re.fullmatch(r"[A-Z]+(_[A-Z0-9]+)*|W-[0-9]{2}", kind.code)
     assert (kind.severity == "warning") == kind.code.startswith("W-")
-
-
-@every_kind
-def test_documentation(kind: type[Problem]) -> None:
+    assert find_problem(kind.code) is find_problem(kind.code.lower()) is kind
     assert kind.__doc__
     assert kind.__doc__ != Problem.__doc__
     assert not kind.__doc__.startswith(f"{kind.__name__}(")
     assert inspect.getdoc(kind) == kind.__doc__.strip()
-
-
-@every_kind
-def test_example(kind: type[Problem]) -> None:
     assert kind.example.wrong != kind.example.right
     assert "example" in vars(kind)
 
@@ -89,11 +82,6 @@ def test_place_and_expression(kind: type[Problem]) -> None:
         assert problem.span is not None
         assert problem.expression is not None
         assert {field.name for field in fields(problem)} >= {"span", "operation", "expression"}
-
-
-@every_kind
-def test_find(kind: type[Problem]) -> None:
-    assert find_problem(kind.code) is find_problem(kind.code.lower()) is kind
 
 
 def test_find_nothing() -> None:

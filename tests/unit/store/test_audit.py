@@ -152,7 +152,7 @@ def tamper(value: object, chance: random.Random) -> object:
 def test_any_changed_byte_is_found(path: Path, record_property: Any) -> None:
     chance, original = random.Random(20260203), path.read_bytes()
     known = [cell for cell in cells(path) if cell[3] not in (None, "")]
-    count = tries(sample=40, full=1_000)
+    count = tries(sample=20, full=1_000)
     for number in range(count):
         table, row, column, value = chance.choice(known)
         path.write_bytes(original)
