@@ -1661,6 +1661,13 @@ class TestPermissions:
         # A permission that is lost on the way, and comes back.
         assert as_nobody(storages.publish_into_forbidden, storage, SIMPLE, old, new) == [denied, old, new]
 
+    def test_a_lake_table_whose_folder_may_not_be_written(self, open_root: Path) -> None:
+        """It is seen before anything is computed."""
+        closed = replace(make_storage("delta", open_root), source=open_source("delta", path_prefix="closed"))
+        closed.folder.mkdir(mode=0o755 if os.geteuid() == 0 else 0o555)
+        fault = as_nobody(storages.check_forbidden_destination, closed, SIMPLE)
+        assert (fault.code, fault.retry_helps, "Permission denied" in fault.detail) == ("OUTPUT_WRITE", True, True)
+
     @pytest.mark.parametrize("kind", ["parquet", "csv"])
     def test_rows_that_may_not_be_read(self, open_root: Path, kind: str) -> None:
         storage = make_storage(kind, open_root)

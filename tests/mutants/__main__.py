@@ -34,7 +34,8 @@ SPARK = "spark and not postgresql and not mariadb and not native"
 PACKAGES: dict[str, str] = {
     "runs": "unit/runs unit/cli/test_runs.py property/test_figures.py process/test_holder.py",
     "storage": "unit/storage property/test_files.py process/test_duckdb.py contract/test_objects.py contract/test_transport.py"
-    " contract/test_iceberg_rest.py contract/test_fencing.py contract/test_storages.py",
+    " contract/test_iceberg_rest.py contract/test_object_stores.py contract/test_delta.py contract/test_iceberg.py"
+    " contract/test_fencing.py contract/test_storages.py",
     "plan": "unit/plan property/test_parts.py property/test_trees.py golden/test_plans.py golden/test_projects.py",
     "formula": "unit/formula golden/test_formulas.py golden/test_problems.py",
 }

@@ -39,7 +39,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
             "storage/iceberg.py", "storage/iceberg_target.py",
             "storage/table_files_target.py", "storage/table_home.py",
             "storage/extracted.py", "storage/faults.py", "storage/file_storage.py",
-            "storage/outputs.py", "storage/postgresql.py", "storage/rows.py", "storage/schema.py",
+            "storage/outputs.py", "storage/postgresql.py", "storage/rows.py",
             "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
             "storage/object_target.py", "storage/shelf.py",
             "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",

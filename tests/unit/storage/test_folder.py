@@ -15,7 +15,7 @@ from dobonomodo.formula.types import TEXT
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.dialect import Dialect
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget
+from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget, inspect_files
 from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.target import Commit, Publication
 
@@ -199,3 +199,26 @@ class TestLeftovers:
 
     def test_a_destination_that_was_never_made(self, folder: Path) -> None:
         assert target(folder, "run-1").find_leftovers() == []
+
+
+def test_what_is_not_as_it_was_written_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    publish(folder, "run-1")
+    stored = target(folder, "run-1").stored()
+    data = tmp_path / stored.data
+
+    def found() -> tuple[list[str], list[str], int]:
+        inspected = inspect_files(stored, root=tmp_path)
+        return [*inspected.changed], [*inspected.gone], inspected.files
+
+    assert found() == ([], [], 2)
+    (data / "run-1.csv").write_text("id\nrun-2\n")
+    assert found() == ([f"`{data / 'run-1.csv'}` is not what the run wrote"], [], 1)
+    (data / "more.csv").write_text("id\n")
+    (data / "run-1.csv").unlink()
+    assert found() == ([f"`{data / 'more.csv'}` was put there by somebody else"], [f"`{data / 'run-1.csv'}`"], 1)
+    (data.parent / "manifest.json").write_text("{")
+    assert found()[0] == [
+        f"`{data.parent / 'manifest.json'}` is not what the run wrote",
+        f"`{data.parent / 'manifest.json'}` cannot be read",
+    ]
