@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -99,6 +103,45 @@ def test_what_goes_wrong_is_like_a_fault_of_a_disk(
     shown = "".join(traceback.format_exception(unreachable.value)) + repr(Access(secret=f"{KEY}:{SECRET}"))
     assert SECRET not in shown
     assert KEY not in shown
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(403, "AccessDenied"), (403, "RequestTimeTooSkewed"), (401, "Other"), (400, "InvalidAccessKeyId")],
+)
+def test_a_store_that_refuses_by_whatever_code(monkeypatch: pytest.MonkeyPatch, status: int, code: str) -> None:
+    monkeypatch.setenv(PATIENCE, "0")
+    with answering(status, f"<Error><Code>{code}</Code><Message>no</Message></Error>") as endpoint:
+        access = Access(endpoint=endpoint, region="eu-central-1", secret=f"{KEY}:{SECRET}")
+        with pytest.raises(PermissionError, match="refuses") as refused:
+            StoreObjects.of(Address("s3", "bucket"), access).put("x", b"")
+    assert code in str(refused.value)
+    assert refused.value.filename == "s3://bucket/x"
+
+
+@contextmanager
+def answering(status: int, body: str) -> Iterator[str]:
+    """A server that gives every request the same answer."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 def test_a_profile_has_keys_and_an_address(

@@ -53,8 +53,13 @@ IMPORTED_ONCE = (
     "yaml",
 )
 """What every mutant needs and none changes."""
-NEEDS_SERVER = {"storage/database.py", "storage/postgresql.py", "storage/table_rows.py", "storage/table_target.py"}
-"""Modules that only a database can test."""
+NEEDS_SERVER = {
+    f"storage/{name}.py"
+    for name in (
+        "database postgresql table_rows table_target hdfs native catalog_log catalog_table catalog_target"
+    ).split()
+}
+"""Modules that only a database, a cluster of HDFS or a connector of Spark can test."""
 PROCESSOR_SECONDS, SECONDS, SPARK_SECONDS = 120, 1_200, 7_200
 """How long tests may compute, and how long a mutant may take: much longer, since the machine may be busy with other things."""
 KILLED = 0.9

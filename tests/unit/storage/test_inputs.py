@@ -44,6 +44,11 @@ def test_every_location_is_pinned(root: Path) -> None:
     assert names(inputs(root).pin([use]), use) == [["a.csv"], ["b.csv"]]
 
 
+def test_files_have_the_names_that_the_run_knew_them_by(root: Path) -> None:
+    use, own = use_of(COLUMNS, "a.csv", "b.csv"), inputs(root)
+    assert own.names(use, own.pin([use])[use.key]) == [[str(root / "a.csv")], [str(root / "b.csv")]]
+
+
 def test_a_reading_of_no_period_has_no_files(root: Path) -> None:
     use = use_of(COLUMNS, "a.csv", periods=())
     assert inputs(root).pin([use]) == {use.key: ()}
