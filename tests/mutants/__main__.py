@@ -55,9 +55,17 @@ IMPORTED_ONCE = (
 """What every mutant needs and none changes."""
 NEEDS_SERVER = {
     f"storage/{name}.py"
-    for name in (
-        "database postgresql table_rows table_target hdfs native catalog_log catalog_table catalog_target"
-    ).split()
+    for name in [
+        "database",
+        "postgresql",
+        "table_rows",
+        "table_target",
+        "hdfs",
+        "native",
+        "catalog_log",
+        "catalog_table",
+        "catalog_target",
+    ]
 }
 """Modules that only a database, a cluster of HDFS or a connector of Spark can test."""
 PROCESSOR_SECONDS, SECONDS, SPARK_SECONDS = 120, 1_200, 7_200
