@@ -76,7 +76,6 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "cli/activate.py", "cli/arguments.py", "cli/checks.py", "cli/clean.py", "cli/console.py", "cli/demo.py",
             "cli/docs.py", "cli/explain.py", "cli/formula.py", "cli/functions.py", "cli/run.py", "cli/sample.py",
-            "cli/test.py",
         ),
     ),
     "by what people decide, with the rooms of it": (

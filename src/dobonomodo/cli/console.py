@@ -182,9 +182,12 @@ def show_problems(problems: Sequence[Problem]) -> None:
         for problem in problems:
             log("problem", level=problem.severity, code=problem.code, message=problem.message(), hint=problem.hint())
     elif problems:
-        put(
-            render.render_full(problems, color=colored(sys.stderr), width=terminal_width(sys.stderr)) + "\n", sys.stderr
-        )
+        put_problems(problems, sys.stderr)
+
+
+def put_problems(problems: Sequence[Problem], stream: TextIO) -> None:
+    """Problems with their excerpts, for a person."""
+    put(render.render_full(problems, color=colored(stream), width=terminal_width(stream)) + "\n", stream)
 
 
 def show_json(thing: str, data: Data, *, problems: Iterable[Problem] = (), ok: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +15,7 @@ from dobonomodo.cli.console import (
     Settings,
     in_folder,
     open_workspace,
+    put_problems,
     say,
     show,
     show_json,
@@ -66,7 +68,8 @@ def test(
         with writing(in_folder(junitxml)):
             in_folder(junitxml).write_text(suite.render_junit(results), encoding="utf-8")
     if as_json:
-        show_json("test", results, ok=not failed)
+        problems = [problem for result in failed for problem in result.problems]
+        show_json("test", results, problems=problems, ok=not failed)
     else:
         show(f"{len(results) - len(failed)} passed, {len(failed)} failed")
     if failed:
@@ -93,6 +96,9 @@ def _show(result: Result, root: Path) -> None:
             show(f"passed  {result.file}: {result.name} ({result.seconds:.2f} s)")
         return
     show(f"FAILED  {result.file}: {result.name}")
+    if result.problems:
+        put_problems(result.problems, sys.stdout)
+        return
     for line in result.differences:
         show(f"        {line}")
     if result.actual:

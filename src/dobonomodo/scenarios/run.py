@@ -54,6 +54,8 @@ class Result:
     differences: tuple[str, ...] = ()
     seconds: float = 0.0
     actual: Mapping[str, Sequence[TypedRow]] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    """Why the scenario could not be run, if it could not."""
 
     @property
     def passed(self) -> bool:

@@ -140,7 +140,7 @@ def _load(found: Found) -> Scenario | Result:
 
 def _refuse(found: Found, rejected: Rejected) -> Result:
     lines = tuple(f"the scenario is invalid: {problem.code}: {problem.message()}" for problem in rejected.problems)
-    return Result(found.name, found.file, lines)
+    return Result(found.name, found.file, lines, problems=tuple(rejected.problems))
 
 
 def render_junit(results: Sequence[Result]) -> str:
