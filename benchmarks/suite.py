@@ -529,7 +529,7 @@ def csv_reading() -> dict[str, Any]:
     from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
     from dobonomodo.plan import DatasetUse
     from dobonomodo.storage.csv import extract_csv
-    from dobonomodo.storage.dialect import Dialect
+    from dobonomodo.storage.csv_dialect import Dialect
 
     rows = 1_000_000
     folder = Path(tempfile.mkdtemp(prefix="dobo-bench-"))

@@ -20,10 +20,10 @@ from dobonomodo.formula.types import DecimalType
 from dobonomodo.model import load_definitions
 from dobonomodo.problems import Source
 from dobonomodo.storage import load_datasource
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
+from dobonomodo.storage.excel_cells import show_number
 from dobonomodo.storage.inference import infer
 from dobonomodo.storage.sql_values import check_columns, convert_column
-from dobonomodo.storage.workbook import show_number
 from tests import world
 from tests.searching import tries
 from tests.unit.storage.reading import extract, use_of

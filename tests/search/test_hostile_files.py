@@ -29,7 +29,7 @@ from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage.csv import extract_csv
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.inference import NotInferredError, infer

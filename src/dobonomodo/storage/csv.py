@@ -30,8 +30,8 @@ from dobonomodo.model.plain import Document
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import Problem, RunFailed
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
+from dobonomodo.storage.csv_dialect import CsvLocation, Dialect, PlainFile, make_plain
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, diagnose_separator, diagnose_text
-from dobonomodo.storage.dialect import CsvLocation, Dialect, PlainFile, make_plain
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.file_storage import FilesOptions, FileStorage
 from dobonomodo.storage.files import PinnedFile

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dobonomodo.problems.run import Diagnosis
-from dobonomodo.storage.workbook import DAMAGED
+from dobonomodo.storage.excel_cells import DAMAGED
 
 _BLOCK = 4 << 20
 _SEPARATORS = (",", ";", "\t", "|")

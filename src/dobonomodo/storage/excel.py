@@ -29,6 +29,7 @@ from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.problems.run import CELLS_AT_MOST, WrongCell
 from dobonomodo.storage.diagnosis import is_workbook
+from dobonomodo.storage.excel_cells import Area, Cells, WorkbookFault, name_cell, open_cells
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure, writing_failed
 from dobonomodo.storage.file_storage import FilePin, FilesOptions, FileStorage
 from dobonomodo.storage.findings import Findings, check_batch
@@ -37,7 +38,6 @@ from dobonomodo.storage.manifest import version_of
 from dobonomodo.storage.parquet import check_parquet, copy_once
 from dobonomodo.storage.schema import arrow_type, find_differences, stored_type
 from dobonomodo.storage.storage import Row, Scratch
-from dobonomodo.storage.workbook import Area, Cells, WorkbookFault, name_cell, open_cells
 
 if TYPE_CHECKING:
     from xlsxwriter.format import Format as CellFormat

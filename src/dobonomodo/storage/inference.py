@@ -22,13 +22,13 @@ from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, De
 from dobonomodo.model.plain import PlainDict
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.storage.csv import extract_csv, read_texts
+from dobonomodo.storage.csv_dialect import Dialect, Encoding, make_plain
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, is_workbook, looks_like_utf16
-from dobonomodo.storage.dialect import Dialect, Encoding, make_plain
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
+from dobonomodo.storage.excel_cells import WorkbookFault, name_cell, open_cells, sheet_names
 from dobonomodo.storage.notation import PLAIN, Notation, find_date_formats
 from dobonomodo.storage.schema import type_of_arrow
 from dobonomodo.storage.values import parse_values
-from dobonomodo.storage.workbook import WorkbookFault, name_cell, open_cells, sheet_names
 
 if TYPE_CHECKING:
     import pyarrow

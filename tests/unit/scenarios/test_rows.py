@@ -23,7 +23,7 @@ from dobonomodo.scenarios.compare import compare_output
 from dobonomodo.scenarios.rows import InlineRows, Reading, RowsOfFile, type_rows
 from dobonomodo.scenarios.scenario import ExpectedOutput
 from dobonomodo.storage.csv import extract_csv
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.faults import refuse
 from dobonomodo.workspace import Workspace
 from tests.world import CLOCK, JANUARY, Folder, use_of

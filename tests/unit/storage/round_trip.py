@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.storage.csv import extract_csv, write_csv
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
 from dobonomodo.storage.faults import refuse
 from dobonomodo.storage.folder import FilePart

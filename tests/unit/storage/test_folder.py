@@ -13,7 +13,7 @@ import pytest
 
 from dobonomodo.formula.types import TEXT
 from dobonomodo.storage.csv import CsvFormat
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget, inspect_files
 from dobonomodo.storage.manifest import HIDDEN

@@ -13,7 +13,7 @@ from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
 from dobonomodo.storage import Inputs
 from dobonomodo.storage.csv import CsvFormat
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
 from tests.unit.storage.reading import use_of

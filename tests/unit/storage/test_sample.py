@@ -15,7 +15,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.storage import Storages, csv, load_stored
 from dobonomodo.storage.csv import write_csv
-from dobonomodo.storage.dialect import Dialect
+from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.schema import arrow_type
 
 COLUMNS: dict[str, Type] = {

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import xlsxwriter
 
-from dobonomodo.storage.workbook import Area, WorkbookFault, find_faults, name_cell, open_cells, show_cell
+from dobonomodo.storage.excel_cells import Area, WorkbookFault, find_faults, name_cell, open_cells, show_cell
 
 
 def make(path: Path, fill: Callable[[xlsxwriter.Workbook], None]) -> Path:

@@ -18,7 +18,7 @@ from dobonomodo.model.json_schema import make_schema
 from dobonomodo.problems.definition import DuplicateName, InvalidValue, UnknownKey
 from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import check_locations, options_by_type
-from dobonomodo.storage.dialect import Dialect, PlainFile
+from dobonomodo.storage.csv_dialect import Dialect, PlainFile
 from tests import world
 from tests.unit.model.loading import found, load, sound
 from tests.unit.storage.reading import extract, refused, use_of
