@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from dobonomodo.engine.archive import SWITCH
 from tests.native.connectors import connector_settings, why_not_here
 from tests.native.hdfs_server import hdfs_server
 from tests.object_server import object_server
@@ -21,8 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["hdfs_server", "object_server"]
 
-# Commands that tests start must not go on working behind their backs.
-os.environ.setdefault("DOBO_CLASS_ARCHIVE", "off")
+# Commands that tests start must not go on working behind their backs: they use an archive of classes, and make none.
+os.environ.setdefault(SWITCH, "read")
+CACHE = Path(__file__).parents[1] / "build" / "cache"
+
+# Folders and files of tests that start Spark several times each.
+LONG = {"faults", "templates", "test_determinism.py"}
 
 # Where a disk in memory may be, and the free space that it must have.
 MEMORY_DISK, FREE_BYTES = Path("/dev/shm"), 4 * 2**30
@@ -40,10 +47,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Folders of tests are in memory where there is room: thousands of small stores and files take less processor time there.
 
-    Spark writes too much for that.
+    Spark writes too much for that. It starts in half the time with an archive of classes, which is made here once.
     """
-    if "not spark" in config.option.markexpr and _has_memory_disk():
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+    if "not spark" in config.option.markexpr:
+        if _has_memory_disk():
+            os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_DISK))
+    elif not hasattr(config, "workerinput"):
+        os.environ["XDG_CACHE_HOME"] = str(CACHE)
+        if getattr(config.option, "numprocesses", None):
+            make = "from dobonomodo.engine import make_archive; make_archive()"
+            subprocess.run(
+                [sys.executable, "-c", make], env={**os.environ, SWITCH: "on"}, capture_output=True, check=False
+            )
 
 
 def _has_memory_disk() -> bool:
@@ -52,6 +67,8 @@ def _has_memory_disk() -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # What takes long comes first: otherwise all processes wait for the one that has it last.
+    items.sort(key=lambda item: not LONG & {*item.path.parts})
     lacking = why_not_here()
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):

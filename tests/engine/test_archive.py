@@ -6,12 +6,16 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from dobonomodo.engine.archive import SWITCH, archive_options, make_archive_later
 from dobonomodo.engine.archive import _path as path_of
 from dobonomodo.engine.java import require_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 
@@ -47,3 +51,14 @@ def test_a_home_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(SWITCH, "on")
     make_archive_later()
     assert archive_options(require_java()) == []
+
+
+def test_one_that_is_not_there_is_not_made_when_it_is_only_to_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: SparkSession
+) -> None:
+    assert spark.version
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a process was started"))
+    monkeypatch.setenv(SWITCH, "read")
+    make_archive_later()
+    assert list(tmp_path.iterdir()) == []

@@ -21,7 +21,7 @@ from dobonomodo.engine.java import Java, require_java
 from dobonomodo.problems import RunFailed
 
 SWITCH = "DOBO_CLASS_ARCHIVE"
-"""Set to `off`, it disables reading and creating archives."""
+"""Set to `off`, it disables reading and creating archives; set to `read`, an archive is used if there is one."""
 
 _QUIET = ("-Xlog:disable", "-Xlog:all=error:stderr")
 """Java would print a warning about every archive that does not fit."""
@@ -44,7 +44,7 @@ def archive_options(java: Java) -> list[str]:
 
 def make_archive_later() -> None:
     """Create the archive in a separate process with low priority, if it does not exist and this process started Spark."""
-    if not _has_started_spark():
+    if os.environ.get(SWITCH) == "read" or not _has_started_spark():
         return
     with suppress(OSError, RunFailed):
         java = require_java()
