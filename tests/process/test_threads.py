@@ -7,11 +7,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from threading import Barrier
+from threading import Barrier, Event, Thread
 from typing import TypeVar
 
 import pytest
 
+from dobonomodo.storage.manifest import HIDDEN
+from dobonomodo.storage.pointer import CURRENT, Pointer
 from dobonomodo.store import open_store
 from dobonomodo.workspace import Workspace
 
@@ -99,3 +101,30 @@ def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
         for done in [pool.submit(make, thread) for thread in range(threads)]:
             done.result(timeout=1800)
     assert len(list(tmp_path.iterdir())) == rounds
+
+
+def test_readers_find_both_tables_of_one_publication_at_every_moment(tmp_path: Path) -> None:
+    tables, period, over = ("one", "two"), "run_period=2026-01", Event()
+    seen: set[tuple[str, ...]] = set()
+
+    def publish(number: int) -> None:
+        folders = {table: tmp_path / HIDDEN / "data" / f"{table}-{number}" for table in tables}
+        for folder in folders.values():
+            folder.mkdir(parents=True)
+            (folder / "part").write_text(str(number))
+        Pointer(tmp_path).publish({tmp_path / table: {period: folder} for table, folder in folders.items()})
+
+    def read() -> None:
+        while not over.is_set():
+            state = (tmp_path / HIDDEN / CURRENT).resolve()
+            seen.add(tuple((state / table / period / "part").read_text() for table in tables))
+
+    publish(0)
+    reader = Thread(target=read)
+    reader.start()
+    for number in range(1, 40):
+        publish(number)
+    over.set()
+    reader.join()
+    assert seen
+    assert all(first == second for first, second in seen)

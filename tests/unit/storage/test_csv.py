@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,10 @@ from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.render import render_full
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage import csv
+from dobonomodo.storage.files import PinnedFile
+from dobonomodo.storage.findings import Findings
 from tests.unit.storage.reading import extract, refused, use_of
+from tests.world import source_of
 
 COLUMNS: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2), "day": DATE}
 
@@ -157,3 +161,27 @@ def test_a_file_without_a_header_is_suspected_by_its_first_record(tmp_path: Path
     (tmp_path / "a.csv").write_text(text)
     problem = refused(tmp_path, use_of({"id": INTEGER, "name": TEXT}, "a.csv"), has_header=False)
     assert problem.diagnosis == ("separator" if separator else None)
+
+
+def test_an_executor_extracts_the_file_that_the_driver_saw_and_no_other(tmp_path: Path) -> None:
+    path, target = tmp_path / "a.csv", tmp_path / "run" / "a.parquet"
+    target.parent.mkdir()
+    path.write_text("id,amount,day\n1,1.00,2026-01-01\n")
+    storage = csv.CsvStorage.open(source_of("csv", path_prefix="."), root=str(tmp_path))
+    assert isinstance(storage, csv.CsvStorage)
+    use, pinned = use_of(COLUMNS, "a.csv"), PinnedFile.of(path)
+
+    def extracted(file: PinnedFile) -> Findings | None:
+        return csv._extract_in_task(storage, use, (file, path, target))
+
+    assert extracted(replace(pinned, size=1)) is None
+    assert extracted(replace(pinned, modified=1)) is None
+    assert not target.exists()
+    assert extracted(pinned) == Findings()
+    assert pq.read_table(target).num_rows == 1
+    target.unlink()
+    path.write_text("id,amount,day\nx,1.00,2026-01-01\n")
+    found = extracted(PinnedFile.of(path))
+    assert found is not None
+    assert dict(found.counts) == {"id": 1}
+    assert list(target.parent.iterdir()) == []

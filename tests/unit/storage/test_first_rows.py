@@ -54,10 +54,12 @@ def expect(rows: list[dict[str, Any]], order: list[str], count: int) -> list[tup
     return [tuple(show_value(row[name]) for name in COLUMNS) for row in sorted(rows, key=key)[:count]]
 
 
+ORDERS = [["id"], ["amount"], ["name", "day"], ["flag", "at", "name"], ["day", "flag"], COLUMNS[1:]]
+
+
 @pytest.mark.parametrize(
-    "order", [["id"], ["amount"], ["name", "day"], ["flag", "at", "name"], ["day", "flag"], COLUMNS[1:]]
+    ("order", "rows"), [*((order, 300) for order in ORDERS), *((ORDERS[3], rows) for rows in (0, 3, 10, 11))]
 )
-@pytest.mark.parametrize("rows", [0, 3, 10, 11, 500])
 def test_rows_are_the_first_of_all(tmp_path: Path, order: list[str], rows: int) -> None:
     chance = random.Random(rows)
     made = [make_row(number, chance) for number in range(rows)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from pathlib import Path
 
 import pytest
@@ -110,27 +109,6 @@ def test_what_a_killed_publication_left_is_in_nobodys_way(tmp_path: Path) -> Non
     (tmp_path / HIDDEN / ".states" / str(number)).mkdir()
     pointer.publish({one: {JANUARY: data(tmp_path, "b")}})
     assert see(one) == {JANUARY: "b"}
-
-
-def test_readers_find_both_tables_of_one_publication_at_every_moment(tmp_path: Path) -> None:
-    one, two, pointer = tmp_path / "one", tmp_path / "two", Pointer(tmp_path)
-    pointer.publish({one: {JANUARY: data(tmp_path, "1-0")}, two: {JANUARY: data(tmp_path, "2-0")}})
-    seen: set[tuple[str, str]] = set()
-    over = threading.Event()
-
-    def read() -> None:
-        while not over.is_set():
-            state = (tmp_path / HIDDEN / CURRENT).resolve()
-            seen.add((see(state / "one")[JANUARY], see(state / "two")[JANUARY]))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    for number in range(1, 40):
-        pointer.publish({one: {JANUARY: data(tmp_path, f"1-{number}")}, two: {JANUARY: data(tmp_path, f"2-{number}")}})
-    over.set()
-    reader.join()
-    assert seen
-    assert all(first[2:] == second[2:] for first, second in seen)
 
 
 def test_a_folder_that_is_not_there_has_no_links(tmp_path: Path) -> None:

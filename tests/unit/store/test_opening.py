@@ -14,6 +14,7 @@ from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.store import InvalidStoreUrl, StoreFault, StoreInvalid
 from dobonomodo.store import open_store
 from dobonomodo.store.format import FORMAT, MIGRATIONS
+from tests.world import empty_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,7 +81,7 @@ def test_a_driver_that_is_not_installed_is_named(tmp_path: Path, monkeypatch: py
 
 
 def _make_store(path: Path) -> None:
-    open_store(f"sqlite:///{path}", root=path.parent).close()
+    path.write_bytes(empty_store())
 
 
 def _execute(path: Path, statement: str) -> None:
