@@ -167,6 +167,7 @@ def main(count: int, seed: int, packages: Sequence[str], *, spark: bool) -> int:
             counts[fate] += 1
             if fate != "killed":
                 say(fate, path, mutant)
+            print(f"{package}: {counts.total()} of {len(chosen)}", end="\r", file=sys.stderr, flush=True)  # noqa: T201
         counted = ", ".join(f"{number} {fate}" for fate, number in sorted(counts.items()))
         print(f"{package}: {counted} of {len(chosen)}; {len(places)} possible", flush=True)  # noqa: T201
         enough = enough and counts["survived"] <= (1 - KILLED) * len(chosen)
