@@ -28,8 +28,8 @@ __all__ = ["hdfs_server", "object_server"]
 os.environ.setdefault(SWITCH, "read")
 CACHE = Path(__file__).parents[1] / "build" / "cache"
 
-# Folders and files of tests that start Spark several times each.
-LONG = {"faults", "templates", "test_determinism.py"}
+# Files and folders of tests that wait for a lost Spark, or start Spark several times; the longest first.
+LONG = ("test_lost_spark.py", "templates", "faults", "test_determinism.py")
 
 # Where a disk in memory may be, and the free space that it must have.
 MEMORY_DISK, FREE_BYTES = Path("/dev/shm"), 4 * 2**30
@@ -68,7 +68,7 @@ def _has_memory_disk() -> bool:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # What takes long comes first: otherwise all processes wait for the one that has it last.
-    items.sort(key=lambda item: not LONG & {*item.path.parts})
+    items.sort(key=lambda item: next((at for at, name in enumerate(LONG) if name in item.path.parts), len(LONG)))
     lacking = why_not_here()
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
