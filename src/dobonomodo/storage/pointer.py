@@ -181,7 +181,7 @@ def _entries(folder: Path) -> list[Path]:
 def _exchange(one: Path, other: Path) -> bool:
     """Atomically exchange two names; False if the system does not support it."""
     try:
-        rename = ctypes.CDLL(None, use_errno=True).renameat2
+        rename = ctypes.CDLL(None).renameat2
     except (AttributeError, OSError):
         return False
     return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)
