@@ -57,7 +57,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "needs a cluster of HDFS": ("native/test_hdfs.py", ("storage/hdfs.py",)),
     "needs a connector of Spark": (
         "native/test_delta.py native/test_iceberg.py native/test_catalog_tables.py",
-        ("storage/native.py", "storage/catalog_log.py", "storage/catalog_table.py", "storage/catalog_target.py"),
+        ("storage/native.py", "storage/catalog_table.py", "storage/catalog_target.py"),
     ),
     "one suite over all stores": (
         "contract/test_store.py unit/store/test_opening.py unit/store/test_history.py",

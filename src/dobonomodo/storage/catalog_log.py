@@ -33,7 +33,7 @@ _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NoSuchTableExcepti
 _CONFLICT = re.compile(
     r"DELTA_CONCURRENT_|DELTA_METADATA_CHANGED|DELTA_PROTOCOL_CHANGED|DELTA_SCHEMA_CHANGE|DELTA_MAX_COMMIT_RETRIES"
     r"|Concurrent\w*Exception|MetadataChangedException"
-    r"|Cannot fast-forward|Commit(Failed|StateUnknown)Exception|unknown snapshot"
+    r"|Cannot fast-forward|Commit(Failed|StateUnknown)Exception|unknown snapshot|Failed to enforce scan consistency"
 )
 _BEING_MADE = re.compile(r"DELTA_CREATE_TABLE_|(TABLE|VIEW)_ALREADY_EXISTS|AlreadyExistsException")
 
