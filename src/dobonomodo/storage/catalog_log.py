@@ -20,13 +20,15 @@ from dobonomodo.model.plain import Document
 from dobonomodo.storage.native import is_said_by_spark
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 NOTE = "dobo"
 """The key under which a commit notes what runs wrote."""
 EMPTY = -1
 """The version of an empty table, if the format has none for it."""
 
+_QUESTIONS = 20
+"""How often a question about a table is repeated while others commit to it."""
 _COUNTER = 40
 """The lower bits of a transaction number hold the version of the table; the bits above hold the fencing number."""
 _NOT_THERE = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "NoSuchTableException", "NoSuchNamespaceException")
@@ -242,7 +244,7 @@ class IcebergLog(TableLog):
 
     def version(self) -> int:
         """The snapshot of the main branch."""
-        found = self.spark.sql(f"SELECT snapshot_id FROM {self._part('refs')} WHERE name = 'main'").collect()
+        found = self._ask(f"SELECT snapshot_id FROM {self._part('refs')} WHERE name = 'main'")
         return int(found[0][0]) if found else EMPTY
 
     def notes(self) -> list[VersionNote]:
@@ -252,8 +254,18 @@ class IcebergLog(TableLog):
             f"JOIN {self._part('history')} led ON led.snapshot_id = made.snapshot_id AND led.is_current_ancestor "
             f"WHERE made.summary[{quote_text(NOTE)}] IS NOT NULL ORDER BY led.made_current_at DESC"
         )
-        found = [VersionNote(int(row[0]), _read(row[1])) for row in self.spark.sql(own).collect()]
+        found = [VersionNote(int(row[0]), _read(row[1])) for row in self._ask(own)]
         return [each for each in found if each.note]
+
+    def _ask(self, query: str) -> list[Row]:
+        """The rows of a query; asked again if others committed between its analysis and its scan."""
+        for _ in range(_QUESTIONS):
+            try:
+                return self.spark.sql(query).collect()
+            except Exception as fault:
+                if not is_conflict(fault):
+                    raise
+        return self.spark.sql(query).collect()
 
     def commit(self, change: CatalogCommit, *, upon: int) -> None:
         """A snapshot on a branch, then a fast-forward of the main branch."""
@@ -285,7 +297,7 @@ class IcebergLog(TableLog):
 
     def branches(self) -> list[str]:
         """All but the main one."""
-        found = self.spark.sql(f"SELECT name FROM {self._part('refs')} WHERE name <> 'main'").collect()
+        found = self._ask(f"SELECT name FROM {self._part('refs')} WHERE name <> 'main'")
         return [str(row[0]) for row in found]
 
     def drop_branch(self, branch: str) -> None:

@@ -235,10 +235,11 @@ class CatalogTarget:
         """Fail if a later run has claimed the table; otherwise the table refuses earlier runs from now on."""
         with self._explaining():
             for log, key in self._commit_attempts():
-                upon, notes = log.version(), log.notes()
-                if self._is_claimed(notes):
-                    return
+                # What is read of the table may be overtaken as well as what is written.
                 with self._giving_way(key):
+                    upon, notes = log.version(), log.notes()
+                    if self._is_claimed(notes):
+                        return
                     nothing = self._spark.table(self.name.sql).where("FALSE")
                     self._commit(log, nothing, upon=upon, outputs=(), replaced=None)
 
@@ -256,13 +257,13 @@ class CatalogTarget:
         """Replace the period's rows, or add to them, for all outputs that go to the table, in one commit."""
         with self._explaining():
             for log, key in self._commit_attempts():
-                upon, notes = log.version(), log.notes()
-                # First, since what is there of the same run may be of a later attempt, which has the lease.
-                self._is_claimed(notes)
-                pending = [each for each in group if not any(self._like(each.target).find_own(notes))]
-                if not pending:
-                    return
                 with self._giving_way(key):
+                    upon, notes = log.version(), log.notes()
+                    # First, since what is there of the same run may be of a later attempt, which has the lease.
+                    self._is_claimed(notes)
+                    pending = [each for each in group if not any(self._like(each.target).find_own(notes))]
+                    if not pending:
+                        return
                     self._publish(log, key, pending, upon=upon)
 
     @contextmanager
@@ -336,7 +337,16 @@ class CatalogTarget:
 
     def _commit_attempts(self) -> Iterator[tuple[TableLog, str]]:
         """Yield the current table for each retry while others commit to it; creates it if it does not exist."""
-        return look_again(lambda: self._open() or self._create(), name=str(self.name), tries=TRIES, pause=0.05)
+        return look_again(self._look, name=str(self.name), tries=TRIES, pause=0.05)
+
+    def _look(self) -> tuple[TableLog, str] | None:
+        """The current table, created if it does not exist; None if it has to be looked at again."""
+        try:
+            return self._open() or self._create()
+        except Exception as fault:
+            if not is_conflict(fault):
+                raise
+            return None
 
     def _create(self) -> tuple[TableLog, str] | None:
         """Create the table, without rows, unless another process does."""
