@@ -69,38 +69,27 @@ def test_only_one_thread_closes_a_period(folder: Path) -> None:
     workspace.close()
 
 
-def test_threads_of_one_process_make_stores_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rounds", "name", "files"),
+    [(3, "{number}-{thread}.db", 12), (6, "{number}.db", 6)],
+    ids=["a store for each", "one store for all"],
+)
+def test_threads_of_one_process_make_stores_at_once(tmp_path: Path, rounds: int, name: str, files: int) -> None:
     """Alembic knows one migration per process, however many threads migrate."""
-    threads, rounds = 4, 3
+    threads = 4
     barrier = Barrier(threads)
 
     def make(thread: int) -> None:
         for number in range(rounds):
             barrier.wait(timeout=1800)
-            url = f"sqlite:///{number}-{thread}.db"
+            url = f"sqlite:///{name.format(number=number, thread=thread)}"
             with closing(open_store(url, root=tmp_path)) as store:
                 assert store.list_runs() == ()
 
     with ThreadPoolExecutor(threads) as pool:
         for done in [pool.submit(make, thread) for thread in range(threads)]:
             done.result(timeout=1800)
-    assert len(list(tmp_path.iterdir())) == threads * rounds
-
-
-def test_threads_of_one_process_make_one_store(tmp_path: Path) -> None:
-    threads, rounds = 4, 6
-    barrier = Barrier(threads)
-
-    def make(_thread: int) -> None:
-        for number in range(rounds):
-            barrier.wait(timeout=1800)
-            with closing(open_store(f"sqlite:///{number}.db", root=tmp_path)) as store:
-                assert store.list_runs() == ()
-
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(make, thread) for thread in range(threads)]:
-            done.result(timeout=1800)
-    assert len(list(tmp_path.iterdir())) == rounds
+    assert len(list(tmp_path.iterdir())) == files
 
 
 def test_readers_find_both_tables_of_one_publication_at_every_moment(tmp_path: Path) -> None:

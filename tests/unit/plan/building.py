@@ -169,6 +169,11 @@ def planned(
 ) -> Planned:
     """Operations of a project over ``sales``, planned; an output at the end unless it is not wanted."""
     text = project_text(dedent(operations).strip("\n") + (OUTPUT if output else ""), head=head, input_id=input_id)
+    return plan_text(text, world)
+
+
+def plan_text(text: str, world: World = WORLD_BUILT) -> Planned:
+    """The text of a project, planned, with every problem of reading and of planning it."""
     project, uncertain_from, problems = load_project(text)
     if project is None:
         return Planned(None, problems)
