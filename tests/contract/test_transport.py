@@ -73,6 +73,7 @@ def test_what_spark_wrote_is_downloaded(
     run.fetch("outputs/3/20", tmp_path / "own")
     found = {path.name: path.read_bytes() for path in (tmp_path / "own").iterdir()}
     assert found == {"0~part-0.parquet": b"zero", "1~part-0.parquet": b"one!", "part-0.parquet": b"none"}
+    assert run.files("outputs/3/20") == ["part-0.parquet"] * 3
 
     # It is read where Spark wrote it, by whoever has the file under that name: another attempt, another output.
     before = object_server.keys(f"{address}/run-1")

@@ -160,7 +160,7 @@ def use_dataset(planned: RunSpec) -> Any:
     return define(LAKE, FILES, LINES).datasets[planned.plan.input.dataset_id]
 
 
-PACE = Pace(lease=0.2, heartbeat=0.01)
+PACE = Pace(lease=0.3, heartbeat=0.05)
 
 
 def no_data(run: Run) -> Any:
@@ -477,7 +477,7 @@ class Asleep(EngineByHand):
             self.other = self._meanwhile()
 
 
-NEVER = Pace(lease=0.2, heartbeat=3600)
+NEVER = Pace(lease=0.3, heartbeat=3600)
 """The pace of a process that is suspended: it renews nothing."""
 
 

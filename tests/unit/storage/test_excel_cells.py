@@ -130,6 +130,15 @@ def test_errors_are_found_however_the_sheet_is_written(tmp_path: Path, change: C
     assert find_faults(path, "Sheet1") == {(0, 0): "`#N/A` is an error of Excel"}
 
 
+def test_a_text_that_the_workbook_does_not_have_is_found(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write("A1", 0))
+    rewrite(path, lambda xml: xml.replace(b'<c r="A1">', b'<c r="A1" t="s">'))
+    with zipfile.ZipFile(path) as archive:
+        assert "xl/sharedStrings.xml" not in archive.namelist()
+    (fault,) = find_faults(path, "Sheet1").values()
+    assert "is damaged" in fault
+
+
 def test_a_document_type_is_refused(tmp_path: Path) -> None:
     path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write("A1", 1))
     rewrite(path, lambda xml: xml.replace(b"<worksheet", b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet', 1))

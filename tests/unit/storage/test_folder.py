@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 from dobonomodo.formula.types import TEXT
+from dobonomodo.problems import RunFailed
+from dobonomodo.problems.store import LeaseLost
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.fence import Fence
@@ -199,6 +201,15 @@ class TestLeftovers:
 
     def test_a_destination_that_was_never_made(self, folder: Path) -> None:
         assert target(folder, "run-1").find_leftovers() == []
+
+
+def test_a_number_is_claimed_where_the_folder_was_removed_since(folder: Path) -> None:
+    """Between the check of a destination and its publication a run may compute for hours."""
+    target(folder, "run-2").claim()
+    stale = replace(target(folder, "run-1"), fence=replace(FENCE, number=0))
+    with pytest.raises(RunFailed) as refused:
+        stale.claim()
+    assert isinstance(refused.value.problem, LeaseLost)
 
 
 def test_what_is_not_as_it_was_written_is_named(tmp_path: Path) -> None:
