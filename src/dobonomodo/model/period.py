@@ -120,10 +120,14 @@ class Schedule:
 
     def with_statuses(self, status_by_identifier: Mapping[str, PeriodStatus]) -> "Schedule":
         """The same periods with their current statuses."""
-        periods = tuple(
-            period.model_copy(update={"status": status_by_identifier.get(period.identifier, period.status)})
-            for period in self.periods
-        )
+        changed = {
+            name: self.by_identifier[name].model_copy(update={"status": status})
+            for name, status in status_by_identifier.items()
+            if name in self.by_identifier and status != self.by_identifier[name].status
+        }
+        if not changed:
+            return self
+        periods = tuple(changed.get(period.identifier, period) for period in self.periods)
         return Schedule(self.calendar, periods, self.parent_by_level)
 
     def _is_part(self, part: Period, whole: Period) -> bool:

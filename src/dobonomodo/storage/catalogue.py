@@ -58,9 +58,9 @@ def options_by_type() -> dict[str, type[StorageOptions]]:
     return {each.kind: each.options for each in STORAGES}
 
 
-def destination_kinds() -> dict[str, DestinationKind]:
+def destination_kinds() -> Mapping[str, DestinationKind]:
     """What a plan has to know of each kind."""
-    return {each.kind: replace(each.destinations, options=each.options.of_location) for each in STORAGES}
+    return _destination_kinds(STORAGES)
 
 
 def load_datasource(places: Places, *, seed: str = "") -> Loaded[DataSource]:
@@ -89,6 +89,11 @@ def check_drivers(datasources: Iterable[DataSource]) -> Iterator[Problem]:
         options = source.places.at("options")
         if source.status == "active" and options is not None:
             yield from find_storage(source.type).options.find_missing(options)
+
+
+@cache
+def _destination_kinds(storages: tuple[type[Storage], ...]) -> Mapping[str, DestinationKind]:
+    return {each.kind: replace(each.destinations, options=each.options.of_location) for each in storages}
 
 
 @cache

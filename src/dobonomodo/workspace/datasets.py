@@ -82,12 +82,10 @@ class KnownDatasets:
         makers = self.chain.makers(dataset_id)
         if (own is None or makers) and (found := self._registered(dataset_id, version, own)) is not None:
             return _known(found)
-        if (
-            own is not None
-            and own.status == "active"
-            and version in (None, self._number(own, needed=version is not None))
-        ):
-            return KnownDataset(own, self._number(own), registered_by=makers)
+        if own is not None and own.status == "active":
+            number = self._number(own, needed=version is not None)
+            if version in (None, number):
+                return KnownDataset(own, number, registered_by=makers)
         found = self._recorded(self._store, dataset_id, version, own) if self._store is not None else None
         return _known(found, makers) if found is not None else None
 

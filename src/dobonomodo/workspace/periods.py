@@ -46,9 +46,11 @@ class Periods:
 
     def schedules(self) -> tuple[tuple[Calendar, Schedule], ...]:
         """Every calendar with its periods, the statuses as they are now; the default calendar first."""
+        return tuple((calendar, self._current(calendar)) for calendar in self._calendars())
+
+    def _calendars(self) -> Sequence[Calendar]:
         default = self._definitions.default_calendar
-        calendars = sorted(self._definitions.calendars.values(), key=lambda each: each is not default)
-        return tuple((calendar, self._current(calendar)) for calendar in calendars)
+        return sorted(self._definitions.calendars.values(), key=lambda each: each is not default)
 
     def list(self) -> tuple[ListedPeriod, ...]:
         """The periods of every calendar."""
@@ -60,73 +62,32 @@ class Periods:
         store = self._stores.find_main()
         if store is None:
             return calendar.schedule
-        listed = calendar.schedule.by_identifier
         current: dict[str, Any] = {
-            name: record.status.value for name, record in store.list_periods(calendar.id).items() if name in listed
+            name: record.status.value for name, record in store.list_periods(calendar.id).items()
         }
         return calendar.schedule.with_statuses(current)
 
     def find(self, identifier: str) -> Period:
         """A period of any calendar, the default calendar's first."""
-        read_period(identifier)
-        schedules = [schedule for _, schedule in self.schedules()]
-        for schedule in schedules:
-            if identifier in schedule.by_identifier:
-                return schedule.by_identifier[identifier]
-        if not schedules:
-            raise Rejected([PeriodNotFound(identifier=identifier, calendar="", known=())])
-        raise Rejected(schedules[0].find(identifier).problems)
+        return _find(read_period(identifier), [schedule for _, schedule in self.schedules()])
 
     def choose(self, texts: Sequence[str], *, today: date) -> tuple[Period, ...]:
         """The periods that texts name, each once, by date: an identifier, a range ``2026-01..2026-12``, or ``latest``."""
-        found = [period for text in texts for period in self._choose(read_period(text).strip(), today)]
+        schedules = [schedule for _, schedule in self.schedules()]
+        found = [period for text in texts for period in _choose(read_period(text).strip(), schedules, today=today)]
         unique = {each.identifier: each for each in found}
         return tuple(sorted(unique.values(), key=lambda each: (each.start_date, each.end_date)))
 
-    def _choose(self, text: str, today: date) -> tuple[Period, ...]:
-        named = any(text in schedule.by_identifier for _, schedule in self.schedules())
-        if named or (RANGE not in text and text != LATEST):
-            return (self.find(text),)
-        if text == LATEST:
-            schedules = self.schedules()
-            found = schedules[0][1].latest(today) if schedules else None
-            if found is None:
-                problem = InvalidPeriodRange(
-                    text=text,
-                    wrong=f"no period has ended before {today}",
-                    instead="name a period; `dobo period list` shows all",
-                )
-                raise Rejected([problem])
-            return (found,)
-        start, _, end = text.partition(RANGE)
-        if not start.strip() or not end.strip():
-            raise Rejected([InvalidPeriodRange(text=text, wrong="it needs a first and a last period")])
-        first, last = self.find(start.strip()), self.find(end.strip())
-        schedule = self.find_schedule(first)
-        if schedule is None or last.identifier not in schedule.by_identifier:
-            raise Rejected([InvalidPeriodRange(text=text, wrong="the two are periods of different calendars")])
-        if first.level != last.level:
-            wrong = f"`{first.identifier}` is of level `{first.level}` and `{last.identifier}` of level `{last.level}`"
-            raise Rejected([InvalidPeriodRange(text=text, wrong=wrong)])
-        if last.start_date < first.start_date:
-            wrong, instead = "the first comes after the last", f"write `{last.identifier}..{first.identifier}`"
-            raise Rejected([InvalidPeriodRange(text=text, wrong=wrong, instead=instead)])
-        return schedule.between(first, last)
-
-    def find_schedule(self, period: Period) -> Schedule | None:
-        """The periods of the calendar that has this one."""
-        for _, schedule in self.schedules():
-            if period.identifier in schedule.by_identifier:
-                return schedule
-        return None
+    def find_schedule(self, identifier: str) -> Schedule | None:
+        """The periods of the calendar that has one, with the statuses of its file."""
+        schedules = (calendar.schedule for calendar in self._calendars())
+        return next((schedule for schedule in schedules if identifier in schedule.by_identifier), None)
 
     def find_before(self, identifier: str) -> str | None:
         """The period before one, by the calendar; None where no calendar has it, or it is the first."""
-        for _, schedule in self.schedules():
-            if (period := schedule.by_identifier.get(identifier)) is not None:
-                found = schedule.before(period)
-                return found.identifier if found is not None else None
-        return None
+        schedule = self.find_schedule(identifier)
+        found = schedule.before(schedule.by_identifier[identifier]) if schedule is not None else None
+        return found.identifier if found is not None else None
 
     def identifiers(self) -> tuple[str, ...]:
         """The names of all periods."""
@@ -157,6 +118,45 @@ class Periods:
             for calendar in self._definitions.calendars.values()
             if (period := calendar.schedule.by_identifier.get(identifier)) is not None
         }
+
+
+def _find(identifier: str, schedules: Sequence[Schedule]) -> Period:
+    for schedule in schedules:
+        if identifier in schedule.by_identifier:
+            return schedule.by_identifier[identifier]
+    if not schedules:
+        raise Rejected([PeriodNotFound(identifier=identifier, calendar="", known=())])
+    raise Rejected(schedules[0].find(identifier).problems)
+
+
+def _choose(text: str, schedules: Sequence[Schedule], *, today: date) -> tuple[Period, ...]:
+    named = any(text in schedule.by_identifier for schedule in schedules)
+    if named or (RANGE not in text and text != LATEST):
+        return (_find(text, schedules),)
+    if text == LATEST:
+        found = schedules[0].latest(today) if schedules else None
+        if found is None:
+            problem = InvalidPeriodRange(
+                text=text,
+                wrong=f"no period has ended before {today}",
+                instead="name a period; `dobo period list` shows all",
+            )
+            raise Rejected([problem])
+        return (found,)
+    start, _, end = text.partition(RANGE)
+    if not start.strip() or not end.strip():
+        raise Rejected([InvalidPeriodRange(text=text, wrong="it needs a first and a last period")])
+    first, last = _find(start.strip(), schedules), _find(end.strip(), schedules)
+    schedule = next(each for each in schedules if first.identifier in each.by_identifier)
+    if last.identifier not in schedule.by_identifier:
+        raise Rejected([InvalidPeriodRange(text=text, wrong="the two are periods of different calendars")])
+    if first.level != last.level:
+        wrong = f"`{first.identifier}` is of level `{first.level}` and `{last.identifier}` of level `{last.level}`"
+        raise Rejected([InvalidPeriodRange(text=text, wrong=wrong)])
+    if last.start_date < first.start_date:
+        wrong, instead = "the first comes after the last", f"write `{last.identifier}..{first.identifier}`"
+        raise Rejected([InvalidPeriodRange(text=text, wrong=wrong, instead=instead)])
+    return schedule.between(first, last)
 
 
 def require_runnable(*periods: Period, override_closed: bool) -> None:

@@ -134,7 +134,7 @@ class Planning:
             problems=in_order(
                 [
                     *planned.problems,
-                    *check_days(planned.plan, found, self._periods.find_schedule(found), as_of=day),
+                    *check_days(planned.plan, found, self._periods.find_schedule(found.identifier), as_of=day),
                 ]
             ),
             facts=RunFacts(clock, found.identifier, found.start_date, found.end_date, settled),
@@ -228,7 +228,7 @@ class Planning:
             default_resolver=default,
             datasources=own.datasources,
             broken=frozenset(own.broken.get("resolver", {})),
-            schedule=self._periods.find_schedule(period) if period is not None else None,
+            schedule=self._periods.find_schedule(period.identifier) if period is not None else None,
             period=period,
             schedules=tuple(calendar.schedule for calendar in own.calendars.values()),
         )
