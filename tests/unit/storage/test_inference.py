@@ -139,14 +139,15 @@ def test_a_workbook(tmp_path: Path) -> None:
         infer(tmp_path / "plan-2026-01.xlsx")
 
 
-def test_amounts_of_a_workbook_have_cents(tmp_path: Path) -> None:
+def test_amounts_of_a_workbook_have_cents_and_its_texts_are_texts(tmp_path: Path) -> None:
     with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
         sheet = book.add_worksheet()
-        sheet.write_row("A1", ["account", "amount", "heads"])
-        sheet.write_row("A2", ["4000", 10.5, 3])
-        sheet.write_row("A3", ["4001", 99.5, 4])
+        sheet.write_row("A1", ["account", "amount", "heads", "booked"])
+        # A day that somebody typed as text stays one: a workbook has no form of dates for texts.
+        sheet.write_row("A2", ["4000", 10.5, 3, "31.01.2026"])
+        sheet.write_row("A3", ["4001", 99.5, 4, "01.02.2026"])
     found = infer(tmp_path / "plan.xlsx")
-    assert types(found) == {"account": "integer", "amount": "decimal(15,2)", "heads": "integer"}
+    assert types(found) == {"account": "integer", "amount": "decimal(15,2)", "heads": "integer", "booked": "string"}
 
 
 def test_a_parquet_file(tmp_path: Path) -> None:
