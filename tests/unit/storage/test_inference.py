@@ -148,6 +148,7 @@ def test_amounts_of_a_workbook_have_cents_and_its_texts_are_texts(tmp_path: Path
         sheet.write_row("A3", ["4001", 99.5, 4, "01.02.2026"])
     found = infer(tmp_path / "plan.xlsx")
     assert types(found) == {"account": "integer", "amount": "decimal(15,2)", "heads": "integer", "booked": "string"}
+    assert found.notes == ()
 
 
 def test_a_parquet_file(tmp_path: Path) -> None:
