@@ -1,11 +1,14 @@
 """Datasources: options by type, and no secrets."""
 
+from pathlib import Path
+
 import pytest
 
 from dobonomodo.model import DataSource, load_definitions
+from dobonomodo.plan import Location
 from dobonomodo.problems import Source
 from dobonomodo.problems.definition import InvalidValue, MissingKey
-from dobonomodo.storage import STORAGES
+from dobonomodo.storage import STORAGES, Storages
 from tests.unit.model.loading import found, load, sound
 
 KINDS = tuple(each.kind for each in STORAGES)
@@ -48,6 +51,25 @@ def test_a_type_that_there_is_not() -> None:
 def test_all_problems_are_found_at_once() -> None:
     text = datasource("csv", "{path_prefix: a, delimiter: ab, has_heder: true}", ", status: off, credential_ref: x")
     assert [code for code, _ in found(text)] == ["INVALID_VALUE", "UNKNOWN_KEY", "INVALID_VALUE", "INVALID_VALUE"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        ("parquet", "{path_prefix: a}"),
+        ("parquet", "{path_prefix: 's3://a/b'}"),
+        ("delta", "{path_prefix: a}"),
+        ("iceberg", "{uri: 'sqlite:///a.db', warehouse: a}"),
+        ("database", "{url: 'postgresql://host/db'}"),
+        ("sql", "{url: 'sqlite:///a.db'}"),
+        ("table", "{catalog: c, schema: s, format: delta}"),
+    ],
+)
+def test_plain_names_stay_in_their_datasource(tmp_path: Path, kind: str, options: str) -> None:
+    source = sound(datasource(kind, options)).datasources["s"]
+    storage = Storages(tmp_path, {"s": source}).open(source)
+    assert not storage.leaves(Location("s", kind, table="orders", path="orders"))
+    assert not storage.escapes("orders")
 
 
 def test_a_model_alone_knows_no_kind() -> None:
