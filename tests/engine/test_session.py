@@ -10,11 +10,12 @@ import sys
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 from dobonomodo.engine import RESULT_SETTINGS, open_session
+from dobonomodo.engine.session import give_up_soon
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.session import SettingRefused
 
@@ -137,6 +138,7 @@ def programs_without_java(folder: Path) -> Path:
 def test_a_connect_session_has_the_same_settings(connect_url: str, tmp_path: Path) -> None:
     code = f"""
 from dobonomodo.engine import RESULT_SETTINGS, open_session
+from dobonomodo.engine.session import give_up_soon
 session = open_session(remote="{connect_url}", conf={{"spark.sql.shuffle.partitions": "3"}})
 {QUERIES}
 print({{name: session.conf.get(name) for name in RESULT_SETTINGS}} == RESULT_SETTINGS)
@@ -194,3 +196,18 @@ open_session()
         [sys.executable, "-c", script], check=False, capture_output=True, text=True, timeout=60, start_new_session=True
     )
     assert started.returncode == code, started.stderr
+
+
+def test_a_connect_server_that_does_not_answer_is_given_up_within_30_seconds() -> None:
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    session = RemoteSession.builder.remote("sc://127.0.0.1:1").create()
+    try:
+        give_up_soon(cast("Any", session))
+        (policy,) = session.client.get_retry_policies()
+    finally:
+        session.client.close()
+    state, waits = policy.to_state(), []
+    while (wait := state.next_attempt()) is not None:
+        waits.append(wait)
+    assert 5_000 < sum(waits) < 20_000

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
 
 import pytest
-from pyspark.sql.connect.session import SparkSession
 
 from dobonomodo.engine import open_session
-from dobonomodo.engine.session import give_up_soon, options_of_executors
+from dobonomodo.engine.session import options_of_executors
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.session import SessionConflict, SettingRefused
@@ -38,16 +36,3 @@ def test_executors_get_the_options_on_which_results_depend_after_their_own() -> 
     ours = "-Duser.language=en -Duser.country=US -Duser.timezone=UTC -Dfile.encoding=UTF-8"
     assert options_of_executors(None) == ours
     assert options_of_executors("-Xss4m -Duser.language=tr") == f"-Xss4m -Duser.language=tr {ours}"
-
-
-def test_a_connect_server_that_does_not_answer_is_given_up_within_30_seconds() -> None:
-    session = SparkSession.builder.remote("sc://127.0.0.1:1").create()
-    try:
-        give_up_soon(cast("Any", session))
-        (policy,) = session.client.get_retry_policies()
-    finally:
-        session.client.close()
-    state, waits = policy.to_state(), []
-    while (wait := state.next_attempt()) is not None:
-        waits.append(wait)
-    assert 5_000 < sum(waits) < 20_000
