@@ -67,9 +67,10 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_command_gives_the_problem_and_a_remedy(dobo: Dobo, stored: Path, fault: str) -> None:
+    """Every fault by two commands, each of the two codes by all commands."""
     spoil, code = FAULTS[fault]
     spoil(stored / ".dobo" / "store.db")
-    for command in COMMANDS:
+    for command in COMMANDS if fault in ("damaged", "newer") else COMMANDS[:2]:
         result = dobo(*command, "--json")
         assert (result.code, result.codes) == (Exit.USAGE, [code]), (command, result.err)
         assert result.document["problems"][0]["hint"]

@@ -360,13 +360,12 @@ def test_a_semicolon_is_read_as_a_comma() -> None:
     [
         ("x" * (MAX_LENGTH + 1), SyntaxReason.TOO_LONG),
         ("1" + "+1" * MAX_TOKENS, SyntaxReason.TOO_MANY_PARTS),
-        ("(" * 10_000 + "1" + ")" * 10_000, SyntaxReason.TOO_MANY_PARTS),
-        ("IF(" * 10_000, SyntaxReason.TOO_MANY_PARTS),
+        ("(" * MAX_TOKENS + "1", SyntaxReason.TOO_MANY_PARTS),
         ("(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1), SyntaxReason.TOO_DEEP),
-        ("IF(a, b, " * 1_000 + "c" + ")" * 1_000, SyntaxReason.TOO_DEEP),
+        ("IF(a, b, " * 200 + "c" + ")" * 200, SyntaxReason.TOO_DEEP),
         ("NOT " * 1_000 + "a", SyntaxReason.TOO_DEEP),
         ("-" * 1_000 + "a", SyntaxReason.TOO_DEEP),
-        ("CASE WHEN a THEN " * 1_000 + "b" + " END" * 1_000, SyntaxReason.TOO_DEEP),
+        ("CASE WHEN a THEN " * 200 + "b" + " END" * 200, SyntaxReason.TOO_DEEP),
         ("1" * (MAX_DIGITS + 1), SyntaxReason.NUMBER_TOO_LONG),
         (f"0.{'0' * MAX_DIGITS}1", SyntaxReason.NUMBER_TOO_LONG),
         ("1e999999999999", SyntaxReason.NUMBER_TOO_LONG),
@@ -382,8 +381,8 @@ def test_within_the_limits() -> None:
     parsed("1" * MAX_DIGITS)
     parsed(f"0.{'1' * MAX_DIGITS}")
     parsed("(" * (MAX_DEPTH - 1) + "1" + ")" * (MAX_DEPTH - 1))
-    parsed("f(" + ",".join("a" * 4_000) + ")")
-    parsed(" AND ".join(["a"] * 4_000))
+    parsed("f(" + ",".join("a" * 1_500) + ")")
+    parsed(" AND ".join(["a"] * 1_500))
 
 
 @pytest.mark.parametrize("text", ["\ud800", '"\udfff"', "a\x00b", "\ufeff", "\u2028", "💥", "a" * 10 + "'" * 9])
