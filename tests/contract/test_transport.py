@@ -135,6 +135,18 @@ def test_another_machine_downloads_what_was_staged(
     assert outputs.files_of(outputs.staged_in(tmp_path / "lake/orders/dobo-run-1")) == ()
 
 
+def test_the_last_change_is_that_of_the_newest_object(
+    run: Transport, address: str, object_server: ObjectServer
+) -> None:
+    assert run.find_last_change("outputs") == 0
+    object_server.put(f"{address}/run-1/outputs/1/a.parquet", b"old")
+    object_server.age(f"{address}/run-1/outputs", timedelta(days=2))
+    old = run.find_last_change("outputs")
+    object_server.put(f"{address}/run-1/outputs/2/b.parquet", b"new")
+    assert 2 * 86_400 - 60 < run.find_last_change("outputs") - old < 2 * 86_400 + 60
+    assert run.find_last_change("outputs/1") == old
+
+
 def test_notes(run: Transport) -> None:
     assert run.read_note("store") is None
     run.note("store", "größe")

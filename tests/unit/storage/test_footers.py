@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.storage import footers
-from dobonomodo.storage.footers import count_rows, read_footer
+from dobonomodo.storage.footers import Footer, count_rows, read_footer, take_footer
 
 
 def write(path: Path, rows: int) -> Path:
@@ -34,6 +34,16 @@ def test_a_footer_is_read_once_for_a_file_as_it_is(tmp_path: Path, monkeypatch: 
     assert opened == [path]
     assert read_footer(write(tmp_path / "b.parquet", 1)).columns is read_footer(path).columns
     assert count_rows([path, tmp_path / "b.parquet"]) == 6
+
+
+def test_a_footer_that_another_has_read_is_taken_if_the_file_is_the_same(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.parquet", 3)
+    seen, told = path.stat(), Footer((("id", "bigint"),), 7)
+    assert not take_footer(path, told, size=seen.st_size, modified=seen.st_mtime_ns - 1)
+    assert not take_footer(path, told, size=seen.st_size + 1, modified=seen.st_mtime_ns)
+    assert read_footer(path).rows == 3
+    assert take_footer(path, told, size=seen.st_size, modified=seen.st_mtime_ns)
+    assert read_footer(path).rows == 7
 
 
 def test_no_more_are_kept_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
