@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from csv import reader
 from dataclasses import replace
@@ -22,6 +22,7 @@ from functools import partial, reduce
 from itertools import count, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, LiteralString
+from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,9 +33,10 @@ from pyarrow import dataset
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, DECIMAL, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.model.schema import AsOf
+from dobonomodo.plan import DatasetUse
 from dobonomodo.problems import OperationRef, Rejected
 from dobonomodo.problems.run import AppendDataLoad, DataLoad, OutputWrite
-from dobonomodo.storage import STORAGES, WrittenOutput, load_pin, load_stored
+from dobonomodo.storage import STORAGES, Pin, WrittenOutput, load_pin, load_stored
 from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
@@ -42,6 +44,7 @@ from dobonomodo.storage.folder import GRACE_SECONDS
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
+from dobonomodo.storage.table_files import stored_files
 from tests.contract import storages
 from tests.contract.nobody import as_nobody
 from tests.contract.read_only import READ_ONLY, execute_in_file, is_duckdb
@@ -176,6 +179,12 @@ def open_storage(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 @pytest.fixture(params=["parquet", "csv"])
 def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
     """A storage of files."""
+    return make_storage(request.param, tmp_path)
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
+    """A storage of tables that are lists of files."""
     return make_storage(request.param, tmp_path)
 
 
@@ -1401,6 +1410,77 @@ class TestPublishing:
             thread.join()
         assert faults == []
         assert storage.see(SIMPLE) == rows("1", "2", "3", "4")
+
+
+class TestRecords:
+    """The record of an output leads to its rows, without Spark."""
+
+    def read(self, storage: Storage, use: DatasetUse, pins: Sequence[Pin]) -> list[Row]:
+        """The rows of some pins, from the Parquet files that Spark would read."""
+        inputs = storage.inputs(f"reading-{uuid4()}")
+        extracted = inputs.extract([use], {use.key: tuple(pins)})
+        paths = [path for each in inputs.files(use, extracted[use.key]) for path in each]
+        found = in_order(row for path in paths for row in pq.read_table(path, columns=list(SIMPLE)).to_pylist())
+        assert inputs.count([use], extracted) == len(found)
+        return found
+
+    def test_of_an_output(self, storage: Storage) -> None:
+        document = storage.put(rows("a", "b"), SIMPLE)
+        storage.put(rows("other", start=5), SIMPLE, run="run-2", period="2026-02")
+        stored = load_stored(document)
+        assert stored.document() == document
+        pin = storage.port.of_record(stored).pin_output(stored, name="the output", period=PERIOD)
+        assert (pin.name, load_pin(pin.document())) == ("the output", pin)
+        assert (pin.size > 0) == storage.lists_files
+        assert self.read(storage, storage.use(SIMPLE), [pin]) == rows("a", "b")
+        assert storage.port.of_record(stored).sample(stored, SIMPLE, 1) in (rows("a"), rows("b", start=2))
+
+    def test_of_a_registered_dataset(self, storage: Storage) -> None:
+        storage.put(rows("other"), SIMPLE, run="run-0", period="2025-12")
+        storage.put(rows("old", start=2), SIMPLE, register_as="made")
+        written = WrittenOutput(SEQ, storage.write(SIMPLE, register_as="made"), SIMPLE)
+        columns, record = storage.outputs().registered(written)
+        assert SIMPLE.items() <= dict(columns).items()
+        assert load_stored(record.document()) == record
+        storage.put(rows("new", start=3), SIMPLE, run="run-2")
+        use = storage.use(SIMPLE, locations=(), registered=record)
+        pins = storage.inputs().pin([use])[use.key]
+        assert all(pin.name for pin in pins)
+        assert self.read(storage, use, pins) == [*rows("other"), *rows("old", start=2)]
+
+    @pytest.mark.parametrize("register_as", [None, "made"])
+    def test_of_what_is_kept(self, storage: Storage, register_as: str | None) -> None:
+        stored = load_stored(storage.put(rows("locked"), SIMPLE, register_as=register_as))
+        port = storage.port.of_record(stored)
+        keep = partial(port.keep, stored, period=PERIOD, run="run-1", seq=SEQ)
+        kept = keep()
+        assert kept is not None
+        assert load_stored(kept.document()) == kept == keep()
+        assert kept.place != stored.place
+        storage.put(rows("new"), SIMPLE, run="run-3")
+        expire(storage)
+        storage.put(rows("newer"), SIMPLE, run="run-4")
+        pin = port.pin_output(kept, name="out", period=PERIOD)
+        assert self.read(storage, storage.use(SIMPLE), [pin]) == rows("locked")
+
+    def test_of_a_lake_table_whose_old_files_are_removed(self, lake: Storage) -> None:
+        """What the output wrote is where its period is now; of what was kept, nothing else will do."""
+        stored = load_stored(lake.put(rows("old"), SIMPLE, register_as="made"))
+        port = lake.port.of_record(stored)
+        kept = port.keep(stored, period=PERIOD, run="run-1", seq=SEQ)
+        assert kept is not None
+        _, record = lake.outputs().registered(WrittenOutput(SEQ, lake.write(SIMPLE, register_as="made"), SIMPLE))
+        lake.put(rows("other", start=5), SIMPLE, run="run-2", period="2026-02")
+        lake.put(rows("new"), SIMPLE, run="run-3")
+        for file in stored_files(stored).files:
+            (lake.folder / "out" / file.path.removeprefix(f"{lake.folder}/out/")).unlink()
+        pin = port.pin_output(stored, name="out", period=PERIOD)
+        assert pin.name == "out"
+        assert self.read(lake, lake.use(SIMPLE), [pin]) == rows("new")
+        with pytest.raises(FileNotFoundError):
+            port.pin_output(kept, name="out", period=PERIOD)
+        assert port.keep(stored, period=PERIOD, run="run-1", seq=SEQ) is None
+        assert "lacks" in unreadable(lake, SIMPLE, locations=(), registered=record).detail
 
 
 class TestFolderDestinations:
