@@ -100,10 +100,13 @@ def test_flags_work_in_every_place(
     dobo: Dobo, stored: Path, outside: Path, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
 ) -> None:
     monkeypatch.setattr("dobonomodo.cli.doctor.examine", lambda: ())
-    flags = ("-C", str(stored), "-q", "-v", "--no-color", "--debug", "--json", "--env", "no-such-environment")
+    small = outside / "small"
+    small.mkdir()
+    (small / "dobo.yaml").write_text("workspace: {name: small}")
+    flags = ("-C", str(small), "-q", "-v", "--no-color", "--debug", "--json", "--env", "no-such-environment")
     for way in placements(path, *flags):
         result = dobo(*way)
-        assert (Settings.folder, Settings.environment) == (str(stored), "no-such-environment"), way
+        assert (Settings.folder, Settings.environment) == (str(small), "no-such-environment"), way
         assert (Settings.quiet, Settings.verbose, Settings.debug, Settings.color) == (True, True, True, False), way
         assert Settings.as_json, way
         if path not in WITHOUT_WORKSPACE:

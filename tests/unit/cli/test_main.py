@@ -284,26 +284,20 @@ def test_an_interruption_among_several_periods(dobo: Dobo, sales: Path, monkeypa
         "workspace: {name: sales, environments: {prod: {spark: {conf: {spark.ssl.keyPassword: hunter2}}}}}",
     ],
 )
-@pytest.mark.parametrize(
-    "command",
-    [
+def test_defaults_do_not_take_the_place_of_settings_that_could_not_be_read(dobo: Dobo, sales: Path, text: str) -> None:
+    (sales / "dobo.yaml").write_text(text)
+    for command in (
         ("ls", "projects"),
         ("apply", "--yes"),
         ("plan", "monthly-sales", "-p", "2026-01"),
         ("run", "monthly-sales", "-p", "2026-01"),
         ("runs", "list"),
         ("validate",),
-    ],
-    ids=" ".join,
-)
-def test_defaults_do_not_take_the_place_of_settings_that_could_not_be_read(
-    dobo: Dobo, sales: Path, text: str, command: tuple[str, ...]
-) -> None:
-    (sales / "dobo.yaml").write_text(text)
-    result = dobo(*command)
-    assert (result.code, result.out) == (1, "")
-    assert "hunter2" not in result.err
-    assert not (sales / ".dobo").exists()
+    ):
+        result = dobo(*command)
+        assert (result.code, result.out) == (1, ""), command
+        assert "hunter2" not in result.err, command
+        assert not (sales / ".dobo").exists(), command
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -269,18 +269,26 @@ FILES = {
 }
 
 
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    root = tmp_path_factory.mktemp("workspace")
+    Folder(root).with_store()
+    opened = Workspace.from_documents(WORKSPACE, root=root)
+    yield opened
+    opened.store.close()
+
+
 @pytest.mark.parametrize("title", FILES)
-def test_a_file_is_refused_as_in_a_run(title: str, tmp_path: Path) -> None:
+def test_a_file_is_refused_as_in_a_run(title: str, workspace: Workspace, tmp_path: Path) -> None:
     content = FILES[title]
+    file = workspace.root / "rows.csv"
+    file.unlink(missing_ok=True)
     if content is not None:
-        (tmp_path / "rows.csv").write_text(content)
-    Folder(tmp_path).with_store()
-    workspace = Workspace.from_documents(WORKSPACE, root=tmp_path)
+        file.write_text(content)
     run = workspace.run("p", period="2026-01", started_at=CLOCK)
-    workspace.store.close()
-    reading = Reading(cast("Any", None), JANUARY, None, tmp_path / "scratch")
+    reading = Reading(cast("Any", None), JANUARY, None, tmp_path)
     use = use_of({"n": INTEGER, "d": CENTS, "b": BOOLEAN})
-    problem = refusal(RowsOfFile(tmp_path, "rows.csv").read, use, reading)
+    problem = refusal(RowsOfFile(workspace.root, "rows.csv").read, use, reading)
     found: Any = problem.to_dict()
     (ran,) = run.problems
     assert (run.status, ran.code) == ("failed", "DATA_LOAD")
