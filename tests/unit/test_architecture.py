@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -64,10 +64,11 @@ def find_texts(text: str) -> tuple[tuple[int, str], ...]:
     )
 
 
-def find_modules() -> Iterator[tuple[Path, str, str]]:
+@cache
+def find_modules() -> list[tuple[Path, str, str]]:
     """The path, name and text of every module."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path, path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8")
+    paths = sorted(SOURCE.rglob("*.py"))
+    return [(path, path.relative_to(SOURCE).as_posix(), path.read_text(encoding="utf-8")) for path in paths]
 
 
 def find_named_types(text: str, name: str) -> list[str]:
@@ -154,7 +155,7 @@ def test_few_lines_take_any_type() -> None:
         line
         for _, _, text in find_modules()
         for line in text.splitlines()
-        if re.search(r"\bAny\b", line) and "import" not in line
+        if "Any" in line and re.search(r"\bAny\b", line) and "import" not in line
     ]
     assert len(lines) <= MOST_LINES_WITH_ANY
 
