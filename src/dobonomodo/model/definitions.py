@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
@@ -40,7 +41,6 @@ _KEPT_CHARACTERS, _KEPT_TEXTS = 50_000, 200
 """Texts up to this length are kept with what they define, so many of them: a workspace is often opened again unchanged."""
 
 T = TypeVar("T")
-E = TypeVar("E", bound="Entity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +81,7 @@ class Definitions:
         return marked
 
 
-class _Loads(Protocol[T]):
-    """Loads an entity."""
-
-    def __call__(self, places: Places, *, seed: str) -> Loaded[T]: ...
-
-
-class LoadsDataSource(Protocol):
+class LoadsDataSource(Hashable, Protocol):
     """Loads a datasource by what is known of its type."""
 
     def __call__(self, places: Places, *, seed: str) -> Loaded[DataSource]:
@@ -106,15 +100,10 @@ def load_definitions(
     drafts: list[_Draft] = []
     scenarios: list[Document] = []
     for source in sources:
-        read, faults = _read_kept(source) if len(source.text) <= _KEPT_CHARACTERS else _read(source)
-        problems += faults
-        for each in read:
-            if each.kind == SCENARIO:
-                scenarios.append(each.document)
-                continue
-            draft, found = each.loaded or _load_draft(each.document, DataSource, load_datasource)
-            drafts.append(draft)
-            problems += found
+        read = (_read_kept if len(source.text) <= _KEPT_CHARACTERS else _read)(source, load_datasource)
+        drafts += read.drafts
+        scenarios += read.scenarios
+        problems += read.problems
     problems += _find_duplicates(drafts)
     problems += _find_defaults(drafts)
     problems += _check_references(drafts)
@@ -156,26 +145,30 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A document of a known kind, and what it loads as unless storages have to say."""
+    """What a text defines, and every problem of it."""
 
-    document: Document
-    kind: str
-    loaded: tuple[_Draft, tuple[Problem, ...]] | None = None
+    drafts: tuple[_Draft, ...]
+    scenarios: tuple[Document, ...]
+    problems: tuple[Problem, ...]
 
 
-def _read(source: Source) -> tuple[tuple[_Read, ...], tuple[Problem, ...]]:
-    """The documents of a text, and every problem of finding them and their kinds."""
+def _read(source: Source, load_datasource: LoadsDataSource) -> _Read:
     documents, faults = load_documents(source)
-    read: list[_Read] = []
+    drafts: list[_Draft] = []
+    scenarios: list[Document] = []
     problems = list(faults)
     for document in documents:
         kind, wrong = _find_kind(document)
         problems += wrong
-        if kind is None or (wrong and kind != SCENARIO):
-            continue
-        model = next((entity for entity in ENTITIES if entity.kind == kind and entity is not DataSource), None)
-        read.append(_Read(document, kind, None if model is None else _load_draft(document, model, model.load)))
-    return tuple(read), tuple(problems)
+        if kind == SCENARIO:
+            scenarios.append(document)
+        elif kind is not None and not wrong:
+            model = next(entity for entity in ENTITIES if entity.kind == kind)
+            places, seed = document.places.at(kind) or document.places, f"{source.name}#{document.position}"
+            loaded = load_datasource(places, seed=seed) if model is DataSource else model.load(places, seed=seed)
+            drafts.append(_Draft(model, places, loaded.value if document.sound else None, document.text))
+            problems += loaded.problems
+    return _Read(tuple(drafts), tuple(scenarios), tuple(problems))
 
 
 _read_kept = lru_cache(maxsize=_KEPT_TEXTS)(_read)
@@ -193,12 +186,6 @@ def _find_kind(document: Document) -> tuple[str | None, tuple[Problem, ...]]:
     if second is not None:
         return known[0], (InvalidDocument(kinds=KINDS, also=second, span=places.key_span(second)),)
     return known[0], ()
-
-
-def _load_draft(document: Document, model: type[Entity], load: _Loads[E]) -> tuple[_Draft, tuple[Problem, ...]]:
-    places = document.places.at(model.kind) or document.places
-    loaded = load(places, seed=f"{document.source.name}#{document.position}")
-    return _Draft(model, places, loaded.value if document.sound else None, document.text), loaded.problems
 
 
 def _find_texts(drafts: Iterable[_Draft]) -> Mapping[tuple[str, str], str]:
