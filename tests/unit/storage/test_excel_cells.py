@@ -8,12 +8,23 @@ import re
 import zipfile
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 import xlsxwriter
 
-from dobonomodo.storage.excel_cells import Area, WorkbookFault, find_faults, name_cell, open_cells, show_cell
+from dobonomodo.storage import excel_cells
+from dobonomodo.storage.excel_cells import (
+    Area,
+    WorkbookFault,
+    column_number,
+    find_faults,
+    name_cell,
+    open_cells,
+    sheet_names,
+    show_cell,
+)
 
 
 def make(path: Path, fill: Callable[[xlsxwriter.Workbook], None]) -> Path:
@@ -48,6 +59,7 @@ def fault_of(path: Path, **where: str | Area | None) -> WorkbookFault:
     ("value", "expected"),
     [
         (0.1 + 0.2, "0.3"), (1234567.89, "1234567.89"), (5.0, "5"), (-0.0, "0"), (1e20, "1e+20"), (1e-7, "1e-07"), (True, "true"),
+        (False, "false"), (2**53 + 1, "9007199254740993"), (0.1234567890123456, "0.123456789012346"), (None, None),
         ("", None), ("007", "007"), (" a ", " a "), (date(2026, 1, 31), "2026-01-31"), (datetime(2026, 1, 31), "2026-01-31"),
         (datetime(2026, 1, 31, 8, 30), "2026-01-31T08:30:00"), (time(12), "12:00:00"), (timedelta(hours=25), "1 day, 1:00:00"),
     ],
@@ -60,11 +72,20 @@ def test_addresses() -> None:
     assert [name_cell(row, column) for row, column in ((0, 0), (6, 1), (0, 25), (0, 26), (0, 701), (0, 702))] == [
         "A1", "B7", "Z1", "AA1", "ZZ1", "AAA1",
     ]  # fmt: skip
+    assert [column_number(letters) for letters in ("A", "z", "AA", "ZZ", "AAA")] == [0, 25, 26, 701, 702]
     assert Area.parse("b3:F200") == Area(2, 1, 199, 5)
+    assert Area.parse("B1:B1") == Area(0, 1, 0, 1)
     assert Area.parse("B:F") == Area(0, 1, None, 5)
     for wrong in ("", "B3", "F1:B2", "B3:F2", "1:2", "B0:C1"):
         with pytest.raises(ValueError, match=r"^$"):
             Area.parse(wrong)
+
+
+def test_an_area_has_the_cells_on_its_edges_and_none_beyond() -> None:
+    area = Area.parse("B3:D5")
+    inside = {name_cell(row, column) for row in range(9) for column in range(9) if area.has(row, column)}
+    assert inside == {"B3", "C3", "D3", "B4", "C4", "D4", "B5", "C5", "D5"}
+    assert (Area.parse("B:C").has(10**6, 1), Area().has(0, 10**4)) == (True, True)
 
 
 def test_a_part_of_a_sheet_and_a_table(tmp_path: Path) -> None:
@@ -85,6 +106,45 @@ def test_a_part_of_a_sheet_and_a_table(tmp_path: Path) -> None:
     assert fault_of(path, table="Rats").remedy == "existing tables: `Rates`"
 
 
+def test_rows_and_columns_before_the_first_value_are_there(tmp_path: Path) -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        sheet = book.add_worksheet("Data")
+        sheet.write_row("C2", ["a", "b"])
+        sheet.write("E4", "c")
+        book.add_worksheet("Empty")
+
+    path = make(tmp_path / "a.xlsx", fill)
+    assert sheet_names(path) == ["Data", "Empty"]
+    assert cells_of(path, sheet="Data") == [
+        [None] * 5, [None, None, "a", "b", None], [None] * 5, [None, None, None, None, "c"],
+    ]  # fmt: skip
+    assert cells_of(path, sheet="Data", area=Area.parse("D:D")) == [[None], ["b"], [None], [None]]
+    assert cells_of(path, sheet="Data", area=Area.parse("D2:G3")) == [["b", None, None, None], [None] * 4]
+    assert cells_of(path, sheet="Empty") == []
+
+
+def test_a_name_that_does_not_exist_is_answered_by_the_first_ten_that_do(tmp_path: Path) -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        for number in range(12):
+            book.add_worksheet(f"S{number}").write("A1", number)
+
+    path = make(tmp_path / "a.xlsx", fill)
+    shown = ", ".join(f"`S{number}`" for number in range(10))
+    assert fault_of(path).what == f"has 12 sheets: {shown}"
+    assert fault_of(path, sheet="S12").remedy == f"existing sheets: {shown}"
+    assert fault_of(path, table="Rates").remedy == "there are no tables"
+
+
+def test_a_workbook_that_is_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write("A1", 1))
+    with zipfile.ZipFile(path) as archive:
+        size = sum(each.file_size for each in archive.infolist())
+    monkeypatch.setattr(excel_cells, "MAX_BYTES", size)
+    assert cells_of(path) == [["1"]]
+    monkeypatch.setattr(excel_cells, "MAX_BYTES", size - 1)
+    assert fault_of(path).what == "is too large when it is unpacked"
+
+
 def test_merged_cells_are_refused_where_they_are_read(tmp_path: Path) -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         sheet = book.add_worksheet()
@@ -93,6 +153,9 @@ def test_merged_cells_are_refused_where_they_are_read(tmp_path: Path) -> None:
 
     path = make(tmp_path / "a.xlsx", fill)
     assert "merged cells A1:B1" in fault_of(path).what
+    # A part of them is enough.
+    assert "merged cells A1:B1" in fault_of(path, area=Area.parse("B1:B2")).what
+    assert "merged cells A1:B1" in fault_of(path, area=Area.parse("A1:A2")).what
     assert cells_of(path, area=Area.parse("A2:B2")) == [["a", "b"]]
 
 
@@ -128,6 +191,70 @@ def test_errors_are_found_however_the_sheet_is_written(tmp_path: Path, change: C
 
     path = rewrite(make(tmp_path / "a.xlsx", fill), change)
     assert find_faults(path, "Sheet1") == {(0, 0): "`#N/A` is an error of Excel"}
+
+
+@pytest.mark.parametrize(
+    ("cells", "wrong"),
+    [
+        ('<c r="A1"><v>1</v></c><c r="B1"><v> -1.5E+20 </v></c><c r="C1"><v>.5</v></c><c r="D1"/><c r="E1"><v></v></c>', ""),
+        ('<c r="A1"><v>1,5</v></c><c r="B1"><v>1e5000</v></c><c r="C1" t="n"><v>x</v></c>', "A1 B1 C1"),
+        ('<c r="A1" t="s"><v>0</v></c><c r="B1" t="s"><v>1</v></c>', ""),
+        ('<c r="A1" t="s"><v>2</v></c><c r="B1" t="s"><v>-1</v></c><c r="C1" t="s"><v>\u0661</v></c>', "A1 B1 C1"),
+        ('<c r="A1" t="b"><v>0</v></c><c r="B1" t="b"><v>1</v></c><c r="C1" t="b"><v>2</v></c>', "C1"),
+        ('<c r="A1" t="str"><v>x</v></c><c r="B1" t="inlineStr"><is><t>x</t></is></c><c r="C1" t="d"><v>2026-01-31</v></c>', ""),
+        ('<c r="A1" t="str"><f>B1</f></c><c r="B1" t="inlineStr"><f>1</f><is><t>x</t></is></c>', "A1"),
+        ('<c r="A1" t="odd"><v>x</v></c><c r="B1" t="odd"><v></v></c>', "A1"),
+        ('<c r="A1"><v>1</v></c><c r="B1"><v>1</v></c><c r="A1"><v>2</v></c>', "A1"),
+        ('<c t="e"><v>#N/A</v></c><c><v>1</v></c><c t="e"/><c r="F1" t="e"/><c t="e"/>', "A1 C1 F1 G1"),
+        ('<c><v>1</v></c></row><row><c t="e"/><c t="e"/></row><row r="7"><c t="e"/></row><row><c><f>1</f></c>', "A2 B2 A7 A8"),
+    ],
+)  # fmt: skip
+def test_values_that_are_not_of_their_kind_are_found(tmp_path: Path, cells: str, wrong: str) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write_row("A1", ["one", "two"]))
+    rows = f"<sheetData><row>{cells}</row></sheetData>".encode()
+    rewrite(path, lambda xml: re.sub(rb"<sheetData>.*</sheetData>", lambda _: rows, xml))
+    assert [name_cell(*place) for place in find_faults(path, "Sheet1")] == wrong.split()
+
+
+def test_what_is_wrong_is_said_of_each_cell(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write("A1", 1))
+    cells = b'<c r="A1" t="e"/><c r="B1" t="e"><v>#REF!</v></c><c r="C1"><f>1</f></c><c r="D1"><v>x</v></c>'
+    rewrite(path, lambda xml: re.sub(rb'<c r="A1">.*</c>', lambda _: cells, xml))
+    assert [rule.split(";")[0] for rule in find_faults(path, "Sheet1").values()] == [
+        "`error` is an error of Excel",
+        "`#REF!` is an error of Excel",
+        "is a formula without a computed value",
+        "is damaged",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "said"),
+    [
+        ("xl/worksheets/sheet1.xml", b'r="A1"', b'r="1A"', "cannot be read as a workbook"),
+        ("xl/worksheets/sheet1.xml", b"spreadsheetml/2006/main", b"other", "worksheet` is not a sheet"),
+        ("xl/_rels/workbook.xml.rels", b"sheet1.xml", b"sheet9.xml", ""),
+        ("xl/workbook.xml", b"</workbook>", b"", "cannot be read as a workbook"),
+        ("xl/styles.xml", b"</styleSheet>", b"", "cannot be read as a workbook"),
+    ],
+)
+def test_a_damaged_part_is_refused(tmp_path: Path, part: str, old: bytes, new: bytes, said: str) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write("A1", 1))
+    rewrite(path, lambda xml: xml.replace(old, new), part)
+    assert said in fault_of(path).what
+
+
+def test_a_sheet_is_found_wherever_its_part_is(tmp_path: Path) -> None:
+    path = make(tmp_path / "a.xlsx", lambda book: book.add_worksheet().write_formula("A1", "=1/0", None, "#N/A"))
+    for target in (b'"/xl/worksheets/sheet1.xml"', b'"./other/../Worksheets/SHEET1.xml"'):
+        rewrite(path, partial(re.compile(rb'(?i)"[^"]*sheet1.xml"').sub, target), "xl/_rels/workbook.xml.rels")
+        assert list(find_faults(path, "Sheet1")) == [(0, 0)]
+    with pytest.raises(WorkbookFault, match="has no part for sheet `Sheet2`"):
+        find_faults(path, "Sheet2")
+    with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
+        archive.writestr("xl/other.xml", "<a/>")
+    with pytest.raises(WorkbookFault, match=r"has no `xl/workbook\.xml`"):
+        find_faults(tmp_path / "b.xlsx", "Sheet1")
 
 
 def test_a_text_that_the_workbook_does_not_have_is_found(tmp_path: Path) -> None:

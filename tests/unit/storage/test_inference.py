@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
@@ -106,6 +108,56 @@ def test_files_without_a_header_or_with_comments(tmp_path: Path) -> None:
     assert inferred(tmp_path, "id\tv\n1\ta\n", encoding="utf-16").options == {"delimiter": "\t", "encoding": "utf-16"}
 
 
+def test_a_file_of_one_column(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "amount\n1\n2\n")
+    assert (found.options, types(found), found.rows) == ({}, {"amount": "integer"}, 2)
+    assert inferred(tmp_path, "title\na b\nc d\n").options == {}
+
+
+def test_a_first_line_that_does_not_name_all_columns_has_values(tmp_path: Path) -> None:
+    for text in ("id,\n1,2\n", "id, \n1,2\n", "id,7\n1,2\n", "id,-1.5 \n1,2\n", "id,31.01.2026\n1,2\n"):
+        found = inferred(tmp_path, text)
+        assert (found.options["has_header"], list(types(found))) == (False, ["column_1", "column_2"]), text
+        assert found.rows == 2
+    for text in ("id,2nd\n1,2\n", "id,v1.5\n1,2\n"):
+        assert "has_header" not in inferred(tmp_path, text).options, text
+
+
+def test_lines_before_the_records_are_skipped_and_comments_are_not_counted_twice(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "# made by hand\nReport of January\n\nid;v\n1;a\n# more\n2;b\n")
+    assert found.options == {"delimiter": ";", "comment": "#", "skip_lines": 3}
+    assert (types(found), found.rows) == ({"id": "integer", "v": "string"}, 2)
+    # More of them than there are records.
+    found = inferred(tmp_path, "Report\nof\nJanuary\n\nid;v\n1;a\n")
+    assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": 4}, 1)
+    found = inferred(tmp_path, ";;\nid;v;w\n1;a;b\n2;c;d\n")
+    assert (found.options["skip_lines"], found.rows) == (1, 2)
+
+
+def test_the_encoding_is_the_first_that_has_all_bytes(tmp_path: Path) -> None:
+    text = "id,name\n1,Größe\n"
+    assert "encoding" not in inferred(tmp_path, text).options
+    assert inferred(tmp_path, text, encoding="cp1252").options == {"encoding": "cp1252"}
+    # No character of cp1252 has this byte.
+    assert inferred(tmp_path, "id,name\n1,\x81\n", encoding="latin-1").options == {"encoding": "latin-1"}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (gzip.compress(b"id\n1\n"), "is compressed with gzip; decompress it"),
+        (b"PAR1 and no more", "cannot be read as Parquet"),
+        ("id\n1\n".encode("utf-16") + b"\0", "rows.csv"),
+        ("# more\nid\n1\n".encode("utf-16") + b"\0", "rows.csv"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    (tmp_path / "rows.csv").write_bytes(content)
+    with pytest.raises(NotInferredError, match=r"rows\.csv") as failed:
+        infer(tmp_path / "rows.csv")
+    assert said in str(failed.value)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -151,6 +203,43 @@ def test_amounts_of_a_workbook_have_cents_and_its_texts_are_texts(tmp_path: Path
     assert found.notes == ()
 
 
+def test_a_sheet_without_names_of_all_columns(tmp_path: Path) -> None:
+    def fault_of(*rows: Sequence[object], merged: str | None = None) -> str:
+        with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+            sheet = book.add_worksheet("Plan")
+            for at, row in enumerate(rows):
+                sheet.write_row(at, 0, row)
+            if merged is not None:
+                sheet.merge_range(merged, "both")
+        with pytest.raises(NotInferredError) as failed:
+            infer(tmp_path / "plan.xlsx")
+        return str(failed.value)
+
+    assert "has no row with the names of all columns" in fault_of(["id", 7], [1, 2])
+    assert "has no row with the names of all columns" in fault_of(["id", None, "v"], [1, None, 2])
+    assert "merged cells A3:B3" in fault_of(["id", "v"], [1, 2], merged="A3:B3")
+    assert "; split them in Excel" in fault_of(["id", "v"], merged="A3:B3")
+
+
+def test_a_sheet_is_read_where_its_names_are(tmp_path: Path) -> None:
+    def found_in(*rows: Sequence[object], left: int = 0) -> Inferred:
+        with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+            sheet = book.add_worksheet("Plan")
+            for at, row in enumerate(rows):
+                sheet.write_row(at, left, row)
+        return infer(tmp_path / "plan.xlsx")
+
+    names, first, second = ["id", "v"], [1, "a"], [2, "b"]
+    found = found_in(names, first, [None, None], second)
+    assert (found.options, found.rows) == ({}, 2)
+    found = found_in(["Plan"], names, first, second)
+    assert (found.options, found.rows, types(found)) == ({"header_row": 2}, 2, {"id": "integer", "v": "string"})
+    assert found_in(names, first, second, left=26).options == {"range": "AA:AB"}
+    # A remark beside the rows is left out.
+    found = found_in([None, None, None, "x"], names, first, second)
+    assert (found.options, found.rows) == ({"range": "A:B", "header_row": 2}, 2)
+
+
 def test_a_parquet_file(tmp_path: Path) -> None:
     columns = {
         "id": pa.array([1], pa.int32()),
@@ -171,3 +260,73 @@ def test_a_parquet_file(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_names(text: str, expected: str) -> None:
     assert name_column(text) == expected
+
+
+class TestKeys:
+    def many(self, root: Path, count: int, header: str, row: str) -> Inferred:
+        return inferred(
+            root, header + "\n" + "".join(row.format(n=n, half=n // 2, odd=n % 2) + "\n" for n in range(count))
+        )
+
+    def test_a_column_is_a_key_by_its_name_or_by_many_rows(self, tmp_path: Path) -> None:
+        found = self.many(tmp_path, 49, "code,v", "c{n},x")
+        assert (found.key, found.other_keys) == ((), (("code",),))
+        found = self.many(tmp_path, 50, "code,v", "c{n},x")
+        assert (found.key, found.other_keys) == (("code",), ())
+        found = self.many(tmp_path, 2, "code,line_nr,line_id,v", "c{n},{n},{n},x")
+        assert (found.key, found.other_keys) == (("line_nr",), (("line_id",), ("code",)))
+        (described,) = [each for each in columns_of(found) if each["name"] == "line_nr"]
+        assert described == {"name": "line_nr", "type": "integer", "nullable": False}
+
+    def test_what_is_no_key(self, tmp_path: Path) -> None:
+        # One row, an amount, and a column that lacks values.
+        assert self.many(tmp_path, 1, "id,v", "{n},x").key == ()
+        found = self.many(tmp_path, 60, "v,amount", "x,{n}.25")
+        assert (found.key, found.other_keys) == ((), ())
+        found = inferred(tmp_path, "id,v\n1,x\n2,x\n,x\n")
+        assert (found.key, found.other_keys) == ((), ())
+        assert "natural_key_columns" not in found.dataset()
+
+    def test_two_columns_may_be_a_key_together(self, tmp_path: Path) -> None:
+        found = self.many(tmp_path, 60, "half,odd,v", "h{half},o{odd},x")
+        assert (found.key, found.other_keys) == (("half", "odd"), ())
+        found = self.many(tmp_path, 10, "half_id,odd_id,v", "{half},{odd},x")
+        assert found.key == ("half_id", "odd_id")
+        assert found.dataset()["natural_key_columns"] == ["half_id", "odd_id"]
+        found = self.many(tmp_path, 10, "half_id,odd,v", "{half},{odd},x")
+        assert (found.key, found.other_keys) == ((), (("half_id", "odd"),))
+
+
+def columns_of(found: Inferred) -> list[dict[str, object]]:
+    table = found.dataset()["main_table"]
+    assert isinstance(table, dict)
+    columns: list[dict[str, object]] = table["columns"]
+    return columns
+
+
+def test_columns_get_names_that_differ_and_say_what_they_are_called_in_the_file(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "A b,a-b,A_B,€,_hidden\n1,2,3,4,5\n")
+    assert [(each["name"], each.get("source")) for each in columns_of(found)] == [
+        ("a_b", "A b"), ("a_b_2", "a-b"), ("A_B_3", "A_B"), ("column_4", "€"),
+    ]  # fmt: skip
+    assert [each.get("source") for each in columns_of(inferred(tmp_path, "Amount,amount €\n1,2\n"))] == [
+        None,
+        "amount €",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "period", "template"),
+    [
+        ("rows.csv", "rows", None, "rows.csv"),
+        ("2026-01.csv", "data", "2026-01", "{{identifier}}.csv"),
+        ("Konten_2026-12.csv", "Konten", "2026-12", "Konten_{{identifier}}.csv"),
+        ("rows-2026-13.csv", "rows_2026_13", None, "rows-2026-13.csv"),
+        ("rows-12026-01.csv", "rows_12026_01", None, "rows-12026-01.csv"),
+    ],
+)
+def test_the_period_is_in_the_name_of_the_file(
+    tmp_path: Path, name: str, table: str, period: str | None, template: str
+) -> None:
+    found = inferred(tmp_path, "id\n1\n", name=name)
+    assert (found.table, found.period, found.template) == (table, period, template)
