@@ -38,7 +38,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_home.py", "storage/delta_target.py",
             "storage/iceberg.py", "storage/iceberg_target.py",
             "storage/table_files_target.py", "storage/table_home.py",
-            "storage/extracted.py", "storage/faults.py", "storage/file_storage.py",
+            "storage/extracted.py", "storage/file_storage.py",
             "storage/outputs.py", "storage/postgresql.py", "storage/rows.py",
             "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
             "storage/object_target.py", "storage/shelf.py",

@@ -101,6 +101,25 @@ class TestEncoding:
         assert wrong is not None
         assert "cp1252" in wrong.what
         assert "größe €" in wrong.what
+        assert wrong.describe(path) == f"`{path}`, line 2: the bytes are cp1252, not UTF-8: `1,größe €`"
+
+    @pytest.mark.parametrize(
+        ("content", "shown"),
+        [
+            (b"id\n" + b"a" * 30 + b"\xf6" + b"b" * 30 + b"\nc\n", "a" * 20 + "ö" + "b" * 19),
+            (b"x\xf6" + b"b" * 60, "xö" + "b" * 38),
+            (b"\xf6" + b"b" * 60, "ö" + "b" * 39),
+            (b"a\rb\xf6c\rd", "böc"),
+            (b"id\n\x81 \xf6\n", None),
+            (b"id\n\x01 \xf6\n", None),
+        ],
+    )
+    def test_what_is_around_a_wrong_byte_is_shown(self, tmp_path: Path, content: bytes, shown: str | None) -> None:
+        (tmp_path / "rows.csv").write_bytes(content)
+        wrong = diagnose_content(tmp_path / "rows.csv", delimiter=",")
+        assert wrong is not None
+        said = "the bytes are not UTF-8" if shown is None else f"the bytes are cp1252, not UTF-8: `{shown}`"
+        assert (wrong.what, "cp1252" in wrong.remedy) == (said, shown is not None)
 
 
 class TestOtherKinds:

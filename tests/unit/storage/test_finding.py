@@ -107,6 +107,68 @@ def test_all_rows(path: Path) -> None:
     assert count_rows(path) == 10
 
 
+@pytest.mark.parametrize("statistics", [True, False])
+def test_rows_are_found_in_every_form_of_storage(tmp_path: Path, statistics: bool) -> None:
+    day = datetime(2026, 1, 2, tzinfo=UTC)
+    stored = pa.table(
+        {
+            "code": pa.array(["a", None, "b", "a"]).dictionary_encode(),
+            "at": pa.array([day, None, day.replace(hour=1), day], pa.timestamp("ms", "UTC")),
+            "fine": pa.array([day, None, day.replace(hour=1), day], pa.timestamp("ns")),
+            "n": pa.array([-(2**31), 2**31 - 1, None, 0], pa.int32()),
+            "m": pa.array([Decimal("-99.9"), Decimal("99.9"), None, Decimal("0.1")], pa.decimal128(3, 1)),
+        }
+    )
+    pq.write_table(stored, tmp_path / "rows.parquet", write_statistics=statistics)
+    types: dict[str, Type] = {"code": TEXT, "at": TIMESTAMP, "fine": TIMESTAMP, "n": INTEGER, "m": DecimalType(15, 2)}
+
+    def numbers(column: str, *values: Value) -> list[int]:
+        return [number for number, _ in find_rows(tmp_path / "rows.parquet", types, {column: values})]
+
+    assert (numbers("code", "a"), numbers("code", "a", None), numbers("code", "c")) == ([0, 3], [0, 1, 3], [])
+    for column in ("at", "fine"):
+        assert numbers(column, as_value(day)) == [0, 3]
+        assert numbers(column, as_value(day.replace(hour=1)), None) == [1, 2]
+    assert [numbers("n", value) for value in (-(2**31), 2**31 - 1, None, -(2**31) - 1, 2**31)] == [
+        [0],
+        [1],
+        [2],
+        [],
+        [],
+    ]
+    assert [numbers("m", Decimal(value)) for value in ("-99.90", "99.9", "0.1", "0.10", "100")] == [
+        [0],
+        [1],
+        [3],
+        [3],
+        [],
+    ]
+    ((_, row),) = find_rows(tmp_path / "rows.parquet", types, {"n": [0]})
+    assert row == {"code": "a", "at": as_value(day), "fine": as_value(day), "n": 0, "m": Decimal("0.10")}
+
+
+def test_only_row_groups_that_may_have_a_value_are_read(path: Path, tmp_path: Path) -> None:
+    """What is damaged in another row group does not matter."""
+    with pq.ParquetFile(path) as file:
+        chunk = file.metadata.row_group(0).column(0)
+        start, size = chunk.dictionary_page_offset or chunk.data_page_offset, chunk.total_compressed_size
+    content = path.read_bytes()
+    (tmp_path / "rows.parquet").write_bytes(content[:start] + b"\xff" * size + content[start + size :])
+
+    def numbers(**wanted: list[Value]) -> list[int]:
+        return [number for number, _ in find_rows(tmp_path / "rows.parquet", TYPES, wanted)]
+
+    assert (numbers(id=["A3"]), numbers(n=[3, 8]), numbers(n=[Decimal("4.0")]), numbers(id=[None])) == (
+        [3],
+        [3, 8],
+        [4],
+        [9],
+    )
+    assert [number for number, _ in find_rows(tmp_path / "rows.parquet", TYPES, {}, numbers={3, 9})] == [3, 9]
+    with pytest.raises((OSError, pa.ArrowException)):
+        numbers(id=["A2"])
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two hundred rows in one row group, every twentieth of one kind."""

@@ -1,7 +1,9 @@
+# ruff: noqa: DTZ001 - a time may have no zone
+
 from __future__ import annotations
 
 import random
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.storage import first_rows as module
-from dobonomodo.storage.first_rows import first_rows, show_value
+from dobonomodo.storage.first_rows import first_rows, leading_rows, show_value
 
 SCHEMA = pa.schema(
     [
@@ -117,6 +119,15 @@ def test_columns_of_the_order_need_not_be_shown(tmp_path: Path) -> None:
 
 def test_there_are_no_files() -> None:
     assert first_rows([], ["a"], order=["a"], count=10) == ()
+    assert leading_rows([], ["a"], count=10) == ()
+
+
+def test_rows_may_be_shown_as_they_are_in_their_files(tmp_path: Path) -> None:
+    made = [{**make_row(number, random.Random(2)), "id": -number} for number in range(100)]
+    files = write(tmp_path, made, parts=2)
+    for count in (0, 3, 60, 100, 200):
+        expected = tuple((str(row["id"]), row["name"]) for row in (made[0::2] + made[1::2])[:count])
+        assert leading_rows(files, ["id", "name"], count=count) == expected
 
 
 @pytest.mark.parametrize(
@@ -124,7 +135,8 @@ def test_there_are_no_files() -> None:
     [
         (None, None), (True, "true"), (7, "7"), (Decimal("1E+3"), "1000"), (Decimal("-0.10"), "-0.10"),
         (date(2026, 1, 31), "2026-01-31"), (datetime(2026, 1, 31, 8, 0, 0, 5, tzinfo=UTC), "2026-01-31T08:00:00.000005Z"),
-        ("006100", "006100"), ("x" * 200, "x" * 200), ("x" * 201, "x" * 200 + "…"),
+        (False, "false"), (datetime(2026, 1, 31, 8, tzinfo=timezone(timedelta(hours=2))), "2026-01-31T06:00:00Z"),
+        (datetime(2026, 1, 31, 8), "2026-01-31T08:00:00"), ("006100", "006100"), ("x" * 200, "x" * 200), ("x" * 201, "x" * 200 + "…"),
     ],
 )  # fmt: skip
 def test_values_are_exact_text(value: object, shown: str | None) -> None:

@@ -93,11 +93,28 @@ def test_types_by_all_values(tmp_path: Path, values: list[str], expected: str) -
     assert types(inferred(tmp_path, text))["value"] == expected
 
 
+def test_words_for_missing_values_are_found_where_they_cannot_be_texts(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "name;a;b\nx;NA;1\ny;1.5;-\nz;2.5;3\n")
+    assert found.options == {"delimiter": ";", "null_values": ["NA", "-"]}
+    assert types(found) == {"name": "string", "a": "decimal(15,2)", "b": "integer"}
+    for text in ("name;a\nx;NA\ny;z\n", "name;a\nx;NA\ny;NA\n", "name;a\nNA;NA\ny;1\n"):
+        found = inferred(tmp_path, text)
+        assert (found.options, types(found)["a"]) == ({"delimiter": ";"}, "string"), text
+
+
 def test_what_can_be_read_in_two_ways_is_text_with_a_note(tmp_path: Path) -> None:
     found = inferred(tmp_path, "a;b\n1,234;01/02/2026\n2,345;03/04/2026\n")
     assert (set(types(found).values()), len(found.notes)) == ({"string"}, 2)
     decided = inferred(tmp_path, "a;c\n1,234;1,5\n2,345;2,5\n")
     assert types(decided) == {"a": "decimal(15,3)", "c": "decimal(15,2)"}
+
+
+def test_signs_are_set_where_numbers_have_them(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "n;v\n1.234.567;x\n2.345.678;y\n")
+    assert (found.options, types(found)["n"]) == ({"delimiter": ";", "decimal": ",", "thousands": "."}, "integer")
+    # Those in texts say nothing.
+    assert inferred(tmp_path, "n;v\n1;a.b,c\n2;d.e,f\n").options == {"delimiter": ";"}
+    assert inferred(tmp_path, "n;v\n1,5;a.b\n2,5;c.d\n").options == {"delimiter": ";", "decimal": ","}
 
 
 def test_files_without_a_header_or_with_comments(tmp_path: Path) -> None:
@@ -250,6 +267,12 @@ def test_a_parquet_file(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "rows.parquet")
     found = infer(tmp_path / "rows.parquet")
     assert (types(found), len(found.notes)) == ({"id": "integer", "v": "decimal(3,2)", "x": "string"}, 1)
+    assert (found.rows, found.options) == (1, {})
+    pq.write_table(pa.table({"Betrag in EUR": ["x"], "€": ["y"]}), tmp_path / "rows.parquet")
+    assert [(each.name, each.source) for each in infer(tmp_path / "rows.parquet").columns] == [
+        ("betrag_in_eur", "Betrag in EUR"),
+        ("€", "€"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from dobonomodo.formula import Type
-from dobonomodo.formula.types import DATE, INTEGER, TIMESTAMP, DecimalType
+from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.storage.notation import DateFormat, Notation, find_date_format, suggest_notation
 from dobonomodo.storage.values import explain_wrong, parse_values
 
@@ -126,4 +126,46 @@ def test_what_to_set_is_said_only_if_it_explains_all_values() -> None:
     )
     assert suggest_notation(["1'234.50"], MONEY, plain) == "numbers look like `1'234.50`: set `thousands: \"'\"`"
     assert suggest_notation(["abc"], MONEY, plain) is None
+    assert suggest_notation(["31.01.2026 08:30", "01.02.2026T09:00"], TIMESTAMP, plain) == (
+        "dates look like dd.mm.yyyy: set `date_format: dd.mm.yyyy`"
+    )
+    assert suggest_notation(["1.234"], INTEGER, COMMA) == 'numbers look like `1.234`: set `decimal: "."`'
+    assert suggest_notation([" 1 234 "], INTEGER, plain) == 'numbers look like `1 234`: set `thousands: " "`'
+
+
+def test_nothing_is_said_where_the_setting_is_that_already_or_there_is_none() -> None:
+    plain = Notation()
+    assert suggest_notation([], MONEY, plain) is None
+    assert suggest_notation(["1,5"], TEXT, plain) is None
+    assert suggest_notation(["true"], BOOLEAN, plain) is None
+    assert suggest_notation(["31.01.2026"], DATE, GERMAN) is None
+    assert suggest_notation(["2026-01-31"], DATE, plain) is None
+    assert suggest_notation(["2026-01-31"], DATE, GERMAN) == "dates look like yyyy-mm-dd: set `date_format: yyyy-mm-dd`"
+    assert suggest_notation(["1.234,50"], MONEY, GERMAN) is None
+    assert suggest_notation(["1'234", "1 234"], MONEY, plain) is None
+    assert suggest_notation(["1'234", "x"], MONEY, plain) is None
+    assert suggest_notation(["1'234.5"], MONEY, Notation(".", "'")) is None
+
+
+def test_values_are_written_as_they_are_read() -> None:
+    def written(text: str, kind: Type, notation: Notation) -> object:
+        return notation.write(pa.array([text]), kind)[0].as_py()
+
+    assert written("-1234.50", MONEY, GERMAN) == "-1234,50"
+    assert written("-1234.50", MONEY, ENGLISH) == "-1234.50"
+    assert written("1234", INTEGER, GERMAN) == "1234"
+    assert written("2026-01-31", DATE, GERMAN) == "31.01.2026"
+    assert written("2026-01-31", DATE, COMMA) == "2026-01-31"
+    assert written("2026-01-31T08:30:00Z", TIMESTAMP, GERMAN) == "31.01.2026T08:30:00Z"
+    assert written("2026-01-31", TEXT, GERMAN) == "2026-01-31"
+
+
+def test_the_form_of_a_value_is_described_where_it_is_not_the_plain_one() -> None:
+    assert (GERMAN.describe(MONEY), ENGLISH.describe(MONEY)) == ("with decimal sign `,`", None)
+    assert (GERMAN.describe(DATE), GERMAN.describe(TIMESTAMP)) == ("in the form `dd.mm.yyyy`",) * 2
+    assert (COMMA.describe(DATE), GERMAN.describe(INTEGER), GERMAN.describe(TEXT)) == (None, None, None)
+    for kind in (MONEY, INTEGER):
+        assert set("-,") <= set(GERMAN.characters(kind))
+        assert not set(":/") & set(GERMAN.characters(kind))
+    assert set("-:.+ /") <= set(ENGLISH.characters(TIMESTAMP))
     assert find_date_format(["20260131"]) == "yyyymmdd"

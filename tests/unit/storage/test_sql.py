@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,10 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import PackageMissing
 from dobonomodo.problems.run import CELLS_AT_MOST, DataLoad
-from dobonomodo.storage import sql_reading
+from dobonomodo.storage import sql, sql_reading
+from dobonomodo.storage.extracted import TablePin
+from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.kept import InputFile
 from dobonomodo.storage.sql import SqlStorage, UnknownDialectError, find_missing
 from dobonomodo.storage.storage import Belongs, Pin, Scratch
 from tests.world import use_of
@@ -166,6 +170,87 @@ def test_what_answers(storage: SqlStorage) -> None:
     broken = storage.call()
     assert broken is not None
     assert not broken.works
+
+
+def test_what_was_extracted_is_counted_and_can_be_put_back(storage: SqlStorage) -> None:
+    execute(storage.root, "INSERT INTO lines VALUES (1, 'a', 1), (2, 'b', 2)")
+    use = use_of(COLUMNS)
+    pin, _, file = extract(storage, use)
+    scratch = Scratch(str(file.parent), "input")
+    assert (list(storage.extracted(pin, scratch)), storage.count(pin, scratch), pin.size) == ([str(file)], 2, 0)
+    assert storage.input_files(pin, scratch) == (InputFile(str(file), is_ours=True),)
+    execute(storage.root, "DROP TABLE lines")
+    kept = Scratch(str(storage.root / "kept"), "input")
+    assert storage.from_kept(pin, [str(file)], kept) == pin
+    assert Path(kept.file(0)).read_bytes() == file.read_bytes()
+    # It is complete, so that the database is not asked.
+    assert storage.extract(use, pin, kept, belongs=BELONGS) == (pin, Findings())
+    Path(kept.file(0)).unlink()
+    with pytest.raises(RunFailed):
+        storage.extract(use, pin, kept, belongs=BELONGS)
+
+
+def test_a_large_table_is_kept_in_several_files(storage: SqlStorage) -> None:
+    pin, _, file = extract(storage, use_of(COLUMNS))
+    assert isinstance(pin, TablePin)
+    other = file.with_name("other.parquet")
+    pq.write_table(pq.read_table(file).slice(0, 0).rename_columns(["a", "b", "c"]), other)
+    kept = Scratch(str(storage.root / "kept"), "input")
+    large = replace(pin, parts=2)
+    storage.from_kept(large, [str(file), str(other)], kept)
+    assert [Path(each).read_bytes() for each in storage.extracted(large, kept)] == [
+        file.read_bytes(),
+        other.read_bytes(),
+    ]
+    done, _ = storage.extract(use_of(COLUMNS), replace(large, fingerprint=None), kept, belongs=BELONGS)
+    assert isinstance(done, TablePin)
+    assert (done.parts, done.fingerprint == pin.fingerprint) == (2, False)
+    for each in (pin, done):
+        assert storage.load_pin(each.document()) == each
+    assert ("parts" in pin.document(), "parts" in done.document()) == (False, True)
+
+
+def test_rows_are_numbered_and_remembered_across_batches(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql_reading, "BATCH", 3)
+    execute(
+        storage.root, *(f"INSERT INTO lines VALUES ({n}, 'a', '{'x' if n in (2, 5, 7) else n}')" for n in range(1, 8))
+    )
+    _, findings, _ = extract(storage, use_of(COLUMNS))
+    assert [cell.row for cell in findings.cells] == ["row 2", "row 5", "row 7"]
+    assert dict(findings.counts) == {"amount": 3}
+
+
+def test_large_tables_are_written_in_row_groups(storage: SqlStorage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sql, "_ROW_GROUP", 2)
+    execute(storage.root, *(f"INSERT INTO lines VALUES ({n}, 'a', {n})" for n in (5, 1, 4, 2, 3)))
+    _, _, file = extract(storage, use_of(COLUMNS))
+    with pq.ParquetFile(file) as found:
+        groups = [found.read_row_group(number)["id"].to_pylist() for number in range(found.num_row_groups)]
+    assert groups == [[1, 2], [3, 4], [5]]
+
+
+def test_nothing_is_written_to_a_database_that_is_only_read(storage: SqlStorage) -> None:
+    nothing: Any = None
+    for write in (
+        lambda: storage.load_stored({}),
+        lambda: storage.pin_registered(nothing, nothing),
+        lambda: storage.pin_output(nothing, name="x", period="2026-01"),
+        lambda: storage.sample(nothing, {}, 1),
+        lambda: storage.target(nothing),
+        lambda: storage.inspect(nothing, run="r", seq=1),
+        lambda: storage.keep(nothing, period="2026-01", run="r", seq=1),
+    ):
+        with pytest.raises(AssertionError, match="only read"):
+            write()
+
+
+def test_names_of_tables_lead_nowhere_else(storage: SqlStorage) -> None:
+    location = Location("base", "table", table="../lines")
+    assert (storage.leaves(location), storage.escapes("../lines")) == (False, False)
+    pin, _, _ = extract(storage, use_of(COLUMNS))
+    assert list(storage.find_changes(pin, listing=True)) == []
+    # Options of one location are none of a table.
+    assert storage.with_options([("sheet", "x")]) is storage
 
 
 class TestDrivers:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
+import sys
 from collections.abc import Callable
 from contextlib import closing
 from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import adbc_driver_duckdb.dbapi
 import pytest
-from sqlalchemy import event, types
+from sqlalchemy import event, make_url, types
 from sqlalchemy.dialects import mssql, mysql, oracle, registry
 from sqlalchemy.dialects.sqlite.pysqlite import SQLiteDialect_pysqlite
 from sqlalchemy.engine import Engine
+from sqlalchemy.exc import ProgrammingError
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
@@ -27,6 +31,7 @@ from dobonomodo.storage.sql_reading import (
     UrlDatabase,
     _OpenUrl,
     database_faults,
+    is_passing_fault,
     name_type,
     plan_reading,
 )
@@ -160,9 +165,73 @@ class TestDuckDb:
             "uint64 binary boolean string boolean"
         )
 
+    def test_values_are_what_the_table_has(self, database: AdbcDatabase) -> None:
+        with adbc_driver_duckdb.dbapi.connect(str(database.root / "m.db")) as base, base.cursor() as cursor:
+            cursor.execute(
+                "INSERT INTO t (a, b, h, i, j, m, n, o) VALUES (1, 12.34, 'x', '00000000-0000-0000-0000-000000000001', 5, true,"
+                " 'ü', 1), (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)"
+            )
+            base.commit()
+        columns: dict[str, Type] = {
+            "a": INTEGER, "b": DecimalType(4, 2), "h": TEXT, "i": TEXT, "j": DecimalType(38, 0), "m": BOOLEAN, "n": TEXT, "o": BOOLEAN,
+        }  # fmt: skip
+        first, second = read_rows(database, "t", columns)
+        # Whole numbers that are to be booleans are checked as texts.
+        assert first == {
+            "a": 1, "b": Decimal("12.34"), "h": "x", "i": "00000000-0000-0000-0000-000000000001", "j": Decimal(5), "m": True, "n": "ü",
+            "o": "true",
+        }  # fmt: skip
+        assert second == dict.fromkeys(columns)
+
+    def test_a_table_that_cannot_be_read_is_not_a_missing_one(self, database: AdbcDatabase) -> None:
+        with adbc_driver_duckdb.dbapi.connect(str(database.root / "m.db")) as base, base.cursor() as cursor:
+            cursor.execute("CREATE VIEW v AS SELECT * FROM lines")
+            cursor.execute("DROP TABLE lines")
+            base.commit()
+        with database.open() as opened:
+            with pytest.raises(database_faults()):
+                opened.describe(None, "v", use_of({}))
+            assert opened.describe(None, "lines", use_of({})) is None
+            assert opened.version().startswith("duckdb ")
+
     def test_it_is_only_read_and_others_may_read_it_too(self, database: AdbcDatabase) -> None:
         with database.open(), database.open() as opened, pytest.raises(database_faults()):
             delete_rows(opened)
+
+
+class TypedDialect(SQLiteDialect_pysqlite):
+    """A database whose columns have types, as most have."""
+
+    name = "typed"
+    supports_statement_cache = True
+
+
+def test_a_database_with_types(tmp_path: Path) -> None:
+    registry.register("typed", TypedDialect.__module__, TypedDialect.__name__)
+    with closing(sqlite3.connect(tmp_path / "t.db")) as connection, connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, p VARCHAR, a DATE, b DATE)")
+        connection.execute(
+            "INSERT INTO t VALUES (1, 'x', '2026-01-31', NULL), (2, 'x', '2026-01-30', '2026-02-01'), (3, 'x', '2026-02-01', NULL),"
+            " (4, 'x', '2026-01-01', '2026-01-31'), (5, 'y', '2026-01-01', NULL), (6, 'x', NULL, NULL)"
+        )
+    reading = Reading(None, "t", {"id": INTEGER}, ("p", ("x",)), ("a", "b", date(2026, 1, 31)))
+    with UrlDatabase(f"typed:///{tmp_path}/t.db", tmp_path).open() as opened:
+        found = opened.describe(None, "t", use_of({"id": INTEGER}))
+        assert found == TableColumns(
+            {"id": "int", "p": "string", "a": "date", "b": "date"}, ("id",), frozenset({"a", "b"})
+        )
+        assert sorted(each for batch in opened.read(reading) for each in batch[0].values.to_pylist()) == [1, 2]
+        # The version would be that of the database that it resembles.
+        assert opened.version() == "typed"
+
+
+def test_a_file_of_duckdb_is_opened_to_be_read_only(tmp_path: Path) -> None:
+    (tmp_path / "m.db").touch()
+    url, given = UrlDatabase("duckdb:///m.db", tmp_path)._address()
+    assert (url.database, given) == (str(tmp_path / "m.db"), {"read_only": True})
+    for other in ("duckdb:///:memory:", "postgresql://h/m.db"):
+        url, given = UrlDatabase(other, tmp_path)._address()
+        assert (url, given) == (make_url(other), {})
 
 
 class BlindDialect(SQLiteDialect_pysqlite):
@@ -270,6 +339,17 @@ class TestConditions:
                 read = [each for batch in opened.read(only_periods) for each in batch[0].values.to_pylist()]
             assert sorted(map(int, read)) == [1, 2, 4, 5]
 
+    def test_a_period_that_databases_read_in_two_ways_is_not_asked_for(self, tmp_path: Path) -> None:
+        """Some take a backslash for an escape; the engine tests the rows that come."""
+        with closing(sqlite3.connect(tmp_path / "s.db")) as file, file:
+            file.execute("CREATE TABLE t (id INTEGER, p)")
+            file.execute("INSERT INTO t VALUES (1, 'a'), (2, 'b')")
+        database = AdbcDatabase("adbc_driver_sqlite", "s.db", tmp_path)
+        for periods, expected in ((("a",), ["1"]), (("a\\", "a"), ["1", "2"])):
+            with database.open() as opened:
+                (batch,) = opened.read(Reading(None, "t", {"id": TEXT}, ("p", periods)))
+            assert batch[0].values.to_pylist() == expected
+
     def test_a_period_may_be_stored_as_a_number(self, tmp_path: Path) -> None:
         with closing(sqlite3.connect(tmp_path / "s.db")) as file, file:
             file.execute("CREATE TABLE t (id INTEGER, p)")
@@ -314,10 +394,53 @@ class TestSecrets:
             event.remove(Engine, "do_connect", fail)
         assert database.explain(fault.value) == "another package is required"
 
+    @pytest.mark.parametrize(
+        ("url", "password", "expected"),
+        [
+            ("postgresql://ann@h:5432/d?a=b@c", SECRET, ("postgresql://ann:p%40ss%3Aw%2Fo%3Fr%23d%2540%20%C3%BC@h:5432/d?a=b@c", {})),
+            ("ann@account/d", "x", ("ann:x@account/d", {})),
+            ("grpc://h:1", SECRET, ("grpc://h:1", {"db_kwargs": {"password": SECRET}})),
+            ("postgresql://ann@h/d", None, ("postgresql://ann@h/d", {})),
+        ],
+    )  # fmt: skip
+    def test_a_driver_gets_it_with_the_user_or_beside_the_url(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, password: str | None, expected: object
+    ) -> None:
+        """A driver that says what it was given."""
+        (tmp_path / "adbc_driver_telling").mkdir()
+        (tmp_path / "adbc_driver_telling" / "dbapi.py").write_text(
+            "def connect(place, **more):\n    raise OSError((place, more))\n"
+        )
+        monkeypatch.syspath_prepend(tmp_path)
+        for name in ("adbc_driver_telling", "adbc_driver_telling.dbapi"):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        with (
+            pytest.raises(database_faults()) as fault,
+            AdbcDatabase("adbc_driver_telling", url, tmp_path, password).open(),
+        ):
+            pass
+        assert fault.value.args == (expected,)
+
+    def test_messages_are_the_first_line_that_says_something(self, tmp_path: Path) -> None:
+        for database in (UrlDatabase("sqlite:///x", tmp_path), AdbcDatabase("adbc_driver_x", "x", tmp_path, "")):
+            assert database.explain(OSError("\n \nno table\nmore")) == "no table"
+            assert database.explain(OSError()) == "OSError"
+            # As drivers of MySQL have it.
+            assert database.explain(ValueError(2003, "no server\nmore")) == "no server"
+
     def test_messages_do_not_show_it(self, tmp_path: Path) -> None:
         database = AdbcDatabase("adbc_driver_x", "x", tmp_path, self.SECRET)
         for shown in (self.SECRET, "p%40ss%3Aw%2Fo%3Fr%23d%2540%20%C3%BC"):
             assert database.explain(OSError(f"cannot open `{shown}`\nmore")) == "cannot open `***`"
+
+
+def test_another_try_may_help_where_a_server_did_not_answer(tmp_path: Path) -> None:
+    with pytest.raises(database_faults()) as fault, UrlDatabase("mysql+pymysql://ann@127.0.0.1:1/d", tmp_path).open():
+        pass
+    assert is_passing_fault(fault.value)
+    assert is_passing_fault(OSError(errno.ENOSPC, "full"))
+    assert not is_passing_fault(NoFileError("there is no file"))
+    assert not is_passing_fault(ProgrammingError("SELECT", {}, ValueError()))
 
 
 def test_engines_leave_no_connection_behind(base: Path) -> None:

@@ -140,6 +140,14 @@ def test_days_of_validity_may_be_times() -> None:
     assert check(DATE, late, name="_period_to").columns[0].to_pylist() == [date(2026, 2, 1)]
 
 
+def test_days_may_come_in_several_forms() -> None:
+    day = date(2026, 1, 31)
+    for name in ("x", "_period_to"):
+        checked = check(DATE, day, "2026-01-31", datetime(2026, 1, 31), None, name=name)  # noqa: DTZ001
+        assert (checked.columns[0].to_pylist(), checked.counts) == ([day, day, day, None], {})
+    assert check(DATE, day, b"x", name="_period_to").counts == {"_period_to": 1}
+
+
 def test_a_wrong_value_is_not_a_missing_one() -> None:
     checked = check(TEXT, None, b"x", "y", required=True)
     assert [(at, cell.value) for at, cell in checked.first] == [(0, None), (1, None)]
@@ -154,5 +162,17 @@ def test_all_are_counted_and_the_first_are_kept() -> None:
 
 
 def test_long_values_are_shortened() -> None:
-    checked = check(BOOLEAN, "x" * 1000)
-    assert len(checked.first[0][1].value or "") < 100
+    for text, shown in (("x" * 1000, "x" * 60 + "..."), ("x" * 61, "x" * 60 + "..."), ("x" * 60, "x" * 60)):
+        assert check(BOOLEAN, text).first[0][1].value == shown
+
+
+def test_wrong_values_of_all_columns_come_in_the_order_of_rows() -> None:
+    types: dict[str, Type] = {"a": TEXT, "b": INTEGER, "c": TEXT}
+    given: dict[str, list[object]] = {"a": ["x", b"y", "z"], "b": [1.5, 2, Decimal("0.5")], "c": [None, 7, b"x"]}
+    columns = [convert_column(given[name], kind, name=name, is_typed=True) for name, kind in types.items()]
+    checked = check_columns(columns, types, use=use_of(types, required=["c"]), place="t")
+    assert [(at, cell.column, cell.value) for at, cell in checked.first] == [
+        (0, "b", "1.5"), (0, "c", None), (1, "a", None), (1, "c", "7"), (2, "b", "0.5"), (2, "c", None),
+    ]  # fmt: skip
+    assert checked.counts == {"a": 1, "b": 2, "c": 3}
+    assert {cell.place for _, cell in checked.first} == {"t"}
