@@ -303,14 +303,15 @@ def _infer_parquet(path: Path) -> Inferred:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError) as fault:
         raise NotInferredError(f"`{path}` cannot be read as Parquet: {fault}") from fault
+    named = _name_columns([name for name in schema.names if not name.startswith("_")])
     columns, notes = [], []
     for each in schema:
         kind = INTEGER if pa.types.is_integer(each.type) else type_of_arrow(each.type)
-        if each.name.startswith("_"):
+        if each.name not in named:
             continue
         if kind is None:
             notes.append(f"column `{each.name}` is {each.type}, which is not read exactly: store it as decimal or text")
-        columns.append(InferredColumn(name_column(each.name) or each.name, each.name, kind or TEXT))
+        columns.append(InferredColumn(named[each.name], each.name, kind or TEXT))
     return Inferred(path, "parquet", {}, tuple(columns), rows, tuple(notes))
 
 

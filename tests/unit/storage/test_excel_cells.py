@@ -234,6 +234,7 @@ def test_what_is_wrong_is_said_of_each_cell(tmp_path: Path) -> None:
         ("xl/worksheets/sheet1.xml", b'r="A1"', b'r="1A"', "cannot be read as a workbook"),
         ("xl/worksheets/sheet1.xml", b"spreadsheetml/2006/main", b"other", "worksheet` is not a sheet"),
         ("xl/_rels/workbook.xml.rels", b"sheet1.xml", b"sheet9.xml", ""),
+        ("xl/_rels/workbook.xml.rels", b"</Relationships>", b"", "cannot be read as a workbook"),
         ("xl/workbook.xml", b"</workbook>", b"", "cannot be read as a workbook"),
         ("xl/styles.xml", b"</styleSheet>", b"", "cannot be read as a workbook"),
     ],

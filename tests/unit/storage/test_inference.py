@@ -65,6 +65,8 @@ def test_an_export_of_a_german_system(tmp_path: Path) -> None:
         (["9" * 36 + ".5"], "decimal(38,2)"),
         (["9" * 37 + ".5"], "decimal(38,1)"),
         (["10.", "99."], "decimal(15,0)"),
+        (["9" * 18], "integer"),
+        (["9" * 19], "decimal(19,0)"),
         (["99999999999999999999"], "decimal(20,0)"),
         (["007", "008"], "string"),
         (["0", "0.5"], "decimal(15,2)"),
@@ -105,8 +107,32 @@ def test_words_for_missing_values_are_found_where_they_cannot_be_texts(tmp_path:
 def test_what_can_be_read_in_two_ways_is_text_with_a_note(tmp_path: Path) -> None:
     found = inferred(tmp_path, "a;b\n1,234;01/02/2026\n2,345;03/04/2026\n")
     assert (set(types(found).values()), len(found.notes)) == ({"string"}, 2)
+    assert (found.key, found.options) == ((), {"delimiter": ";"})
+    # As the engine itself writes numbers, it is one; people are told.
+    found = inferred(tmp_path, "a;b\n1.234;x\n2.345;y\n")
+    assert (types(found)["a"], len(found.notes)) == ("decimal(15,3)", 1)
+    for sure in ("1.2345", "1234.567", "0.234"):
+        assert inferred(tmp_path, f"a;b\n1.234;x\n{sure};y\n").notes == ()
     decided = inferred(tmp_path, "a;c\n1,234;1,5\n2,345;2,5\n")
     assert types(decided) == {"a": "decimal(15,3)", "c": "decimal(15,2)"}
+
+
+def test_dates_have_the_form_that_most_columns_have(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "a;b;c\n31.01.2026;30.01.2026;2026-01-31\n")
+    assert found.options == {"delimiter": ";", "date_format": "dd.mm.yyyy"}
+    assert list(types(found).values()) == ["date", "date", "string"]
+    assert all("`c`" in note for note in found.notes)
+    found = inferred(tmp_path, "a;b\n2026-01-31;x\n")
+    assert (found.options, types(found)["a"]) == ({"delimiter": ";"}, "date")
+    # One column that is sure decides for the other.
+    found = inferred(tmp_path, "a;b\n31/01/2026;01/02/2026\n")
+    assert (types(found), found.notes) == ({"a": "date", "b": "date"}, ())
+
+
+def test_values_that_no_type_holds_together_are_text(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "a;b\n" + "1" * 30 + ";x\n0." + "1" * 20 + ";y\n")
+    assert types(found) == {"a": "string", "b": "string"}
+    assert found.notes == ("`a` has values that are refused in every other type: text",)
 
 
 def test_signs_are_set_where_numbers_have_them(tmp_path: Path) -> None:
@@ -268,11 +294,12 @@ def test_a_parquet_file(tmp_path: Path) -> None:
     found = infer(tmp_path / "rows.parquet")
     assert (types(found), len(found.notes)) == ({"id": "integer", "v": "decimal(3,2)", "x": "string"}, 1)
     assert (found.rows, found.options) == (1, {})
-    pq.write_table(pa.table({"Betrag in EUR": ["x"], "€": ["y"]}), tmp_path / "rows.parquet")
-    assert [(each.name, each.source) for each in infer(tmp_path / "rows.parquet").columns] == [
-        ("betrag_in_eur", "Betrag in EUR"),
-        ("€", "€"),
-    ]
+    pq.write_table(pa.table({"_at": ["w"], "In EUR": ["x"], "in-eur": ["y"], "€": ["z"]}), tmp_path / "rows.parquet")
+    found = infer(tmp_path / "rows.parquet")
+    assert [(each.name, each.source) for each in found.columns] == [
+        ("in_eur", "In EUR"), ("in_eur_2", "in-eur"), ("column_3", "€"),
+    ]  # fmt: skip
+    assert Dataset.from_data(found.dataset()).main_table.name == "rows"
 
 
 @pytest.mark.parametrize(
@@ -300,6 +327,13 @@ class TestKeys:
         assert (found.key, found.other_keys) == (("line_nr",), (("line_id",), ("code",)))
         (described,) = [each for each in columns_of(found) if each["name"] == "line_nr"]
         assert described == {"name": "line_nr", "type": "integer", "nullable": False}
+
+    def test_few_other_keys_are_told(self, tmp_path: Path) -> None:
+        found = self.many(tmp_path, 3, "a,b,c,d,e", "a{n},b{n},c{n},d{n},e{n}")
+        assert (found.key, found.other_keys) == ((), (("a",), ("b",), ("c",)))
+        # Among the first columns alone, two are searched for that are a key together.
+        found = self.many(tmp_path, 60, "a,b,c,d,e,half,odd", "a,b,c,d,e,h{half},o{odd}")
+        assert (found.key, found.other_keys) == ((), ())
 
     def test_what_is_no_key(self, tmp_path: Path) -> None:
         # One row, an amount, and a column that lacks values.
