@@ -21,9 +21,9 @@ import xlsxwriter
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
 from dobonomodo.problems.definition import InvalidValue
-from dobonomodo.problems.run import CELLS_AT_MOST, OutputWrite
+from dobonomodo.problems.run import CELLS_AT_MOST, DataLoad, OutputWrite
 from dobonomodo.storage import excel
-from dobonomodo.storage.excel import ExcelFormat, explain_unfit, number_format
+from dobonomodo.storage.excel import ExcelFormat, ExcelStorage, explain_unfit, extract_excel, number_format
 from dobonomodo.storage.folder import FilePart
 from tests import world
 from tests.unit.model.loading import load
@@ -380,6 +380,29 @@ def test_a_run_that_excel_cannot_hold_is_refused_with_the_row(tmp_path: Path) ->
     assert isinstance(failed.problem, OutputWrite)
     assert "column `whole`, row 2" in failed.problem.detail
     assert not failed.retry_helps
+
+
+def test_a_workbook_is_read_once(tmp_path: Path) -> None:
+    make(tmp_path / "rows.xlsx", lambda _, sheet: sheet.write_column("A1", ["id", 1]))
+    storage = ExcelStorage.open(world.source_of("excel", path_prefix="."), root=str(tmp_path))
+    use, target = use_of({"id": INTEGER}, "rows.xlsx"), tmp_path / "run" / "rows.parquet"
+    assert not storage.extract_file(use, tmp_path / "rows.xlsx", target)
+    (tmp_path / "rows.xlsx").write_bytes(b"")
+    assert not storage.extract_file(use, tmp_path / "rows.xlsx", target)
+    assert pq.read_table(target).to_pylist() == [{"id": 1}]
+
+
+def test_a_workbook_that_is_gone_is_named(tmp_path: Path) -> None:
+    source = tmp_path / "rows.xlsx"
+    failed = world.failure(extract_excel, source, tmp_path / "out.parquet", use_of({"id": INTEGER}), ExcelFormat())
+    assert isinstance(failed.problem, DataLoad)
+    assert (failed.problem.detail, failed.retry_helps) == (f"`{source}`: No such file or directory", False)
+
+
+def test_what_a_reader_has_to_know() -> None:
+    assert ExcelFormat().options == {}
+    assert ExcelFormat("S", "B:C", None, 3).options == {"sheet": "S", "range": "B:C", "header_row": 3}
+    assert ExcelFormat(table="T").options == {"table": "T"}
 
 
 def test_a_location_says_which_sheet(tmp_path: Path) -> None:

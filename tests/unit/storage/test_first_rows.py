@@ -106,6 +106,22 @@ def test_row_groups_behind_all_candidates_are_not_read(
     assert sum(read) < 300 or order[0] == "at"
 
 
+@pytest.mark.parametrize("candidates", [12, 13])
+def test_row_groups_with_the_same_first_value_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, candidates: int
+) -> None:
+    """The last row of all comes first by the second column."""
+    monkeypatch.setattr(module, "CANDIDATES", candidates)
+    monkeypatch.setattr(module, "BATCH", 10)
+    chance = random.Random(5)
+    made = [{**make_row(200 - number, chance), "name": "a"} for number in range(200)]
+    files = write(tmp_path, made, parts=1)
+    for count in (1, 5, 12):
+        assert list(first_rows(files, COLUMNS, order=["name", "id"], count=count)) == expect(
+            made, ["name", "id"], count
+        )
+
+
 def write_at(folder: Path, rows: list[dict[str, Any]]) -> list[Path]:
     folder.mkdir()
     return write(folder, rows, parts=1)

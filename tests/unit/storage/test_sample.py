@@ -62,6 +62,15 @@ def test_values_have_their_recorded_types(tmp_path: Path, delimiter: str, has_he
     assert sample(location, 1, tmp_path) == ROWS[:1]
 
 
+def test_what_a_workbook_was_made_of_is_shown(tmp_path: Path) -> None:
+    schema = pa.schema([(name, arrow_type(kind)) for name, kind in COLUMNS.items()])
+    (tmp_path / "data").mkdir()
+    pq.write_table(pa.Table.from_pylist(ROWS, schema), tmp_path / "data" / "part.parquet")
+    location = {"kind": "excel", "folder": "out", "data": "data", "files": []}
+    assert sample(location, 10, tmp_path) == ROWS
+    assert sample(location, 2, tmp_path) == ROWS[:2]
+
+
 def test_a_record_that_is_larger_than_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv, "BLOCK", 64)
     assert sample(written(tmp_path), 10, tmp_path) == ROWS

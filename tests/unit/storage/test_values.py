@@ -11,7 +11,7 @@ import pytest
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
-from dobonomodo.storage.values import convert_values, explain_wrong, parse_values
+from dobonomodo.storage.values import convert_values, explain_wrong, parse_values, show_value
 
 MONEY = DecimalType(15, 2)
 EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN)
@@ -80,6 +80,8 @@ class TestOtherTypes:
             "0001-01-01T00:00:00+01:00": None,
             "9999-12-31T23:59:59.999999-00:01": None,
             "NaT": None,
+            "0001-01-01T00:00:00Z": datetime(1, 1, 1, tzinfo=UTC),
+            "9999-12-31T23:59:59.999999Z": datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC),
         }
         assert parse(TIMESTAMP, *values) == (list(values.values()), [1, 5, 6, 7, 8, 9])
 
@@ -108,6 +110,21 @@ class TestColumnsOfADatabase:
         parsed = convert_values(pa.array(["1.50", "NaN", None, "340282366920938463463374607431768211457"]), MONEY)
         assert (parsed.values.to_pylist(), parsed.wrong) == ([Decimal("1.5"), None, None, None], (1, 3))
 
+    def test_decimals_with_more_digits_than_the_type(self) -> None:
+        stored = pa.array([Decimal(text) for text in ("99.99", "-99.99", "100.00", "-100.00")], pa.decimal128(38, 2))
+        parsed = convert_values(stored, DecimalType(4, 2))
+        assert parsed.values.to_pylist() == [Decimal("99.99"), Decimal("-99.99"), None, None]
+        assert (parsed.wrong, parsed.values.type) == ((2, 3), pa.decimal128(4, 2))
+
+    def test_days_at_both_ends(self) -> None:
+        days = pa.array([-719_163, -719_162, 2_932_896, 2_932_897], pa.int32()).cast(pa.date32())
+        parsed = convert_values(days, DATE)
+        assert (parsed.values.to_pylist(), parsed.wrong) == ([None, date(1, 1, 1), date(9999, 12, 31), None], (0, 3))
+
+    def test_values_are_shown_that_python_has_not(self) -> None:
+        assert show_value(pa.array([0, 3_000_000], pa.int32()).cast(pa.date32()), 1).startswith("10183-")
+        assert [show_value(pa.array([7, None, 8]), at) for at in range(3)] == ["7", "None", "8"]
+
     def test_infinite_days(self) -> None:
         parsed = convert_values(pa.array([0, 2**31 - 1, -(2**31), None], pa.date32()), DATE)
         assert (parsed.values.to_pylist(), parsed.wrong) == ([date(1970, 1, 1), None, None, None], (1, 2))
@@ -130,6 +147,11 @@ class TestColumnsOfADatabase:
         ("x", DecimalType(5, 2), ("number",)),
         ("9223372036854775808", INTEGER, ("64",)),
         ("1.0", INTEGER, ("whole number",)),
+        ("-120.0", DecimalType(3, 1), ("has 3 digits before the decimal point, decimal(3,1) allows 2",)),
+        ("1200", DecimalType(3, 0), ("has 4 digits before the decimal point, decimal(3,0) allows 3",)),
+        ("0.00100", DecimalType(3, 2), ("has 3 decimal places, decimal(3,2) allows 2",)),
+        ("x", DATE, ("is not a date, year-month-day",)),
+        ("x", BOOLEAN, ("is not `true` or `false`",)),
     ],
 )
 def test_the_rule_that_a_text_breaks(text: str, kind: Type, words: tuple[str, ...]) -> None:
