@@ -224,6 +224,14 @@ class TestSql:
         (problem,) = load(datasource("sql", '{url: "sqlite:///a.db", schema: "a\\u202eb"}'))[1]
         assert problem.code == "INVALID_VALUE"
 
+    def test_a_url_is_explained_by_what_reads_it(self) -> None:
+        (problem,) = load(datasource("sql", "{url: 'ledger.db'}"))[1]
+        assert "a URL of SQLAlchemy, or `driver` beside it" in problem.message()
+        assert "mysql+pymysql://user@host/database" in (problem.hint() or "")
+        (problem,) = load(datasource("sql", "{url: 'sqlite:///a.db', driver: adbc_driver_sqlite}"))[1]
+        assert "the path of a file" in problem.message()
+        assert "`adbc_driver_sqlite` opens files" in (problem.hint() or "")
+
     def test_the_type_for_other_databases_is_named(self) -> None:
         (problem,) = load(datasource("database", "{url: 'mysql://ann@host/db'}"))[1]
         assert "type: sql" in (problem.hint() or "")

@@ -173,6 +173,9 @@ def test_lines_before_the_records_are_skipped_and_comments_are_not_counted_twice
     # More of them than there are records.
     found = inferred(tmp_path, "Report\nof\nJanuary\n\nid;v\n1;a\n")
     assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": 4}, 1)
+    for text, skipped, rows in (("Report\nof\nJanuary\nid;v\n", 3, 0), ("x;y\nz;w\na;b;c\n1;2;3\n", 2, 1)):
+        found = inferred(tmp_path, text)
+        assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": skipped}, rows)
     found = inferred(tmp_path, ";;\nid;v;w\n1;a;b\n2;c;d\n")
     assert (found.options["skip_lines"], found.rows) == (1, 2)
 

@@ -137,6 +137,11 @@ class TestColumnsOfADatabase:
     def test_narrow_integers(self) -> None:
         assert convert_values(pa.array([1, None], pa.int16()), INTEGER).values.to_pylist() == [1, None]
 
+    def test_whole_numbers_among_decimals(self) -> None:
+        stored = pa.array([Decimal(5), None], pa.decimal128(38, 0))
+        assert convert_values(stored, INTEGER).values.to_pylist() == [5, None]
+        assert convert_values(pa.array([5, None], pa.int32()), MONEY).values.to_pylist() == [Decimal("5.00"), None]
+
 
 @pytest.mark.parametrize(
     ("text", "kind", "words"),

@@ -9,6 +9,7 @@ import pytest
 
 import dobonomodo as dobo
 from dobonomodo.problems import Problem, RunFailed
+from tests.unit.model.loading import shown
 
 WORKSPACE = """
 workspace: {default_resolver: tables SETTINGS}
@@ -51,6 +52,8 @@ def test_a_driver_that_is_not_installed(tmp_path: Path, url: str, code: str, sev
     assert (problem.code, problem.severity, problem.hint()) == (code, severity, hint)
     assert problem.span is not None
     assert problem.span.line == 4
+    # The caret is under what names it: the driver, or else the URL.
+    assert shown(problem.span) == url.rpartition(": ")[2]
 
 
 def test_a_run_is_told_what_to_install(tmp_path: Path) -> None:
