@@ -25,6 +25,7 @@ from dobonomodo.problems.run import CELLS_AT_MOST, DataLoad, OutputWrite
 from dobonomodo.storage import excel
 from dobonomodo.storage.excel import ExcelFormat, ExcelStorage, explain_unfit, extract_excel, number_format
 from dobonomodo.storage.folder import FilePart
+from dobonomodo.storage.manifest import DATA, HIDDEN
 from tests import world
 from tests.unit.model.loading import load
 from tests.unit.storage.reading import extract, refused, use_of
@@ -390,6 +391,21 @@ def test_a_workbook_is_read_once(tmp_path: Path) -> None:
     (tmp_path / "rows.xlsx").write_bytes(b"")
     assert not storage.extract_file(use, tmp_path / "rows.xlsx", target)
     assert pq.read_table(target).to_pylist() == [{"id": 1}]
+
+
+def test_what_a_run_wrote_is_read_as_it_was_kept(tmp_path: Path) -> None:
+    kept = tmp_path / HIDDEN / "out" / "version" / DATA / "part.parquet"
+    kept.parent.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1]}), kept)
+    storage = ExcelStorage.open(world.source_of("excel", path_prefix="."), root=str(tmp_path))
+    use = use_of({"id": INTEGER}, "out")
+    assert not storage.extract_file(use, kept, tmp_path / "run" / "out.parquet")
+    # A file of somebody else that is called so is no workbook.
+    other = tmp_path / "rows.parquet"
+    other.write_bytes(kept.read_bytes())
+    failed = world.failure(storage.extract_file, use, other, tmp_path / "run" / "other.parquet")
+    assert isinstance(failed.problem, DataLoad)
+    assert "is not an Excel workbook" in failed.problem.detail
 
 
 def test_a_workbook_that_is_gone_is_named(tmp_path: Path) -> None:
