@@ -10,8 +10,8 @@ from dobonomodo.storage import footers
 from dobonomodo.storage.footers import Footer, count_rows, read_footer, take_footer
 
 
-def write(path: Path, rows: int) -> Path:
-    pq.write_table(pa.table({"id": pa.array(range(rows), pa.int64())}), path)
+def write(path: Path, rows: int, *, column: str = "id") -> Path:
+    pq.write_table(pa.table({column: pa.array(range(rows), pa.int64())}), path)
     return path
 
 
@@ -49,5 +49,11 @@ def test_a_footer_that_another_has_read_is_taken_if_the_file_is_the_same(tmp_pat
 def test_no_more_are_kept_than_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(footers, "KEPT_AT_MOST", 2)
     for number in range(5):
-        read_footer(write(tmp_path / f"{number}.parquet", number))
+        path = write(tmp_path / f"{number}.parquet", number, column=f"column {number}")
+        footer = read_footer(path)
+        assert len(footers._kept) <= 2
+        assert len(footers._shared) <= 2
+        seen = path.with_suffix(".seen")
+        path.rename(seen)
+        assert take_footer(seen, footer, size=seen.stat().st_size, modified=seen.stat().st_mtime_ns)
         assert len(footers._kept) <= 2

@@ -12,7 +12,8 @@ import pytest
 
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType
-from dobonomodo.storage.rewriting import fit_files, rewrite_files
+from dobonomodo.problems import RunFailed
+from dobonomodo.storage.rewriting import Fit, clear_folder, fit_columns, fit_files, hash_files, rewrite_files
 
 COLUMNS: dict[str, Type] = {
     "Id": INTEGER,
@@ -88,14 +89,22 @@ def test_rows_stay_and_columns_are_spelled_and_typed_as_the_table_has_them(tmp_p
 
 
 def test_columns_keep_their_dictionaries_and_no_other_begins_one(tmp_path: Path) -> None:
-    (path,) = rewrite_files([write(tmp_path / "a.parquet", make_table(0, 250))], tmp_path / "out", COLUMNS)
+    made = [write(tmp_path / "a.parquet", make_table(0, 250))]
+    (path,) = rewrite_files(made, tmp_path / "out", COLUMNS, added=("_run_period", "2026-01"))
     metadata = pq.read_metadata(path)
     groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
     assert [group.num_rows for group in groups] == [100, 100, 50]
     for group in groups:
         columns = [group.column(at) for at in range(group.num_columns)]
         kept = {each.path_in_schema for each in columns if each.has_dictionary_page}
-        assert kept == {"region", "day"}
+        assert kept == {"region", "day", "_run_period"}
+
+
+def test_a_file_without_any_row_group_stays_one(tmp_path: Path) -> None:
+    pq.ParquetWriter(tmp_path / "a.parquet", SCHEMA).close()
+    (path,) = rewrite_files([tmp_path / "a.parquet"], tmp_path / "out", COLUMNS, added=("_run_period", "2026-01"))
+    found = pq.read_table(path)
+    assert (found.num_rows, found.column_names) == (0, [*COLUMNS, "_run_period"])
 
 
 def test_files_that_fit_are_linked_unless_one_does_not(tmp_path: Path) -> None:
@@ -114,3 +123,32 @@ def test_a_value_that_does_not_fit_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(pa.ArrowInvalid):
         rewrite_files(files, tmp_path / "out", {**COLUMNS, "amount": DecimalType(3, 2)})
     assert not (tmp_path / "out").exists()
+
+
+def test_columns_are_added_and_widened_beside_rows_that_stay() -> None:
+    there: dict[str, Type] = {"Id": INTEGER, "amount": DecimalType(5, 2), "note": TEXT}
+    written: list[dict[str, Type]] = [{"id": INTEGER, "amount": DecimalType(9, 4)}, {"new": DATE}]
+    wider: dict[str, Type] = {"Id": INTEGER, "amount": DecimalType(9, 4), "note": TEXT, "new": DATE}
+    fit = fit_columns(there, written, table="orders")
+    assert (list(fit.columns.items()), fit.widened) == (list(wider.items()), frozenset({"amount"}))
+    assert fit_columns({}, written[1:], table="orders") == Fit({"new": DATE})
+    with pytest.raises(RunFailed) as refused:
+        fit_columns(there, [{"note": INTEGER}], table="orders")
+    assert "`note`" in str(refused.value.problem)
+
+
+def test_files_are_hashed_once(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    two.write_bytes(b"")
+    hashes = {one: "known"}
+    hash_files(hashes, [one, two])
+    assert hashes == {one: "known", two: "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"}
+
+
+def test_a_folder_is_cleared_before_it_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "a" / "b" / "c"
+    assert clear_folder(folder) == folder
+    (folder / "more").mkdir(parents=True)
+    (folder / "more" / "leftover").touch()
+    assert clear_folder(folder) == folder
+    assert (folder.exists(), folder.parent.is_dir()) == (False, True)
