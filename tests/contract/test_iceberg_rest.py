@@ -1,6 +1,7 @@
 """One transaction for several Iceberg tables: who offers it, what is sent, and what the answers mean.
 
-The server here says what a test wants it to say; ``tests/native/test_rest_catalog.py`` asks a real one.
+The first server here says what a test wants it to say, the second has real tables; ``tests/native/test_rest_catalog.py`` asks
+one that others made.
 """
 
 from __future__ import annotations
@@ -22,7 +23,15 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table, Transaction
 from pyiceberg.types import LongType, NestedField
 
+from dobonomodo.problems.run import DataLoad, OutputWrite
+from dobonomodo.storage import Outputs, StagedRows, WrittenOutput
 from dobonomodo.storage.iceberg_rest import commit_together, commits_together
+from dobonomodo.storage.target import Noted
+from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.rest_catalog import RestCatalogServer, running_rest_catalog
+from tests.contract.storages import Storage, arrow_table, failure, open_source
+from tests.contract.test_storages import SIMPLE, rows
+from tests.world import PERIOD
 
 OFFERED = "POST /v1/{prefix}/transactions/commit"
 
@@ -134,3 +143,156 @@ def test_what_answers_mean(address: str, said: Said, sql: Catalog) -> None:
     said.status = 403
     with pytest.raises(ForbiddenError):
         commit_together(pair)
+
+
+# --- whole publications
+
+TABLES = ("one", "two")
+Ready = list[tuple[WrittenOutput, StagedRows, int, str]]
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[tuple[str, RestCatalogServer]]:
+    with running_rest_catalog(tmp_path) as found:
+        yield found
+
+
+@pytest.fixture
+def server(served: tuple[str, RestCatalogServer]) -> RestCatalogServer:
+    return served[1]
+
+
+@pytest.fixture
+def rest(tmp_path: Path, served: tuple[str, RestCatalogServer]) -> Storage:
+    return Storage(tmp_path, open_source("iceberg", uri=served[0], warehouse="warehouse"))
+
+
+def make_ready(storage: Storage, outputs: Outputs, value: str, tables: tuple[str, ...] = TABLES) -> Ready:
+    """Outputs to several tables, ready to be published."""
+    ready = []
+    for seq, table in enumerate(tables, 10):
+        output = WrittenOutput(seq, storage.write(SIMPLE, table=table), SIMPLE)
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value)), output)
+        ready.append((output, outputs.convert(output, staged, rows=1), 1, value))
+    return ready
+
+
+def put(storage: Storage, value: str, *, period: str = PERIOD, fence: int = 1) -> None:
+    outputs = storage.outputs(run=f"run-{value}", period=period, fence=fence)
+    outputs.publish(make_ready(storage, outputs, value))
+
+
+def see(storage: Storage) -> dict[str, list[str]]:
+    return {table: sorted(row["value"] for row in storage.see(SIMPLE, table)) for table in TABLES}
+
+
+def last_notes(server: RestCatalogServer, table: str) -> dict[str, Any]:
+    """What the last snapshot of a table notes."""
+    snapshot = server.catalog.load_table(("default", table)).current_snapshot()
+    assert snapshot is not None
+    assert snapshot.summary is not None
+    noted = snapshot.summary.additional_properties
+    return {name.removeprefix("dobo."): json.loads(each) for name, each in noted.items() if name.startswith("dobo.")}
+
+
+def test_what_holds_for_lake_tables(rest: Storage) -> None:
+    check_replaced_fenced_and_found(rest)
+
+
+def test_all_tables_are_changed_by_one_transaction(rest: Storage, server: RestCatalogServer) -> None:
+    put(rest, "old")
+    outputs = rest.outputs(run="run-new", fence=2)
+    ready = make_ready(rest, outputs, "new")
+    outputs.claim([each[0] for each in ready])
+    server.commits.clear()
+    head = Noted("store", 7, "abc")
+    outputs.publish(ready, head=head)
+    assert server.commits == [["one", "two"]]
+    assert see(rest) == {"one": ["new"], "two": ["new"]}
+    assert [commit and commit.digest for commit in map(outputs.find_commit, (each[0] for each in ready))] == ["new"] * 2
+    for table in TABLES:
+        noted = last_notes(server, table)
+        assert (noted["together"], noted["history"]) == (["default.one", "default.two"], head._asdict())
+    outputs.publish(ready)
+    assert server.commits == [["one", "two"]], "what is published is not published again"
+
+
+def test_tables_that_are_gone_are_made_again(rest: Storage, server: RestCatalogServer) -> None:
+    outputs = rest.outputs()
+    ready = make_ready(rest, outputs, "new")
+    for table in TABLES:
+        server.catalog.drop_table(("default", table))
+    server.commits.clear()
+    outputs.publish(ready)
+    assert (server.commits, see(rest)) == ([["one", "two"]], {"one": ["new"], "two": ["new"]})
+
+
+def test_a_table_that_has_its_rows_is_left_out(rest: Storage, server: RestCatalogServer) -> None:
+    outputs = rest.outputs()
+    ready = make_ready(rest, outputs, "new")
+    outputs.publish(ready[:1])
+    outputs.publish(ready)
+    assert server.commits == [["one"], ["two"]]
+    assert see(rest) == {"one": ["new"], "two": ["new"]}
+    assert ("together" in last_notes(server, "one"), last_notes(server, "two")["together"]) == (False, ["default.two"])
+
+
+def test_a_catalog_that_does_not_offer_it_is_given_one_table_after_the_other(
+    rest: Storage, server: RestCatalogServer
+) -> None:
+    server.offers_together = False
+    put(rest, "new")
+    assert server.commits == [["one"], ["two"]]
+    assert see(rest) == {"one": ["new"], "two": ["new"]}
+
+
+def test_nothing_is_changed_if_one_table_has_moved_on(rest: Storage, server: RestCatalogServer) -> None:
+    """Another period is published in between: the catalog refuses all, then the run looks again."""
+    put(rest, "old")
+    other = rest.outputs(run="run-other", period="2026-02")
+    waiting = make_ready(rest, other, "other", ("two",))
+    seen = []
+
+    def meanwhile() -> None:
+        other.publish(waiting)
+        seen.append(see(rest))
+
+    server.before_commit = meanwhile
+    server.commits.clear()
+    put(rest, "new", fence=2)
+    assert server.commits == [["one", "two"], ["two"], ["one", "two"]]
+    assert (seen, see(rest)) == ([{"one": ["old"], "two": ["old", "other"]}], {"one": ["new"], "two": ["new", "other"]})
+
+
+def test_a_run_that_a_later_one_has_overtaken_changes_no_table(rest: Storage) -> None:
+    put(rest, "old")
+    late = rest.outputs(run="run-late", fence=2)
+    ready = make_ready(rest, late, "late")
+    next_one = rest.outputs(run="run-next", fence=3)
+    next_one.claim([WrittenOutput(20, rest.write(SIMPLE, table="two"), SIMPLE)])
+    assert failure(lambda: late.publish(ready)).problem.code == "LEASE_LOST"
+    assert see(rest) == {"one": ["old"], "two": ["old"]}
+
+
+def test_an_answer_that_got_lost_can_be_asked_for_again(rest: Storage, server: RestCatalogServer) -> None:
+    outputs = rest.outputs()
+    ready = make_ready(rest, outputs, "new")
+    server.after_commit = lambda: 502
+    failed = failure(lambda: outputs.publish(ready))
+    assert (type(failed.problem), failed.retry_helps) == (OutputWrite, True)
+    outputs.publish(ready)
+    assert (server.commits, see(rest)) == ([["one", "two"]], {"one": ["new"], "two": ["new"]})
+
+
+def test_whether_a_catalog_answers(rest: Storage) -> None:
+    answer = rest.port.open(rest.source).call()
+    assert answer is not None
+    assert (answer.detail, answer.works) == ("the catalog answers", True)
+    away = rest.with_options(uri="http://127.0.0.1:9")
+    answer = away.port.open(away.source).call()
+    assert answer is not None
+    assert (answer.works, "\n" in answer.detail) == (False, False)
+    reading = failure(lambda: away.extract(away.use(SIMPLE)))
+    assert (type(reading.problem), reading.retry_helps) == (DataLoad, True)
+    writing = failure(lambda: away.outputs().check(WrittenOutput(10, away.write(SIMPLE), SIMPLE)))
+    assert (type(writing.problem), writing.retry_helps) == (OutputWrite, True)
