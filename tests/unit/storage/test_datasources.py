@@ -243,7 +243,7 @@ class TestIceberg:
     @pytest.mark.parametrize(
         "options",
         [
-            "{uri: 'sqlite:///catalog.db', warehouse: warehouse}",
+            "{uri: 'sqlite:///catalog.db', warehouse: warehouse, namespace: sales}",
             "{uri: 'postgresql://ann@host:5432/catalog', warehouse: 's3://bucket/lake', region: eu-central-1}",
             "{uri: 'https://catalog.acme.example', warehouse: 's3a://bucket', endpoint: 'http://127.0.0.1:9000'}",
         ],
@@ -259,6 +259,7 @@ class TestIceberg:
             ("{uri: 'sqlite:///c.db', warehouse: 'gs://bucket/x'}", "INVALID_VALUE", "gs://bucket/x"),
             ("{uri: 'sqlite:///c.db', warehouse: 'hdfs://h/x'}", "INVALID_VALUE", "hdfs://h/x"),
             ("{uri: 'sqlite:///c.db', warehouse: x, region: y}", "INVALID_VALUE", "region"),
+            ('{uri: "sqlite:///c.db", warehouse: x, namespace: "a\\tb"}', "INVALID_VALUE", "a\\tb"),
             (
                 "{uri: 'postgresql://ann:hunter2@host/db', warehouse: x}",
                 "SECRET_IN_DEFINITION",
