@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import date
+from decimal import Decimal
+from functools import partial
+
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.plan.registration import United
+from dobonomodo.problems.run import OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_stored
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, publish
 from tests.contract.test_storages import SIMPLE, rows
@@ -24,3 +32,63 @@ def check_replaced_fenced_and_found(storage: Storage) -> None:
     outputs, output = storage.outputs(run="run-9", fence=0), WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
     staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("late")), output)
     assert failure(lambda: publish(outputs, output, staged, rows=1, digest="x")).problem.code == "LEASE_LOST"
+
+
+def check_columns_of_rows_that_stay(storage: Storage) -> None:
+    """A period that is alone may have any columns; other rows keep theirs, and get those that are new."""
+    storage.put(rows("a"), SIMPLE, run="run-1")
+    other: dict[str, Type] = {"id": TEXT, "day": DATE}
+    changed = WrittenOutput(SEQ, storage.write(other), other)
+    assert storage.target(other, run="run-2").check(mode="replace") == United({})
+    storage.put([{"id": "x", "day": date(2026, 1, 31)}], other, run="run-2")
+    assert storage.see(other) == [{"id": "x", "day": date(2026, 1, 31)}]
+    assert storage.outputs(run="run-2").registered(changed)[0] == other
+    assert storage.target({"value": TEXT}, run="run-3").check(mode="append") == United(other)
+    for outputs in (storage.outputs(run="run-4", period="2026-02"), storage.outputs(run="run-4")):
+        append = WrittenOutput(SEQ, storage.write(SIMPLE, mode="append"), SIMPLE)
+        assert isinstance(failure(partial(outputs.check, append)).problem, OutputWrite)
+    storage.put([{"ID": "y", "value": "b"}], {"ID": TEXT, "value": TEXT}, run="run-5", mode="append")
+    whole: dict[str, Type] = {**other, "value": TEXT}
+    assert storage.outputs(run="run-5").registered(changed)[0] == whole
+    assert storage.see(whole) == [
+        {"id": "x", "day": date(2026, 1, 31), "value": None},
+        {"id": "y", "day": None, "value": "b"},
+    ]
+
+
+def check_replaced_by_nothing(storage: Storage) -> None:
+    """Rows that are replaced by none are gone, and the publication is found."""
+    storage.put(rows("b", start=2), SIMPLE, run="run-1", period="2026-02")
+    storage.put(rows("a"), SIMPLE, run="run-2")
+    stored = load_stored(storage.put([], SIMPLE, run="run-3"))
+    assert storage.see(SIMPLE) == rows("b", start=2)
+    commit = storage.outputs(run="run-3").find_commit(WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE))
+    assert commit is not None
+    assert commit.rows == 0
+    assert storage.port.of_record(stored).sample(stored, SIMPLE, 5) == []
+
+
+def check_staged_files_that_are_not_as_they_should_be(storage: Storage) -> None:
+    """Files are converted again if they are gone, or if the table has got wider numbers since."""
+    narrow: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2)}
+    wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
+    outputs, output = storage.outputs(), WrittenOutput(SEQ, storage.write(narrow), narrow)
+    table = arrow_table(narrow, [{"id": 1, "amount": Decimal("1.25")}])
+    staged = outputs.convert(output, storage.stage_by_hand(outputs, table, output), rows=1)
+    storage.put([{"id": 2, "amount": Decimal("2.1234")}], wide, run="run-2", period="2026-02")
+    outputs.publish([(output, staged, 1, "d")])
+    expected = [{"id": 1, "amount": Decimal("1.2500")}, {"id": 2, "amount": Decimal("2.1234")}]
+    assert storage.see(wide) == expected
+    stored = load_stored(outputs.stored(output).document())
+    inspected = storage.port.of_record(stored).inspect(stored, run="run-1", seq=SEQ)
+    assert (inspected.changed, inspected.gone, inspected.files) == ((), (), 2)
+    assert outputs.find_leftovers(output) == []
+
+
+def check_column_of_run_periods_that_comes_later(storage: Storage) -> None:
+    storage.put(rows("a"), SIMPLE, run="run-1")
+    columns: dict[str, Type] = {**SIMPLE, "_Run_Period": TEXT}
+    output = WrittenOutput(SEQ, storage.write(columns), columns)
+    problem = failure(lambda: storage.outputs(run="run-2").check(output)).problem
+    assert isinstance(problem, OutputWrite)
+    assert "now also a column" in problem.detail

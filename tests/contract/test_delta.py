@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import threading
+import time
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +23,21 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_stored
+from dobonomodo.storage.access import Access
+from dobonomodo.storage.address import Address
+from dobonomodo.storage.delta_home import ObjectHome
 from dobonomodo.storage.delta_target import explain_fault, is_passing_fault
 from dobonomodo.storage.kept import KeptInputs
+from dobonomodo.storage.objects import open_objects
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.target import Inspected, Noted
-from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.lake_tables import (
+    check_column_of_run_periods_that_comes_later,
+    check_columns_of_rows_that_stay,
+    check_replaced_by_nothing,
+    check_replaced_fenced_and_found,
+    check_staged_files_that_are_not_as_they_should_be,
+)
 from tests.contract.storages import (
     LOOPBACK,
     SEQ,
@@ -169,7 +183,9 @@ class TestForeignTables:
         change_log(delta, protocol=protocol, configuration=configuration)
         problem = failure(lambda: delta.extract(delta.use(SIMPLE))).problem
         assert isinstance(problem, DataLoad)
-        assert feature in problem.detail
+        is_known = feature != "lookingGlass"
+        assert (f"uses `{feature}`" if is_known else f"'{feature}' is not supported") in problem.detail
+        assert ("io.delta:delta-spark" in (problem.remedy or "")) is is_known
 
     @pytest.mark.parametrize("used", [True, False])
     def test_rows_that_are_deleted_in_their_files(self, delta: Storage, used: bool) -> None:
@@ -195,8 +211,18 @@ class TestForeignTables:
         assert "_delta_log" in getattr(failure(lambda: delta.extract(delta.use(SIMPLE))).problem, "detail", "")
         delta.plant(SIMPLE, rows("a"), "broken")
         (delta.folder / "broken/_delta_log" / f"{0:020}.json").write_text("no log")
-        problem = failure(lambda: delta.extract(delta.use(SIMPLE, "broken"))).problem
-        assert problem.code == "DATA_LOAD"
+        broken = failure(lambda: delta.extract(delta.use(SIMPLE, "broken")))
+        assert (broken.problem.code, broken.retry_helps) == ("DATA_LOAD", False)
+        (delta.folder / "file").touch()
+        expected = {"file": "it is a file", "file/out": "Not a directory", "a[b]": "`[`", "gone": "does not exist"}
+        for name, said in expected.items():
+            failed = failure(partial(delta.extract, delta.use(SIMPLE, name)))
+            assert isinstance(failed.problem, DataLoad)
+            assert said in failed.problem.detail
+            assert (failed.problem.present, failed.retry_helps) == (
+                ("broken", "file", "out") if name == "gone" else (),
+                False,
+            )
 
     def test_a_file_that_a_version_has_and_the_disk_has_not(self, delta: Storage) -> None:
         path = delta.plant(SIMPLE, rows("a"))
@@ -209,12 +235,31 @@ class TestForeignTables:
         (delta.folder / "out").symlink_to(tmp_path / "elsewhere")
         assert failure(lambda: delta.extract(delta.use(SIMPLE))).problem.code == "DATA_LOAD"
         assert failure(lambda: delta.target(SIMPLE)).problem.code == "OUTPUT_WRITE"
+        assert failure(lambda: delta.target(SIMPLE, table=".")).problem.code == "OUTPUT_WRITE"
+        port = delta.port.open(delta.source)
+        assert [port.leaves(delta.location(name)) for name in ("out", "other")] == [True, False]
+
+    def test_a_file_that_a_link_leads_out_to(self, delta: Storage, tmp_path: Path) -> None:
+        path = delta.plant(SIMPLE, rows("a"))
+        (file,) = path.glob("*.parquet")
+        file.rename(tmp_path / "elsewhere")
+        file.symlink_to(tmp_path / "elsewhere")
+        with pytest.raises(OSError, match="outside its datasource"):
+            delta.extract(delta.use(SIMPLE))
 
 
 def vacuum(storage: Storage) -> None:
     DeltaTable(storage.folder / "out").vacuum(
         retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True
     )
+
+
+def map_columns(schema: str) -> str:
+    """A schema whose columns have other names in files."""
+    document = json.loads(schema)
+    for number, field in enumerate(document["fields"], 1):
+        field["metadata"] |= {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": field["name"]}
+    return json.dumps(document)
 
 
 def change_log(
@@ -228,6 +273,8 @@ def change_log(
             action["protocol"] = protocol
         if "metaData" in action:
             action["metaData"]["configuration"] |= configuration or {}
+            if configuration and "delta.columnMapping.mode" in configuration:
+                action["metaData"]["schemaString"] = map_columns(action["metaData"]["schemaString"])
         for name, fields in more.items():
             action.get(name, {}).update(fields)
     path.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
@@ -257,7 +304,10 @@ class TestOwnTables:
         table = DeltaTable(path)
         assert in_order(table.to_pyarrow_table().to_pylist()) == expected
         assert table.metadata().partition_columns == ["_run_period"]
-        notes = [entry["dobo"]["outputs"] for entry in table.history() if "dobo" in entry]
+        noted = [(entry["version"], entry["dobo"]) for entry in table.history() if "dobo" in entry]
+        assert [(version, note["version"]) for version, note in noted] == [(3, 3), (2, 2), (1, 1)]
+        assert [note["period"] for _, note in noted] == ["FY 26/Q1 ü%", PERIOD, PERIOD]
+        notes = [note["outputs"] for _, note in noted]
         assert [[(each["run"], each["rows"], each["digest"]) for each in found] for found in notes] == [
             [("run-3", 1, f"run-3/{SEQ}")],
             [("run-2", 2, f"run-2/{SEQ}")],
@@ -285,7 +335,7 @@ class TestOwnTables:
         assert DeltaTable(delta.folder / "out").metadata().partition_columns == ["_dobo_run_period"]
         assert delta.see(columns) == [{"id": 1, "value": "a", "_run_period": "mine"}]
 
-    @pytest.mark.parametrize("what", ["table", "folder", "file", "feature", "path"])
+    @pytest.mark.parametrize("what", ["table", "folder", "file", "feature", "writer", "path"])
     def test_what_no_run_made_is_refused_before_anything_is_computed(self, delta: Storage, what: str) -> None:
         name = "out"
         match what:
@@ -301,15 +351,29 @@ class TestOwnTables:
                 delta.put(rows("a"), SIMPLE, run="run-0")
                 features = {"readerFeatures": [], "writerFeatures": ["changeDataFeed"]}
                 change_log(delta, protocol={"minReaderVersion": 3, "minWriterVersion": 7, **features})
+            case "writer":
+                delta.put(rows("a"), SIMPLE, run="run-0")
+                change_log(delta, protocol={"minReaderVersion": 1, "minWriterVersion": 3})
             case _:
                 name = "a[b]"
         problem = failure(
             lambda: delta.outputs().check(WrittenOutput(SEQ, delta.write(SIMPLE, table=name), SIMPLE))
         ).problem
         assert isinstance(problem, OutputWrite)
-        assert {"table": "_run_period", "folder": "report.txt", "feature": "changeDataFeed", "path": "`[`"}.get(
-            what, ""
-        ) in problem.detail
+        expected = {
+            "table": "_run_period",
+            "folder": "report.txt",
+            "file": "it is a file",
+            "feature": "changeDataFeed",
+            "writer": "a writer of version 3",
+            "path": "`[`",
+        }
+        assert expected[what] in problem.detail
+
+    def test_a_place_where_no_table_can_be(self, delta: Storage) -> None:
+        delta.folder.touch()
+        failed = failure(lambda: delta.outputs().claim([WrittenOutput(SEQ, delta.write(SIMPLE), SIMPLE)]))
+        assert (type(failed.problem), failed.retry_helps) == (OutputWrite, False)
 
     def test_periods_that_are_published_at_once_are_both_there(self, anywhere: Storage) -> None:
         faults: list[BaseException] = []
@@ -377,6 +441,35 @@ class TestOwnTables:
         found = inspect()
         assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
 
+    def test_notes_that_were_changed_or_removed_are_noticed(self, delta: Storage) -> None:
+        stored = load_stored(delta.put(rows("a"), SIMPLE))
+        inspect = partial(delta.port.of_record(stored).inspect, stored, seq=SEQ)
+        (gone,) = inspect(run="run-2").gone
+        assert "the commit of the run" in gone
+        log = delta.folder / "out/_delta_log"
+        commit = sorted(log.glob("*.json"))[-1]
+        actions = [json.loads(line) for line in commit.read_text().splitlines()]
+        for noted in ({"store": "s"}, "x", 7):
+            for action in actions:
+                if "commitInfo" in action:
+                    action["commitInfo"]["dobo"]["history"] = noted
+            commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+            (changed,) = inspect(run="run-1").changed
+            assert "cannot be read" in changed
+        open_delta(delta).create_checkpoint()
+        remove_log(delta)
+        assert inspect(run="run-1") == Inspected(files=2), "what is not there any more was not changed"
+        shutil.rmtree(log)
+        found = inspect(run="run-1")
+        assert (found.gone, found.files) == (("the log of table `out`",), 2)
+
+    def test_what_is_published_is_not_converted_again(self, anywhere: Storage) -> None:
+        anywhere.put(rows("a"), SIMPLE)
+        outputs, output = anywhere.outputs(fence=2), WrittenOutput(SEQ, anywhere.write(SIMPLE), SIMPLE)
+        staged = anywhere.stage_by_hand(outputs, arrow_table(SIMPLE, rows("b")), output)
+        assert outputs.convert(output, staged, rows=1) == staged
+        assert outputs.find_leftovers(output) == []
+
     def test_a_log_with_checkpoints_says_the_same(self, anywhere: Storage) -> None:
         """The library sums up every hundred commits, and may then forget single ones."""
         anywhere.put(rows("a"), SIMPLE, run="run-1")
@@ -421,6 +514,22 @@ def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
     check_replaced_fenced_and_found(anywhere)
 
 
+def test_rows_that_are_replaced_by_nothing(anywhere: Storage) -> None:
+    check_replaced_by_nothing(anywhere)
+
+
+def test_columns_of_rows_that_stay(delta: Storage) -> None:
+    check_columns_of_rows_that_stay(delta)
+
+
+def test_staged_files_that_the_table_does_not_fit_any_more(anywhere: Storage) -> None:
+    check_staged_files_that_are_not_as_they_should_be(anywhere)
+
+
+def test_a_column_of_run_periods_that_comes_later_is_refused(delta: Storage) -> None:
+    check_column_of_run_periods_that_comes_later(delta)
+
+
 def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(anywhere: Storage) -> None:
     """Files that are there are written again, in the commit that adds wider numbers."""
     narrow: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2)}
@@ -435,6 +544,94 @@ def test_a_table_of_numbers_that_get_wider_is_one_table_for_all(anywhere: Storag
         {"id": 2, "amount": Decimal("2.1234")},
         {"id": 3, "amount": Decimal("3.5000")},
     ]
+
+
+class TestObjects:
+    """The place of a table in an object store."""
+
+    @pytest.fixture
+    def home(self, tmp_path: Path, object_server: ObjectServer) -> ObjectHome:
+        address = Address.parse(f"{object_server.fresh_bucket()}/some folder/out")
+        return ObjectHome(open_objects(address, Access()), address, tmp_path / "copies")
+
+    def test_files_are_uploaded_unless_they_are_there(self, home: ObjectHome) -> None:
+        folder = home.data / "p=1" / "run-1-1"
+        folder.mkdir(parents=True)
+        path = folder / "a.parquet"
+        path.write_bytes(b"rows")
+        address = f"{home.uri}/p=1/run-1-1/a.parquet"
+        assert (home.locate(path), home.is_remote) == (address, True)
+        home.put([path])
+        path.write_bytes(b"ROWS")
+        home.put([path])
+        assert home.read("p=1/run-1-1/a.parquet") == b"rows"
+        path.write_bytes(b"more rows")
+        home.put([path])
+        for name in ("p=1/run-1-1/a.parquet", address):
+            assert home.hash(name) == sha256(b"more rows").hexdigest()
+            assert home.fetch(name).read_bytes() == b"more rows"
+            pinned = home.pin(name)
+            assert (pinned.path, pinned.size) == (address, 9)
+            assert abs(pinned.modified / 1e9 - time.time()) < 3600
+            assert pinned.etag
+
+    def test_what_is_not_there(self, home: ObjectHome) -> None:
+        assert (home.read("gone"), home.find_foreign(), home.open()) == (None, None, None)
+        for act in (home.pin, home.hash, home.fetch):
+            with pytest.raises(FileNotFoundError) as missing:
+                act("gone")
+            assert missing.value.filename == f"{home.uri}/gone"
+        with pytest.raises(FileNotFoundError) as missing:
+            home.pin(f"{home.uri}/gone")
+        assert missing.value.filename == f"{home.uri}/gone"
+        with pytest.raises(OSError, match="another bucket"):
+            home.pin("s3://other/gone")
+
+    def test_folders_of_runs_are_found_below_their_periods(self, home: ObjectHome) -> None:
+        for name in (
+            "p=2/run-1-2/a",
+            "p=1/run-1-1/a",
+            "p=1/run-1-1/b",
+            "p=1/run-2-1/a",
+            "run-1-3/a",
+            "p=1/run-1-4/x/a",
+        ):
+            home.write(name, b"rows")
+        found = list(home.find_folders("run-1-"))
+        assert [(name, left.place, left.bytes) for name, left in found] == [
+            ("run-1-1", f"{home.uri}/p=1/run-1-1", 8),
+            ("run-1-2", f"{home.uri}/p=2/run-1-2", 4),
+        ]
+        found[0][1].remove()
+        assert [name for name, _ in home.find_folders("run-1-")] == ["run-1-2"]
+
+    def test_what_somebody_else_put_there_is_named(self, home: ObjectHome) -> None:
+        home.write("_run_period=2026-01/run-1-1/a", b"rows")
+        home.write("_delta_log/x", b"")
+        assert home.find_foreign() is None
+        home.write("report/x.txt", b"text")
+        assert home.find_foreign() == "report"
+
+    def test_how_the_library_and_spark_reach_it(self, home: ObjectHome) -> None:
+        assert (home.options, home.explain()) == ({"AWS_ALLOW_HTTP": "true"}, None)
+        assert home.spark_uri == f"s3a://{home.uri.removeprefix('s3://')}"
+        access = Access("http://127.0.0.1:9", "eu-central-1", "key:secret:token:more")
+        objects = open_objects(home.address, access)
+        assert replace(home, objects=objects).options == {
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_REGION": "eu-central-1",
+            "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret",
+            "AWS_SESSION_TOKEN": "token:more",
+        }
+        wrong = replace(home, address=home.address / "a^b").explain()
+        assert wrong is not None
+        assert "`^`" in wrong
+
+    def test_a_store_says_what_it_has(self, anywhere: Storage) -> None:
+        answer = anywhere.port.open(anywhere.source).call()
+        assert (answer is not None and answer.works) is anywhere.is_remote
 
 
 @pytest.mark.parametrize(

@@ -22,8 +22,15 @@ from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import Storages, WrittenOutput, load_stored
 from dobonomodo.storage.iceberg_target import load_table
+from dobonomodo.storage.table_files import TableFilesPin
 from dobonomodo.storage.target import Inspected, Noted
-from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.lake_tables import (
+    check_column_of_run_periods_that_comes_later,
+    check_columns_of_rows_that_stay,
+    check_replaced_by_nothing,
+    check_replaced_fenced_and_found,
+    check_staged_files_that_are_not_as_they_should_be,
+)
 from tests.contract.storages import (
     SEQ,
     Storage,
@@ -128,6 +135,57 @@ class TestForeignTables:
         problem = failure(lambda: iceberg.extract(iceberg.use({"id": INTEGER, "text": TEXT}))).problem
         assert isinstance(problem, DataLoad)
         assert "`text` is `value`" in problem.detail
+
+    @pytest.mark.parametrize(
+        ("numbers", "refused"),
+        [((1, 2), False), ((1, 0), True), ((1, 7), True), ((2, 1), True), ((None, None), False)],
+        ids=str,
+    )
+    def test_columns_of_files_are_known_by_their_numbers(
+        self, iceberg: Storage, numbers: tuple[int | None, int | None], refused: bool
+    ) -> None:
+        """A column that was replaced by another of the same name has another number; files of Hive have none."""
+        iceberg.plant(SIMPLE, rows("a"))
+        use, inputs = iceberg.use(SIMPLE), iceberg.inputs()
+        (file,) = inputs.pin([use])[use.key][0].files  # type: ignore[attr-defined]
+        table = pq.ParquetFile(file.path).read()
+        fields = [
+            field.with_metadata({"PARQUET:field_id": str(number)} if number is not None else {})
+            for field, number in zip(table.schema, numbers, strict=True)
+        ]
+        pq.write_table(table.cast(pa.schema(fields)), file.path)
+        if refused:
+            assert "renamed columns" in getattr(failure(lambda: iceberg.extract(use)).problem, "detail", "")
+        else:
+            iceberg.extract(use)
+
+    def test_partitions_are_pinned_with_their_values(self, iceberg: Storage) -> None:
+        plant_parted(iceberg)
+        (pin,) = iceberg.extract(iceberg.use(REGIONS))
+        assert isinstance(pin, TableFilesPin)
+        assert pin.partitions == (("region", "string"), ("day", "date"))
+        assert sorted(pin.values, key=str) == [
+            ("a b", "2026-01-01"),
+            ("a b", "2026-01-04"),
+            ("ü/%", "2026-01-02"),
+            (None, "2026-01-03"),
+        ]
+        assert pin.version == load(iceberg).metadata.current_snapshot_id
+
+    def test_a_table_without_any_rows(self, iceberg: Storage) -> None:
+        iceberg.plant(SIMPLE, rows("a"), "other")
+        open_catalog(iceberg).create_table(("default", "out"), arrow_table(SIMPLE, []).schema)
+        (pin,) = iceberg.extract(iceberg.use(SIMPLE))
+        assert isinstance(pin, TableFilesPin)
+        assert (pin.version, pin.files) == (0, ())
+
+    def test_metadata_that_are_gone(self, iceberg: Storage) -> None:
+        iceberg.plant(SIMPLE, rows("a"))
+        Path(load(iceberg).metadata_location).unlink()
+        failed = failure(lambda: iceberg.extract(iceberg.use(SIMPLE)))
+        assert isinstance(failed.problem, DataLoad)
+        assert "table `default.out` cannot be read" in failed.problem.detail
+        assert not failed.retry_helps
 
     def test_a_later_format_is_refused_by_name(self, iceberg: Storage) -> None:
         iceberg.plant(SIMPLE, rows("a"))
@@ -249,6 +307,42 @@ class TestOwnTables:
         found = inspect()
         assert (len(found.changed), len(found.gone), found.files) == (1, 1, 0)
 
+    def test_notes_that_were_changed_or_removed_are_noticed(self, iceberg: Storage) -> None:
+        output = WrittenOutput(SEQ, iceberg.write(SIMPLE), SIMPLE)
+        stored = load_stored(iceberg.put(rows("a"), SIMPLE))
+        inspect = partial(iceberg.port.of_record(stored).inspect, stored, seq=SEQ)
+        assert inspect(run="run-1") == Inspected(files=2)
+        (gone,) = inspect(run="run-2").gone
+        assert "the snapshot of the run" in gone
+        for noted in ("no JSON", "{}", "7"):
+            transaction = load(iceberg).transaction()
+            with transaction.update_snapshot(snapshot_properties={"dobo.history": noted}).fast_append():
+                pass
+            transaction.commit_transaction()
+            (changed,) = inspect(run="run-1").changed
+            assert "cannot be read" in changed
+        (note,) = iceberg.folder.glob("out/data/*/dobo-*/dobo.json")
+        note.unlink()
+        problem = failure(lambda: iceberg.outputs().stored(output)).problem
+        assert isinstance(problem, OutputWrite)
+        assert "dobo.json` is gone" in problem.detail
+        open_catalog(iceberg).drop_table(("default", "out"))
+        found = inspect(run="run-1")
+        assert (found.gone, found.files) == (("table `out`",), 2)
+        assert (iceberg.outputs().find_leftovers(output), iceberg.outputs().find_commit(output)) == ([], None)
+
+    def test_tables_are_in_the_namespace_that_is_named(self, iceberg: Storage) -> None:
+        iceberg.put(rows("a"), SIMPLE)
+        named = iceberg.with_options(namespace="sales.eu", catalog="default")
+        document = named.put(rows("b"), SIMPLE)
+        assert (document["schema"], iceberg.see(SIMPLE)) == ("sales.eu", rows("a"))
+        found = open_catalog(iceberg).load_table(("sales", "eu", "out")).scan(selected_fields=tuple(SIMPLE))
+        assert found.to_arrow().to_pylist() == rows("b")
+        (pin,) = named.extract(named.use(SIMPLE))
+        assert isinstance(pin, TableFilesPin)
+        assert pin.table == "sales.eu.out"
+        assert named.target(SIMPLE).place != iceberg.target(SIMPLE).place
+
     def test_numbers_that_get_wider_are_one_column_for_all(self, anywhere: Storage) -> None:
         narrow: dict[str, Type] = {"id": INTEGER, "amount": INTEGER}
         wide: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(9, 4)}
@@ -294,6 +388,22 @@ def test_tables_are_read_as_they_were_pinned(anywhere: Storage) -> None:
 
 def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
     check_replaced_fenced_and_found(anywhere)
+
+
+def test_rows_that_are_replaced_by_nothing(anywhere: Storage) -> None:
+    check_replaced_by_nothing(anywhere)
+
+
+def test_columns_of_rows_that_stay(iceberg: Storage) -> None:
+    check_columns_of_rows_that_stay(iceberg)
+
+
+def test_staged_files_that_the_table_does_not_fit_any_more(anywhere: Storage) -> None:
+    check_staged_files_that_are_not_as_they_should_be(anywhere)
+
+
+def test_a_column_of_run_periods_that_comes_later_is_refused(iceberg: Storage) -> None:
+    check_column_of_run_periods_that_comes_later(iceberg)
 
 
 class TestObjectStores:

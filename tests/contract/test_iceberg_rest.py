@@ -31,6 +31,7 @@ from tests.contract.lake_tables import check_replaced_fenced_and_found
 from tests.contract.rest_catalog import RestCatalogServer, running_rest_catalog
 from tests.contract.storages import Storage, arrow_table, failure, open_source
 from tests.contract.test_storages import SIMPLE, rows
+from tests.object_server import ObjectServer
 from tests.world import PERIOD
 
 OFFERED = "POST /v1/{prefix}/transactions/commit"
@@ -296,3 +297,12 @@ def test_whether_a_catalog_answers(rest: Storage) -> None:
     assert (type(reading.problem), reading.retry_helps) == (DataLoad, True)
     writing = failure(lambda: away.outputs().check(WrittenOutput(10, away.write(SIMPLE), SIMPLE)))
     assert (type(writing.problem), writing.retry_helps) == (OutputWrite, True)
+
+
+def test_a_catalog_and_a_store_both_answer(rest: Storage, object_server: ObjectServer) -> None:
+    bucket = object_server.fresh_bucket()
+    for warehouse, works in ((f"{bucket}/x", True), ("s3://nobody-has-this/x", False)):
+        both = rest.with_options(warehouse=warehouse)
+        answer = both.port.open(both.source).call()
+        assert answer is not None
+        assert (answer.detail.startswith(f"the catalog answers; {warehouse}"), answer.works) == (True, works)
