@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
 from functools import partial
+from pathlib import Path
 
+import pytest
+from pyarrow.dataset import dataset
+
+from dobonomodo import failpoint
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.plan.registration import United
+from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import OutputWrite
-from dobonomodo.storage import Storages, WrittenOutput, load_stored
-from tests.contract.storages import SEQ, Storage, arrow_table, failure, publish
+from dobonomodo.storage import Outputs, Storages, WrittenOutput, load_stored
+from dobonomodo.storage.fence import Fence
+from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish
 from tests.contract.test_storages import SIMPLE, rows
 from tests.world import PERIOD
 
@@ -92,3 +102,57 @@ def check_column_of_run_periods_that_comes_later(storage: Storage) -> None:
     problem = failure(lambda: storage.outputs(run="run-2").check(output)).problem
     assert isinstance(problem, OutputWrite)
     assert "now also a column" in problem.detail
+
+
+def check_drafts_are_files(storage: Storage) -> None:
+    """What is only tried out is written to Parquet files in a folder of its own, and the table is not touched."""
+    drafts = storage.root / "drafts"
+    outputs = Outputs(
+        Storages(storage.root, {storage.source.id: storage.source}, sandbox=drafts),
+        folder=storage.root / ".dobo/runs/draft",
+        period=PERIOD,
+        run="draft",
+        fence=Fence("store", "project", PERIOD, 1),
+        started=0.0,
+    )
+    output = WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
+    staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+    document = publish(outputs, output, staged, rows=2, digest="d")
+    assert document["kind"] == "parquet"
+    found = dataset(drafts / storage.source.id / "out", format="parquet").to_table(columns=list(SIMPLE)).to_pylist()
+    assert in_order(found) == rows("a", "b")
+    assert not (storage.folder / "out").exists()
+
+
+def check_nothing_is_published_upon_what_nobody_looked_at(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another period is published while a publication is under way, then a later run claims the table."""
+    storage.put(rows("old"), SIMPLE, run="run-1")
+    output = WrittenOutput(SEQ, storage.write(SIMPLE), SIMPLE)
+
+    def publish_meanwhile(run: str, meanwhile: Callable[[], object]) -> RunFailed | None:
+        outputs, go = storage.outputs(run=run), storage.root / f"go-{run}"
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows(run)), output)
+        ready = outputs.convert(output, staged, rows=1)
+        monkeypatch.setattr(failpoint, "_reached", {})
+        monkeypatch.setenv(failpoint.VARIABLE, f"publish.during@{go}")
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(outputs.publish, [(output, ready, 1, run)])
+            while not Path(f"{go}.waiting").exists() and not done.done():
+                time.sleep(0.01)
+            monkeypatch.delenv(failpoint.VARIABLE)
+            meanwhile()
+            go.touch()
+            fault = done.exception(timeout=60)
+        assert fault is None or isinstance(fault, RunFailed)
+        return fault
+
+    other = partial(storage.put, rows("other", start=5), SIMPLE, run="run-2", period="2026-02")
+    assert publish_meanwhile("run-3", other) is None
+    assert storage.see(SIMPLE) == [*rows("run-3"), *rows("other", start=5)]
+    commit = storage.outputs(run="run-3").find_commit(output)
+    assert commit is not None
+    assert commit.digest == "run-3"
+    failed = publish_meanwhile("run-4", partial(storage.outputs(run="run-5", fence=9).claim, [output]))
+    assert failed is not None
+    assert failed.problem.code == "LEASE_LOST"
+    assert storage.see(SIMPLE) == [*rows("run-3"), *rows("other", start=5)]

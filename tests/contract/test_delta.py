@@ -30,10 +30,13 @@ from dobonomodo.storage.delta_target import explain_fault, is_passing_fault
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.objects import open_objects
 from dobonomodo.storage.rows import ROW_NUMBER
+from dobonomodo.storage.table_files import TableFilesPin
 from dobonomodo.storage.target import Inspected, Noted
 from tests.contract.lake_tables import (
     check_column_of_run_periods_that_comes_later,
     check_columns_of_rows_that_stay,
+    check_drafts_are_files,
+    check_nothing_is_published_upon_what_nobody_looked_at,
     check_replaced_by_nothing,
     check_replaced_fenced_and_found,
     check_staged_files_that_are_not_as_they_should_be,
@@ -108,7 +111,12 @@ class TestForeignTables:
     def test_columns_that_are_in_no_file_are_seen_without_spark(self, delta: Storage) -> None:
         planted = plant_parted(delta)
         use, inputs = delta.use(REGIONS), delta.inputs()
-        (files,) = inputs.files(use, inputs.pin([use])[use.key])
+        (pin,) = inputs.pin([use])[use.key]
+        assert isinstance(pin, TableFilesPin)
+        found = [dict(zip(PARTED, values, strict=True)) for values in pin.values]
+        assert [each["region"] for each in found] == [None, "a b", "a b", "x:y", "ü/%=\\'"]
+        assert found[1] == {"region": "a b", "day": "2026-01-01", "number": "-1", "flag": "false", "rate": "1.50"}
+        (files,) = inputs.files(use, (pin,))
         assert in_order(row for path in files for row in pq.read_table(path).to_pylist()) == planted
         assert inputs.files(use, inputs.pin([use])[use.key]) == [files]
 
@@ -314,6 +322,18 @@ class TestOwnTables:
             [("run-1", 1, f"run-1/{SEQ}")],
         ]
 
+    def test_the_log_says_of_files_what_readers_need(self, delta: Storage) -> None:
+        delta.put(rows("a"), SIMPLE)
+        text = (delta.folder / "out/_delta_log" / f"{1:020}.json").read_text()
+        adds = [action["add"] for action in map(json.loads, text.splitlines()) if "add" in action]
+        found = [(delta.folder / "out" / add["path"]).stat() for add in adds]
+        assert [(add["size"], add["modificationTime"]) for add in adds] == [
+            (each.st_size, each.st_mtime_ns // 1_000_000) for each in found
+        ]
+        assert sorted(add["stats"] for add in adds) == ['{"numRecords": 0}', '{"numRecords": 1}']
+        assert all(add["dataChange"] for add in adds)
+        assert {add["partitionValues"]["_run_period"] for add in adds} == {PERIOD}
+
     def test_two_outputs_of_a_run_are_one_version(self, anywhere: Storage) -> None:
         outputs = anywhere.outputs()
         group = []
@@ -512,6 +532,14 @@ def test_tables_in_an_object_store_are_read_as_they_were_pinned(anywhere: Storag
 
 def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
     check_replaced_fenced_and_found(anywhere)
+
+
+def test_drafts_are_written_to_files_in_place_of_tables(delta: Storage) -> None:
+    check_drafts_are_files(delta)
+
+
+def test_a_publication_looks_again_if_others_were_faster(delta: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_nothing_is_published_upon_what_nobody_looked_at(delta, monkeypatch)
 
 
 def test_rows_that_are_replaced_by_nothing(anywhere: Storage) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.manifest import DataFileContent, FileFormat, write_manifest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.transforms import IdentityTransform
 
@@ -27,6 +28,7 @@ from dobonomodo.storage.target import Inspected, Noted
 from tests.contract.lake_tables import (
     check_column_of_run_periods_that_comes_later,
     check_columns_of_rows_that_stay,
+    check_nothing_is_published_upon_what_nobody_looked_at,
     check_replaced_by_nothing,
     check_replaced_fenced_and_found,
     check_staged_files_that_are_not_as_they_should_be,
@@ -87,6 +89,21 @@ def plant_parted(storage: Storage) -> Table:
     made = open_catalog(storage).create_table(("default", "out"), schema, partition_spec=PartitionSpec(*fields))
     made.append(table)
     return made
+
+
+def list_file_again(table: Table, changed: dict[int, object]) -> None:
+    """Have the only file of a table listed a second time, with other fields, as another tool may list a file of its own."""
+    snapshot = table.current_snapshot()
+    assert snapshot is not None
+    (manifest,) = snapshot.manifests(table.io)
+    (entry,) = manifest.fetch_manifest_entry(table.io)
+    (again,) = manifest.fetch_manifest_entry(table.io)
+    for at, value in changed.items():
+        again.data_file[at] = value
+    file = table.io.new_output(manifest.manifest_path)
+    with write_manifest(2, table.spec(), table.schema(), file, snapshot.snapshot_id, "deflate") as writer:
+        writer.add_entry(entry)
+        writer.add_entry(again)
 
 
 class TestForeignTables:
@@ -186,6 +203,20 @@ class TestForeignTables:
         assert isinstance(failed.problem, DataLoad)
         assert "table `default.out` cannot be read" in failed.problem.detail
         assert not failed.retry_helps
+
+    @pytest.mark.parametrize(
+        ("changed", "said"), [({0: DataFileContent.POSITION_DELETES}, "delete files"), ({2: FileFormat.ORC}, "ORC")]
+    )
+    def test_what_a_list_of_files_does_not_tell_is_refused_by_name(
+        self, iceberg: Storage, changed: dict[int, object], said: str
+    ) -> None:
+        """Rows that are deleted in their files, and files of other formats."""
+        iceberg.plant(SIMPLE, rows("a"))
+        list_file_again(load(iceberg), changed)
+        problem = failure(lambda: iceberg.extract(iceberg.use(SIMPLE))).problem
+        assert isinstance(problem, DataLoad)
+        assert said in problem.detail
+        assert "iceberg-spark-runtime" in (problem.remedy or "")
 
     def test_a_later_format_is_refused_by_name(self, iceberg: Storage) -> None:
         iceberg.plant(SIMPLE, rows("a"))
@@ -388,6 +419,10 @@ def test_tables_are_read_as_they_were_pinned(anywhere: Storage) -> None:
 
 def test_rows_are_replaced_fenced_and_found_again(anywhere: Storage) -> None:
     check_replaced_fenced_and_found(anywhere)
+
+
+def test_a_publication_looks_again_if_others_were_faster(iceberg: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_nothing_is_published_upon_what_nobody_looked_at(iceberg, monkeypatch)
 
 
 def test_rows_that_are_replaced_by_nothing(anywhere: Storage) -> None:

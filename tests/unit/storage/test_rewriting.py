@@ -147,8 +147,8 @@ def test_files_are_hashed_once(tmp_path: Path) -> None:
 
 def test_a_folder_is_cleared_before_it_is_written(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b" / "c"
-    assert clear_folder(folder) == folder
-    (folder / "more").mkdir(parents=True)
-    (folder / "more" / "leftover").touch()
-    assert clear_folder(folder) == folder
-    assert (folder.exists(), folder.parent.is_dir()) == (False, True)
+    for _ in range(2):
+        assert clear_folder(folder) == folder
+        assert (folder.exists(), folder.parent.is_dir()) == (False, True)
+        (folder / "more").mkdir(parents=True)
+        (folder / "more" / "leftover").touch()
