@@ -34,7 +34,6 @@ from dobonomodo.storage.faults import is_passing, loading_failed, writing_failed
 from dobonomodo.storage.file_storage import FilesOptions, check_place
 from dobonomodo.storage.files import PinnedFile, leads_out, list_beside
 from dobonomodo.storage.object_shelf import ObjectShelf
-from dobonomodo.storage.objects import do_at_once
 from dobonomodo.storage.schema import find_differences
 from dobonomodo.storage.storage import Answer, Pin, Stored
 from dobonomodo.storage.table_files import (
@@ -171,16 +170,10 @@ class DeltaStorage(TableFilesStorage):
                 raise OSError(None, "it points outside its datasource", file.path)
             return home.pin(file.path)
 
-        try:
-            pinned = do_at_once(pin, files)
-        except FileNotFoundError as fault:
-            if use is None:
-                raise
-            detail = f"version {version} of table `{name}` lacks `{fault.filename}`"
-            raise loading_failed(use, f"{detail}: {self.removal} or another program removed it") from fault
+        pinned = self.pin_each(pin, files, use=use, table=name, version=version)
         partitions = tuple((column, "string") for column, _ in files[0].values) if files else ()
         values = tuple(tuple(value for _, value in file.values) for file in files)
-        return TableFilesPin(self.kind, name, self.source.id, name, version, tuple(pinned), values, partitions)
+        return TableFilesPin(self.kind, name, self.source.id, name, version, pinned, values, partitions)
 
     def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
         """The files of the version that was registered."""

@@ -297,15 +297,9 @@ class IcebergStorage(TableFilesStorage):
     def _pin_files(self, use: DatasetUse | None, name: str, version: int, files: Sequence[TableFile]) -> TableFilesPin:
         """Files of a snapshot as they are now; what is gone fails."""
         home = self._home(self._warehouse)
-        try:
-            pinned = do_at_once(lambda file: home.pin(file.path), files)
-        except FileNotFoundError as fault:
-            if use is None:
-                raise
-            detail = f"version {version} of table `{name}` lacks `{fault.filename}`"
-            raise loading_failed(use, f"{detail}: {self.removal} or another program removed it") from fault
+        pinned = self.pin_each(lambda file: home.pin(file.path), files, use=use, table=name, version=version)
         empty: tuple[tuple[str | None, ...], ...] = ((),) * len(files)
-        return TableFilesPin(self.kind, name, self.source.id, name, version, tuple(pinned), empty)
+        return TableFilesPin(self.kind, name, self.source.id, name, version, pinned, empty)
 
     def pin_registered(self, use: DatasetUse, stored: Stored) -> tuple[Pin, ...]:
         """The files of the snapshot that was registered."""

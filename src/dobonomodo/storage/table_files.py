@@ -22,7 +22,7 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.system import RUN_PERIOD
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import DataLoad
-from dobonomodo.storage.faults import loading_failed, removing_on_failure
+from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure
 from dobonomodo.storage.files import PinnedFile, find_changes
 from dobonomodo.storage.findings import Findings
 from dobonomodo.storage.footers import count_rows
@@ -287,6 +287,27 @@ class TableFilesStorage(ABC):
         # Kept copies are files of this machine.
         remote = [file for file in files if file.etag is not None]
         return (*shelf.find_changes(remote), *find_changes([file for file in files if file.etag is None]))
+
+    def pin_each(
+        self,
+        pin: Callable[[TableFile], PinnedFile],
+        files: Sequence[TableFile],
+        *,
+        use: DatasetUse | None,
+        table: str,
+        version: int,
+    ) -> tuple[PinnedFile, ...]:
+        """The files of a version as they are now; a failure is one of the reading, if there is one."""
+        try:
+            return tuple(do_at_once(pin, files))
+        except OSError as fault:
+            if use is None:
+                raise
+            if isinstance(fault, FileNotFoundError):
+                detail = f"version {version} of table `{table}` lacks `{fault.filename}`"
+                raise loading_failed(use, f"{detail}: {self.removal} or another program removed it") from fault
+            detail = f"version {version} of table `{table}`, file `{fault.filename}`: {fault.strerror}"
+            raise loading_failed(use, detail, retry_helps=is_passing(fault)) from fault
 
     def fetch(self, pin: TableFilesPin, scratch: Scratch) -> None:
         """Download the objects that are not there yet; files of this machine are there."""
