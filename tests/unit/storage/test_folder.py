@@ -9,17 +9,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from dobonomodo.formula.types import TEXT
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems import RunFailed
+from dobonomodo.problems.run import OutputWrite
 from dobonomodo.problems.store import LeaseLost
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.fence import Fence
-from dobonomodo.storage.folder import GRACE_SECONDS, FolderTarget, inspect_files
+from dobonomodo.storage.folder import (
+    GRACE_SECONDS,
+    FolderTarget,
+    StoredFiles,
+    StoredFolders,
+    inspect_files,
+    keep_files,
+    remove_marks,
+)
 from dobonomodo.storage.manifest import HIDDEN
-from dobonomodo.storage.target import Commit, Publication
+from dobonomodo.storage.named import NamedFile
+from dobonomodo.storage.target import Commit, Noted, Publication
+from tests import world
+from tests.unit.storage.syncing import Syncs
 
 PERIOD = "2026-01"
 NOW = time.time()
@@ -149,8 +164,8 @@ class TestSweep:
     def test_what_was_never_published_goes_after_a_day(self, folder: Path) -> None:
         publish(folder, "run-1")
         late, early = (start(target(folder, run)).parent for run in ("killed-late", "killed-early"))
-        age(late, 23 * GRACE_SECONDS)
-        age(early, 25 * GRACE_SECONDS)
+        age(late, 24 * GRACE_SECONDS - 300)
+        age(early, 24 * GRACE_SECONDS + 300)
         working = start(target(folder, "working"))
         working.mkdir()
         age(working.parent, 25 * GRACE_SECONDS)
@@ -170,7 +185,188 @@ class TestSweep:
         assert second.exists()
 
 
+class TestAttempts:
+    """What is there when a run is continued, and what is made of it."""
+
+    def test_an_attempt_begins_with_an_empty_folder(self, folder: Path) -> None:
+        output = target(folder, "run-1")
+        start(output).mkdir()
+        (output.data / "killed.csv").write_text("half a row")
+        assert start(output) == output.data
+        assert (output.data.parent.is_dir(), output.data.exists()) == (True, False)
+
+    def test_what_is_published_is_not_made_again(self, folder: Path) -> None:
+        publish(folder, "run-1")
+        later = replace(target(folder, "run-1"), attempt=2)
+        assert later.start() is None
+        assert replace(later, format=CsvFormat(Dialect())).convert([]) is False
+        assert later.published_data() != later.data
+        assert later.own_files() == ["run-1.csv"]
+        publish_to(later, Commit("run-1", 10, 1, "again"), mode="append", since=NOW)
+        assert [commit["digest"] for commit in read_manifest(folder)["commits"]] == ["run-1"]
+
+    def test_a_version_that_was_sealed_and_never_shown_is_sealed_again(self, folder: Path) -> None:
+        """Its own files are known; those that it was appended to are those that are there now."""
+        publish(folder, "run-1")
+        output = target(folder, "run-2")
+        start(output).mkdir()
+        (output.data / "run-2.csv").write_text("id\nrun-2\n")
+        killed = Publication(output, Commit("run-2", 10, 1, ""), "append", registers=False, files=(), since=NOW)
+        assert output.seal(killed, before=output.current())
+        assert output.find_commit() is None
+        publish(folder, "run-3")
+        output.publish([killed])
+        assert read_manifest(folder)["files"] == ["run-2.csv", "run-3.csv"]
+        assert sorted(path.name for path in output.data.iterdir()) == ["run-2.csv", "run-3.csv"]
+        assert output.own_files() == ["run-2.csv"]
+
+    def test_data_without_a_manifest_were_published_by_nobody(self, folder: Path) -> None:
+        version = publish(folder, "run-1")
+        (version / "manifest.json").unlink()
+        assert target(folder, "run-1").find_commit() is None
+        publish(folder, "run-2", mode="append")
+        assert [commit["run"] for commit in read_manifest(folder)["commits"]] == ["run-2"]
+
+    def test_files_that_spark_wrote_elsewhere_are_brought_here(self, folder: Path) -> None:
+        staged = folder.parent / "staged.csv"
+        staged.write_text("id\n1\n")
+        output = replace(target(folder, "run-1"), apart=True)
+        assert output.start() is None
+        assert output.convert([str(staged)]) is True
+        assert (output.data / "staged.csv").read_text() == "id\n1\n"
+        assert target(folder, "run-1").convert([]) is False
+
+    def test_rows_that_were_not_converted_are_converted_when_they_are_published(self, folder: Path) -> None:
+        staged = folder.parent / "part-0.parquet"
+        pq.write_table(pa.table({"id": ["a", "b"]}), staged)
+        output = replace(target(folder, "run-1"), format=CsvFormat(Dialect()))
+        commit = Commit("run-1", 10, 2, "")
+        output.publish([Publication(output, commit, "replace", registers=False, files=(str(staged),), since=NOW)])
+        assert (folder / f"run_period={PERIOD}" / "part-0.csv").read_text() == '"id"\n"a"\n"b"\n'
+        # They were, and are published without the staged ones.
+        other = replace(target(folder, "run-2"), format=CsvFormat(Dialect()))
+        assert other.convert([str(staged)]) is True
+        publish_to(other, Commit("run-2", 10, 2, ""), mode="replace", since=NOW)
+        assert other.own_files() == ["part-0.csv"]
+
+    def test_outputs_are_published_together_or_not_at_all(self, folder: Path) -> None:
+        first, second = target(folder, "run-1"), target(folder.parent / "other", "run-1")
+        for each in (first, second):
+            start(each).mkdir()
+            (each.data / "rows.csv").write_text("id\n")
+        replace(second, fence=replace(FENCE, number=2)).claim()
+        group = [
+            Publication(each, Commit("run-1", 10, 0, ""), "replace", registers=False, files=(), since=NOW)
+            for each in (first, second)
+        ]
+        assert isinstance(world.failure(first.publish, group).problem, LeaseLost)
+        assert not first.folder.exists()
+        later = replace(FENCE, number=2)
+        first.publish(
+            [
+                replace(each, target=replace(target_, fence=later))
+                for each, target_ in zip(group, (first, second), strict=True)
+            ]
+        )
+        assert first.find_commit() == second.find_commit() == Commit("run-1", 10, 0, "", 1)
+
+
+class TestColumns:
+    """Periods of one destination can be read together."""
+
+    def output(self, folder: Path, run: str, kind: Type, period: str = PERIOD) -> FolderTarget:
+        return replace(target(folder, run, period=period), columns={"id": kind})
+
+    def fill(self, output: FolderTarget, *, mode: str = "replace") -> None:
+        start(output).mkdir()
+        (output.data / f"{output.run}.csv").write_text("id\n")
+        publish_to(output, Commit(output.run, 10, 0, ""), mode=mode, since=NOW)
+
+    def test_what_stays_counts_and_what_is_replaced_does_not(self, folder: Path) -> None:
+        self.fill(self.output(folder, "run-1", INTEGER))
+        self.fill(self.output(folder, "run-2", DecimalType(5, 2), "2026-02"))
+        wider = self.output(folder, "run-3", DecimalType(25, 2))
+        assert wider.check(mode="replace").columns == {"id": DecimalType(5, 2)}
+        assert wider.check(mode="append").columns == {"id": DecimalType(21, 2)}
+        assert not list(folder.parent.rglob(".probe*"))
+        text = self.output(folder, "run-3", TEXT)
+        for mode in ("replace", "append"):
+            refused = world.failure(text.check, mode=mode).problem
+            assert isinstance(refused, OutputWrite)
+            assert (refused.destination, "`id`" in refused.detail) == (str(folder), True)
+        alone = self.output(folder, "run-4", DATE, "2026-03")
+        assert isinstance(world.failure(self.fill, alone).problem, OutputWrite)
+        assert not (folder / "run_period=2026-03").exists()
+
+    def test_a_type_changes_with_the_only_period(self, folder: Path) -> None:
+        self.fill(self.output(folder, "run-1", INTEGER))
+        text = self.output(folder, "run-2", TEXT)
+        assert text.check(mode="replace").columns == {}
+        assert isinstance(world.failure(text.check, mode="append").problem, OutputWrite)
+        assert isinstance(world.failure(self.fill, text, mode="append").problem, OutputWrite)
+        self.fill(text)
+        assert target(folder, "run-2").registered()[0] == {"id": TEXT}
+
+
+class TestRecords:
+    FORM = CsvFormat(Dialect(delimiter=";"))
+
+    def test_they_come_back(self) -> None:
+        least = StoredFiles(self.FORM, "out", "data", ("a.csv",))
+        most = replace(least, hashes=("1f",), manifest="2e", named="report.csv", datasource_id="lake")
+        assert least.document() == {
+            "kind": "csv", "folder": "out", "data": "data", "files": ["a.csv"], "delimiter": ";", "has_header": True,
+        }  # fmt: skip
+        for files in (least, most):
+            assert StoredFiles.load(json.loads(json.dumps(files.document())), self.FORM) == files
+        assert (least.shown, most.shown) == ("out", "report.csv")
+        local = StoredFolders(self.FORM, ("a", "b"), ("id",))
+        for folders in (local, replace(local, datasource_id="lake")):
+            assert StoredFolders.load(json.loads(json.dumps(folders.document())), self.FORM) == folders
+        assert "datasource_id" not in local.document()
+        assert local.kind == "csv"
+        assert local.place != replace(local, folders=("a",)).place
+
+    def test_a_destination_outside_of_the_workspace_has_its_own_path(self, folder: Path, tmp_path: Path) -> None:
+        version = publish(folder, "run-1")
+        output = target(folder, "run-1")
+        assert (output.stored().folder, output.registered()[1].folders) == (
+            "out",
+            ((version / "data").relative_to(tmp_path).as_posix(),),
+        )
+        elsewhere = replace(output, root=tmp_path / "workspace")
+        assert (elsewhere.stored().folder, elsewhere.stored().data) == (str(folder), str(version / "data"))
+        assert elsewhere.registered()[1].folders == (str(version / "data"),)
+
+    def test_files_without_known_hashes_are_recorded_without(self, folder: Path) -> None:
+        """As an earlier version wrote the manifest."""
+        version = publish(folder, "run-1")
+        assert target(folder, "run-1").stored().hashes is not None
+        document = json.loads((version / "manifest.json").read_text())
+        del document["sha256"]
+        (version / "manifest.json").write_text(json.dumps(document))
+        stored = target(folder, "run-1").stored()
+        assert (stored.hashes, stored.manifest, stored.files) == (None, None, ("run-1.csv",))
+        assert inspect_files(stored, root=folder.parent).files == 0
+
+    def test_what_is_kept_is_all_there(self, folder: Path, tmp_path: Path) -> None:
+        version = publish(folder, "run-1")
+        stored = replace(target(folder, "run-1").stored(), named="report.csv")
+        kept = keep_files(stored, root=tmp_path)
+        assert kept == replace(stored, folder=stored.data, named=None)
+        assert (version / "kept").exists()
+        assert keep_files(replace(stored, files=("run-1.csv", "lost.csv")), root=tmp_path) is None
+        assert keep_files(replace(stored, data="nowhere"), root=tmp_path) is None
+
+
 class TestLeftovers:
+    def test_a_named_file_that_was_not_finished(self, folder: Path) -> None:
+        named = NamedFile(folder.parent / "report.csv")
+        output = replace(target(folder, "run-1"), named=named)
+        assert output.find_leftovers() == []
+        named.unfinished.write_text("half")
+        assert [each.place for each in output.find_leftovers()] == [str(named.unfinished)]
+
     def test_attempts_that_did_not_publish(self, folder: Path) -> None:
         published = publish(folder, "run-1")
         attempts = [
@@ -233,3 +429,49 @@ def test_what_is_not_as_it_was_written_is_named(tmp_path: Path) -> None:
         f"`{data.parent / 'manifest.json'}` is not what the run wrote",
         f"`{data.parent / 'manifest.json'}` cannot be read",
     ]
+
+
+def test_destinations_note_the_history(tmp_path: Path) -> None:
+    """Every version notes it, so that each of them can prove that the history was shortened."""
+    heads = [Noted("store", number, f"{number}f") for number in (1, 2)]
+    for head in heads:
+        output = target(tmp_path / "out", f"run-{head.number}")
+        start(output).mkdir()
+        (output.data / "rows.csv").write_text("id\n")
+        commit = Commit(output.run, 10, 0, "")
+        output.publish([Publication(output, commit, "replace", registers=False, files=(), since=NOW, head=head)])
+    publish(tmp_path / "out", "run-3")
+    stored = target(tmp_path / "out", "run-3").stored()
+    assert inspect_files(stored, root=tmp_path).heads == tuple(heads)
+    (tmp_path / stored.data).parent.rename(tmp_path / "gone")
+    found = inspect_files(stored, root=tmp_path)
+    assert (found.heads, found.changed, len(found.gone), found.files) == (tuple(heads), (), 2, 0)
+
+
+def test_numbers_are_claimed_once_and_upwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = folder.parent / HIDDEN / "out"
+    fences = store / "fences.json"
+    syncs = Syncs(monkeypatch, fences.exists)
+    target(folder, "run-1").claim()
+    assert True in syncs.of(store)
+    before = fences.stat().st_ino
+    target(folder, "run-1").claim()
+    assert fences.stat().st_ino == before
+    replace(target(folder, "run-2"), fence=replace(FENCE, number=5)).claim()
+    replace(target(folder, "run-2"), fence=replace(FENCE, store="another")).claim()
+    assert isinstance(world.failure(target(folder, "run-1").claim).problem, LeaseLost)
+
+
+def test_rows_are_on_the_disk_before_readers_find_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = folder / f"run_period={PERIOD}"
+    syncs = Syncs(monkeypatch, link.exists)
+    version = publish(folder, "run-1")
+    for path in (version / "data" / "run-1.csv", version / "manifest.json", version / "data", version):
+        assert False in syncs.of(path), path
+
+
+def test_marks_of_spark_are_removed_and_data_stay(tmp_path: Path) -> None:
+    for name in ("_SUCCESS", ".part-0.parquet.crc", "part-0.parquet", "SUCCESS"):
+        (tmp_path / name).touch()
+    remove_marks(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["SUCCESS", "part-0.parquet"]
