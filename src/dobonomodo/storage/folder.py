@@ -429,14 +429,18 @@ class FolderTarget:
         own = self._find_own()
         self._unite(mode=publication.mode, before=before if publication.mode == "append" else None)
         commits, parts = [replace(publication.commit, fence=self.attempt)], [Part(tuple(own), self.columns)]
+        there: list[Path] = []
+        known: dict[str, str] = {}
         if publication.mode == "append" and before is not None:
             commits, parts = [*self._commits(before), *commits], [*read_parts(before), *parts]
-            _link_files((before / DATA).iterdir(), self.data)
-        known = read_hashes(before) if publication.mode == "append" and before is not None else {}
-        self._write_manifest(commits, own=own, parts=parts, known=known, head=publication.head)
+            there, known = _entries(before / DATA), read_hashes(before)
+        # Who continues after a kill can tell the output's own files from those that are put beside them.
+        self._write_manifest(commits, own=own, there=there, parts=parts, known=known, head=publication.head)
+        sync(self._version)
+        _link_files(there, self.data)
         for path in self.data.iterdir():
             sync(path)
-        for folder in (self.data, self._version, self._store):
+        for folder in (self.data, self._store):
             sync(folder)
         return True
 
@@ -445,22 +449,24 @@ class FolderTarget:
         commits: Sequence[Commit],
         *,
         own: Sequence[str],
+        there: Sequence[Path],
         parts: Sequence[Part],
         known: Mapping[str, str],
         head: Noted | None,
     ) -> None:
         """Put the list of files beside the data, for readers: they stay at these paths also when the link leads elsewhere.
 
-        With the SHA-256 of each file, those that it was appended to as they were ``known``.
+        ``there`` are the files that it is appended to. With the SHA-256 of each file, of those as they were ``known``.
         """
-        fresh = [name for name in sorted(path.name for path in self.data.iterdir()) if name not in known]
+        files = {path.name: path for path in (*there, *(self.data / name for name in own))}
+        fresh = [name for name in sorted(files) if name not in known]
         with ThreadPoolExecutor(HASHED_AT_ONCE) as pool:
-            found = dict(zip(fresh, pool.map(lambda name: hash_file(self.data / name), fresh), strict=True))
+            found = dict(zip(fresh, pool.map(lambda name: hash_file(files[name]), fresh), strict=True))
         manifest = {
             "period": self.period,
             # From the folder around the table: the table itself is a link, behind which `..` leads elsewhere.
             "folder": os.path.relpath(self.data, self.folder.parent),
-            "files": sorted(path.name for path in self.data.iterdir()),
+            "files": sorted(files),
             "own_files": list(own),
             "commits": [each.document() for each in commits],
             "parts": [each.document() for each in parts],

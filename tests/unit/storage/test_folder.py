@@ -46,6 +46,10 @@ def target(folder: Path, run: str, *, period: str = PERIOD) -> FolderTarget:
     return FolderTarget(folder, root, root, AsItIs(Dialect()), period, run, 10, {"id": TEXT}, FENCE, 1)
 
 
+class Killed(BaseException):
+    """What is raised here in place of a signal."""
+
+
 class AsItIs(CsvFormat):
     """Files that are written here as they are published."""
 
@@ -219,6 +223,30 @@ class TestAttempts:
         assert read_manifest(folder)["files"] == ["run-2.csv", "run-3.csv"]
         assert sorted(path.name for path in output.data.iterdir()) == ["run-2.csv", "run-3.csv"]
         assert output.own_files() == ["run-2.csv"]
+
+    def test_files_of_others_are_told_apart_after_a_kill(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A run that appends is killed while it puts the files there beside its own."""
+        publish(folder, "run-0", mode="append")
+        publish(folder, "run-1", mode="append")
+        output = target(folder, "run-2")
+        start(output).mkdir()
+        (output.data / "run-2.csv").write_text("id\nrun-2\n")
+        publication = Publication(output, Commit("run-2", 10, 1, ""), "append", registers=False, files=(), since=NOW)
+        link = os.link
+
+        def link_and_die(path: Path, copy: Path) -> None:
+            link(path, copy)
+            raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "link", link_and_die)
+            with pytest.raises(Killed):
+                output.publish([publication])
+        assert len(list(output.data.iterdir())) == 2
+        publish(folder, "run-3")
+        output.publish([publication])
+        assert read_manifest(folder)["files"] == ["run-2.csv", "run-3.csv"]
+        assert (output.own_files(), len(list(output.data.iterdir()))) == (["run-2.csv"], 2)
 
     def test_data_without_a_manifest_were_published_by_nobody(self, folder: Path) -> None:
         version = publish(folder, "run-1")
