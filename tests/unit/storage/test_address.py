@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from dobonomodo.problems.definition import InvalidValue
 from dobonomodo.storage.address import Address, is_address
+from tests.unit.model.loading import load
 
 
 @pytest.mark.parametrize(
@@ -68,3 +70,30 @@ def test_what_is_below_an_address_stays_there() -> None:
             base / path
     with pytest.raises(ValueError, match="leads out"):
         Address.parse("s3://bucket") / "../x"
+
+
+def test_an_address_of_a_whole_bucket() -> None:
+    bucket = Address.parse("s3://bucket")
+    assert (bucket.name, bucket.parent, bucket.relative("a/b")) == ("", bucket, "a/b")
+    assert (bucket / "a").parent == bucket
+    assert str(bucket / "/a/") == "s3://bucket/a"
+    assert bucket / "" == bucket
+    assert Address.parse("s3://bucket/a").relative("ab/c") == "ab/c"
+
+
+@pytest.mark.parametrize(
+    ("kind", "option", "place", "expected", "advised"),
+    [
+        ("parquet", "path_prefix", "ftp://host/a", "an object store that is supported", "`hdfs://`"),
+        ("parquet", "path_prefix", "s3://", "`s3://bucket/folder`", "`hdfs://`"),
+        ("delta", "path_prefix", "hdfs://node/a", "supported here", "s3://"),
+    ],
+)
+def test_an_address_that_cannot_be_followed(kind: str, option: str, place: str, expected: str, advised: str) -> None:
+    text = f"datasource: {{id: s, type: {kind}, options: {{{option}: '{place}'}}}}"
+    (problem,) = load(text)[1]
+    assert isinstance(problem, InvalidValue)
+    assert (problem.key, problem.found, expected in problem.expected) == (option, f"`{place}`", True)
+    assert advised in (problem.advice or "")
+    assert problem.span is not None
+    assert problem.span.source.text[problem.span.start : problem.span.end].strip("'") == place

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from dobonomodo.formula.types import INTEGER
-from dobonomodo.storage.files import list_files
+from dobonomodo.storage.files import PinnedFile, find_changes, is_below, leads_out, link_file, list_beside, list_files
 from tests.unit.storage.reading import refused, use_of
 
 
@@ -44,3 +45,71 @@ def test_a_missing_folder_names_what_is_beside_it(tmp_path: Path) -> None:
     assert (problem.remedy, problem.present) == (None, ("02",))
     problem = refused(tmp_path, use_of({"id": INTEGER}, "elsewhere/sales.csv"))
     assert problem.present == ("2026",)
+
+
+def test_names_that_begin_most_alike_come_first(tmp_path: Path) -> None:
+    for name in ("other", "sale", "sales.csv.old", "sales", "sales.cs", "sbles", ".sales.csv"):
+        (tmp_path / name).touch()
+    expected = ("sales.csv.old", "sales.cs", "sales", "sale", "sbles", "other")
+    assert list_beside(tmp_path / "sales.csv") == expected
+    assert list_beside(tmp_path / "sales.csv" / "deep" / "zzz") == expected
+
+
+def test_a_folder_that_is_reached_twice_is_read_once(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "rows.csv").touch()
+    (tmp_path / "a" / "circle").symlink_to(tmp_path)
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c.csv").symlink_to("a/rows.csv")
+    assert list_files(tmp_path) == (tmp_path / "a" / "rows.csv", tmp_path / "c.csv")
+
+
+def test_what_is_below_a_folder(tmp_path: Path) -> None:
+    assert [is_below(path, ["/data", "/more"]) for path in ("/data", "/more/a", "/database", "/", "/a/data")] == [
+        True, True, False, False, False,
+    ]  # fmt: skip
+    assert is_below("/a", ["/"])
+    inside, outside = tmp_path / "in", tmp_path / "out"
+    inside.mkdir()
+    outside.mkdir()
+    (inside / "link").symlink_to(outside)
+    (tmp_path / "alias").symlink_to(inside)
+    assert not leads_out(tmp_path / "alias", inside / "not" / "there")
+    assert leads_out(inside, inside / "link" / "new")
+    assert leads_out(inside, inside / ".." / "x")
+
+
+def test_changes_are_told_in_words(tmp_path: Path) -> None:
+    longer, touched, gone, same = (tmp_path / name for name in ("longer", "touched", "gone", "same"))
+    for path in (longer, touched, gone, same):
+        path.write_text("1")
+    (tmp_path / "link").symlink_to(same)
+    pinned = [PinnedFile.of(path) for path in (longer, touched, gone, same, tmp_path / "link")]
+    assert pinned[3] == pinned[4]
+    longer.write_text("12")
+    os.utime(touched, ns=(0, 0))
+    gone.unlink()
+    assert find_changes(pinned) == (
+        f"`{longer}` had 1 bytes, now 2",
+        f"`{touched}` was changed",
+        f"`{gone}` is gone",
+    )
+
+
+def test_a_file_is_linked_or_else_copied(tmp_path: Path) -> None:
+    source, there = tmp_path / "source", tmp_path / "there"
+    source.write_text("rows")
+    os.utime(source, ns=(0, 5_000))
+    link_file(source, tmp_path / "link")
+    assert (tmp_path / "link").samefile(source)
+    # No link can be made to a name that is taken, as on a disk that has none.
+    there.write_text("half of the rows")
+    link_file(source, there)
+    assert (there.read_text(), there.samefile(source)) == ("rows", False)
+    assert there.stat().st_mtime_ns == source.stat().st_mtime_ns
+
+
+def test_tags_of_objects_are_part_of_a_record() -> None:
+    plain, tagged = PinnedFile("a", 1, 2), PinnedFile("a", 1, 2, "x")
+    assert [PinnedFile.load(each.document()) for each in (plain, tagged)] == [plain, tagged]
+    assert "etag" not in plain.document()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -24,6 +26,31 @@ def test_findings_add_up_and_keep_the_first() -> None:
     assert both.cells == many.cells
     assert both.counts == {"id": 8, "note": 2}
     assert (Findings() + Findings((cell(1),), {"id": 1})).cells == (cell(1),)
+
+
+def test_remedies_are_said_once() -> None:
+    one, two = Findings(remedies=("a", "b")), Findings(remedies=("b", "c"))
+    assert (one + two).remedies == ("a", "b", "c")
+
+
+def test_a_file_has_the_name_that_people_know() -> None:
+    found = Findings((replace(cell(1), place="/tmp/copy.csv"),), {"id": 3}, ("a",))
+    renamed = found.renamed("/tmp/copy.csv", "s3://bucket/rows.csv")
+    assert renamed == replace(found, cells=(replace(found.cells[0], place="s3://bucket/rows.csv"),))
+    assert found.renamed("/tmp", "/tmp") == found.renamed("elsewhere", "x") == found
+
+
+def test_long_values_are_cut_and_others_are_not() -> None:
+    found = check_batch([pa.array(["x" * length for length in (59, 60, 61)])], {"id": INTEGER}, use=USE, place="f")
+    assert [each.value for _, each in found.first] == ["x" * 59, "x" * 60, "x" * 60 + "..."]
+
+
+def test_many_missing_values_are_counted_with_the_wrong_ones() -> None:
+    column = pa.array(["x", *([None] * 100)])
+    found = check_batch([column], {"id": INTEGER}, use=USE, place="f")
+    assert (len(found.first), found.first[0][0], found.counts) == (CELLS_AT_MOST, 0, {"id": 101})
+    assert [at for at, _ in found.first] == list(range(CELLS_AT_MOST))
+    assert check_batch([column], {"note": TEXT}, use=USE, place="f").counts == {}
 
 
 def test_only_counts_make_a_finding() -> None:

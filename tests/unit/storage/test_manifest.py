@@ -17,6 +17,7 @@ from dobonomodo.storage.manifest import (
     columns_of_file,
     current_versions,
     find_columns,
+    read_hashes,
     read_parts,
     version_of,
 )
@@ -41,6 +42,14 @@ def test_parts_come_back(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_manifest_was_not_published(tmp_path: Path) -> None:
     assert read_parts(tmp_path) == []
+    assert read_hashes(tmp_path) == {}
+
+
+def test_hashes_are_known_as_far_as_they_are_recorded(tmp_path: Path) -> None:
+    version = make_version(tmp_path)
+    assert read_hashes(version) == {}
+    (version / MANIFEST).write_text(json.dumps({"parts": [], "sha256": {"a.parquet": "1f"}}))
+    assert read_hashes(version) == {"a.parquet": "1f"}
 
 
 def test_a_manifest_of_an_earlier_version_has_no_types(tmp_path: Path) -> None:
@@ -59,6 +68,9 @@ def test_only_files_of_a_version_belong_to_one(tmp_path: Path) -> None:
     assert version_of(version / DATA / "a.parquet") == version
     for path in (tmp_path / "a.parquet", version / "a.parquet", tmp_path / "x" / "out" / "v1" / DATA / "a.parquet"):
         assert version_of(path) is None
+    for short in ("a", f"{DATA}/a", f"/{DATA}/a", f"/x/{DATA}/a", f"/x/y/{DATA}/a", f"{HIDDEN}/v1/{DATA}/a"):
+        assert version_of(Path(short)) is None
+    assert version_of(Path(f"{HIDDEN}/out/v1/{DATA}/a")) == Path(f"{HIDDEN}/out/v1")
 
 
 def test_the_columns_of_a_file_are_those_of_its_part(tmp_path: Path) -> None:

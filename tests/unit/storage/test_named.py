@@ -22,6 +22,7 @@ from dobonomodo.storage import Outputs, Storages, WrittenOutput, named
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.schema import arrow_type
 from tests import world
+from tests.unit.storage.syncing import Syncs
 
 COLUMNS: dict[str, Type] = {"id": INTEGER, "Net amount": TEXT}
 FILE = "results/summary-{{period}}.csv"
@@ -84,6 +85,22 @@ def test_a_table_and_a_file(tmp_path: Path) -> None:
     assert text(tmp_path).endswith('1,"a"\n')
     (kept,) = (tmp_path / "data" / "orders" / "run_period=2026-01").iterdir()
     assert kept.read_text() == text(tmp_path)
+
+
+def test_the_same_again_leaves_the_file_alone(tmp_path: Path) -> None:
+    publish(tmp_path, [row(1)])
+    path = tmp_path / "data" / "results" / "summary-2026-01.csv"
+    before = path.stat().st_ino
+    publish(tmp_path, [row(1)])
+    assert path.stat().st_ino == before
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "data" / "results" / "summary-2026-01.csv"
+    syncs = Syncs(monkeypatch, path.exists)
+    publish(tmp_path, [row(1)])
+    assert syncs.of(path) == [False]
+    assert True in syncs.of(path.parent)
 
 
 def test_the_next_run_replaces_the_file(tmp_path: Path) -> None:

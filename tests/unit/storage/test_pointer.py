@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -9,7 +10,8 @@ import pytest
 
 from dobonomodo.storage import pointer as module
 from dobonomodo.storage.manifest import HIDDEN
-from dobonomodo.storage.pointer import CURRENT, Pointer, links_of
+from dobonomodo.storage.pointer import CURRENT, Pointer, find_folder, links_of
+from tests.unit.storage.syncing import Syncs
 
 JANUARY, FEBRUARY = "run_period=2026-01", "run_period=2026-02"
 
@@ -113,3 +115,68 @@ def test_what_a_killed_publication_left_is_in_nobodys_way(tmp_path: Path) -> Non
 
 def test_a_folder_that_is_not_there_has_no_links(tmp_path: Path) -> None:
     assert links_of(tmp_path / "nothing") == {}
+
+
+def test_one_publication_at_a_time(tmp_path: Path) -> None:
+    pointer = Pointer(tmp_path / "not" / "there")
+    for _ in range(2):
+        with pointer.locked(), (pointer.prefix / HIDDEN / ".lock").open("w") as other, pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_a_state_is_on_the_disk_before_readers_are_led_to_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, hidden = tmp_path / "deep" / "one", tmp_path / HIDDEN
+    rows = data(tmp_path, "a")
+    syncs = Syncs(monkeypatch, one.exists)
+    Pointer(tmp_path).publish({one: {JANUARY: rows}})
+    state, table = (hidden / CURRENT).resolve(), one.resolve()
+    for folder in (table, table.parent, state, state.parent, one.parent):
+        assert syncs.of(folder) == [False], folder
+    assert syncs.of(hidden) == [True]
+
+
+def test_a_folder_that_is_taken_over_is_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = tmp_path / "one"
+    one.mkdir()
+    syncs = Syncs(monkeypatch, one.is_symlink)
+    Pointer(tmp_path).publish({one: {JANUARY: data(tmp_path, "a")}})
+    assert syncs.of(tmp_path) == [True]
+
+
+def test_long_names_are_told_apart(tmp_path: Path) -> None:
+    """They begin alike, further than a name in the hidden folder can be long."""
+    names = [f"{'a' * 150}/{'b' * 150}{end}" for end in ("", "c", "d")]
+    Pointer(tmp_path).publish({tmp_path / name: {JANUARY: data(tmp_path, name[-1])} for name in names})
+    assert [see(tmp_path / name) for name in names] == [{JANUARY: "b"}, {JANUARY: "c"}, {JANUARY: "d"}]
+
+
+def test_links_of_users_are_followed_up_to_that_of_a_table(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    table = tmp_path / "real" / "table"
+    Pointer(tmp_path / "real").publish({table: {JANUARY: data(tmp_path, "a")}})
+    (tmp_path / "folder").symlink_to("real")
+    (tmp_path / "real" / "alias").symlink_to("../folder/table")
+    (tmp_path / "alias").symlink_to(tmp_path / "folder" / "alias")
+    (tmp_path / "nowhere").symlink_to("real/new")
+    for path, expected in (
+        ("real/table", table),
+        ("folder/table", table),
+        ("alias", table),
+        ("nowhere", tmp_path / "real" / "new"),
+        ("folder/other", tmp_path / "real" / "other"),
+        ("folder", tmp_path / "real"),
+    ):
+        assert find_folder(tmp_path / path) == expected, path
+    assert Pointer.of(tmp_path / "folder", prefix=tmp_path) == Pointer(tmp_path)
+
+
+def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    (tmp_path / "one").symlink_to("two")
+    (tmp_path / "two").symlink_to("one")
+    assert find_folder(tmp_path / "one").parent == tmp_path
+
+
+@pytest.mark.parametrize("target", [f"x/{CURRENT}/one", f"{HIDDEN}/other/one", f"{HIDDEN}/{CURRENT}/deep/one"])
+def test_a_link_of_somebody_else_is_no_pointer(tmp_path: Path, target: str) -> None:
+    (tmp_path / "one").symlink_to(target)
+    assert Pointer.of(tmp_path / "one", prefix=tmp_path / "own") == Pointer(tmp_path / "own")
