@@ -1,15 +1,33 @@
 """Datasources: options by type, and no secrets."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.model import DataSource, load_definitions
 from dobonomodo.plan import Location
-from dobonomodo.problems import Source
+from dobonomodo.plan.destination import Destination
+from dobonomodo.problems import InternalError, RunFailed, Source
 from dobonomodo.problems.definition import InvalidValue, MissingKey
-from dobonomodo.storage import STORAGES, Storages
+from dobonomodo.problems.run import DataLoad, OutputWrite
+from dobonomodo.storage import STORAGES, Storages, load_pin
+from dobonomodo.storage.catalogue import check_drivers
+from dobonomodo.storage.csv import CsvFormat, CsvStorage
+from dobonomodo.storage.csv_dialect import Dialect
+from dobonomodo.storage.faults import loading_failed, writing_failed
+from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.file_storage import named_as
+from dobonomodo.storage.files import pin_files
+from dobonomodo.storage.folder import FolderTarget, StoredFiles, StoredFolders
+from dobonomodo.storage.local_shelf import LocalShelf
+from dobonomodo.storage.manifest import HIDDEN
+from dobonomodo.storage.named import NamedFile
+from dobonomodo.storage.target import OutputPlace, Target
+from tests import world
 from tests.unit.model.loading import found, load, sound
+from tests.world import source_of, use_of
 
 KINDS = tuple(each.kind for each in STORAGES)
 
@@ -269,3 +287,192 @@ class TestIceberg:
     )
     def test_what_is_refused(self, options: str, code: str, shown: str) -> None:
         assert found(datasource("iceberg", options)) == [(code, shown)]
+
+
+class TestPlacesOnThisMachine:
+    """What leads out of a datasource, by its path or by symbolic links."""
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        root = tmp_path / "workspace"
+        for folder in (root / "data" / "in", root / "other", tmp_path / "outside"):
+            folder.mkdir(parents=True)
+            (folder / "rows.csv").write_text("id\n1\n")
+        (root / "data" / "link").symlink_to(tmp_path / "outside")
+        (root / "data" / "inner").symlink_to("in")
+        return root
+
+    def shelf(self, root: Path) -> LocalShelf:
+        return LocalShelf(root, root / "data")
+
+    def test_of_locations(self, root: Path) -> None:
+        def leaves(path: str | None) -> bool:
+            return self.shelf(root).leaves(Location("s", "path", path=path, table="t"))
+
+        assert [leaves(path) for path in ("in/rows.csv", "inner/rows.csv", "new", None)] == [False] * 4
+        assert [leaves(path) for path in ("link/rows.csv", "link", "../other/rows.csv")] == [True] * 3
+        assert LocalShelf(root).leaves(Location("s", "path", path="../x")) is False
+        # The folder of a datasource may be a table, whose files are beside it.
+        (root / HIDDEN / "data" / "v").mkdir(parents=True)
+        (root / "data" / "run_period=2026-01").symlink_to(root / HIDDEN / "data" / "v")
+        assert not leaves("run_period=2026-01")
+
+    def test_of_destinations(self, root: Path) -> None:
+        assert [self.shelf(root).escapes(table) for table in ("new", "inner/new", "link/new", "../other")] == [
+            False, False, True, True,
+        ]  # fmt: skip
+        assert [LocalShelf(root).escapes(table) for table in ("other/new", "data/link/new")] == [False, True]
+
+    def test_of_files_that_are_listed(self, root: Path) -> None:
+        shelf, use = self.shelf(root), use_of({"id": INTEGER})
+
+        def listed(path: str) -> list[str]:
+            found = shelf.list_location(use, Location("s", "path", path=path))
+            assert found.place == str(root / "data" / path)
+            return [file.path for file in found.files]
+
+        assert listed("inner") == [str(root / "data" / "in" / "rows.csv")]
+        problem = world.failure(listed, "link").problem
+        assert isinstance(problem, DataLoad)
+        assert "`s`" in problem.detail
+        by_table = LocalShelf(root).list_location(use, Location("s", "table", table="other"))
+        assert by_table.files == LocalShelf(root).list_folder("other").files == pin_files(root / "other")
+
+    def test_new_files_are_those_that_were_not_listed(self, root: Path) -> None:
+        shelf, folder = self.shelf(root), root / "data" / "in"
+        files = pin_files(folder)
+        assert list(shelf.find_new(str(folder), files)) == []
+        (folder / "more.csv").touch()
+        assert list(shelf.find_new(str(folder), files)) == [str(folder / "more.csv")]
+        assert list(shelf.find_new(str(root / "nowhere"), files)) == []
+
+    def test_of_what_is_written(self, root: Path) -> None:
+        def target(table: str, file: str | None = None, *, shelf: LocalShelf | None = None) -> Target:
+            fence = Fence("store", "project", "2026-01", 1)
+            place = OutputPlace(
+                10, table, None, {"id": INTEGER}, "2026-01", "r", fence, 1, str(root / "run"), file=file
+            )
+            return (shelf or self.shelf(root)).target(place, CsvFormat(Dialect()))
+
+        def folder_of(target: Target) -> FolderTarget:
+            assert isinstance(target, FolderTarget)
+            return target
+
+        inner = folder_of(target("inner/new", "inner/report.csv"))
+        assert (inner.folder, inner.prefix, inner.root) == (root / "data" / "in" / "new", root / "data", root)
+        assert inner.named == NamedFile(root / "data" / "in" / "report.csv")
+        alone = folder_of(target("other/new", shelf=LocalShelf(root)))
+        assert (alone.folder, alone.prefix, alone.named) == (root / "other" / "new", root / "other", None)
+        for table, file in (("link/new", None), (".", None), ("../other/new", None), ("new", "link/report.csv")):
+            assert isinstance(world.failure(target, table, file).problem, OutputWrite), (table, file)
+        # Drafts stay in the sandbox, which may be wider than the folder of a datasource in it.
+        wide = LocalShelf(root, root / "data", root)
+        assert folder_of(target("../other/new", shelf=wide)).folder == root / "other" / "new"
+        assert isinstance(world.failure(target, "../../outside/x", shelf=wide).problem, OutputWrite)
+
+
+class TestStorages:
+    """Which storage a record, a reading or an output belongs to."""
+
+    def storages(self, root: Path, sandbox: Path | DataSource | None = None) -> Storages:
+        sources = (
+            source_of("csv", "lake", path_prefix="lake", delimiter=";"),
+            source_of("csv", "off", path_prefix="x", status="disabled"),
+        )
+        return Storages(root, {each.id: each for each in sources}, sandbox)
+
+    def shelf(self, storage: object) -> LocalShelf:
+        assert isinstance(storage, CsvStorage)
+        assert isinstance(storage.shelf, LocalShelf)
+        return storage.shelf
+
+    def test_a_kind_that_there_is_not(self) -> None:
+        with pytest.raises(InternalError, match="`parqet`"):
+            load_pin({"kind": "parqet"})
+
+    def test_of_a_reading(self, tmp_path: Path) -> None:
+        use, storages = use_of({"id": INTEGER}), self.storages(tmp_path)
+        found = storages.of_location(Location("lake", "path", path="a", options=(("decimal", ","),)), use=use)
+        assert self.shelf(found) == LocalShelf(tmp_path, tmp_path / "lake")
+        assert isinstance(found, CsvStorage)
+        assert found.format == CsvFormat(Dialect(delimiter=";", decimal=","))
+        for name, word in (("nowhere", "no datasource"), ("off", "disabled")):
+            problem = world.failure(storages.of_source, name, use=use).problem
+            assert isinstance(problem, DataLoad)
+            assert word in problem.detail
+            assert f"`{name}`" in problem.detail
+
+    def test_of_a_record(self, tmp_path: Path) -> None:
+        storages, use = self.storages(tmp_path), use_of({"id": INTEGER})
+        own = StoredFiles(CsvFormat(Dialect(delimiter="|")), "f", "d", ())
+        local = storages.of_record(own, use=use)
+        assert self.shelf(local) == LocalShelf(tmp_path)
+        assert isinstance(local, CsvStorage)
+        assert local.format == own.format
+        elsewhere = replace(own, datasource_id="lake")
+        assert self.shelf(storages.of_record(elsewhere)) == LocalShelf(tmp_path, tmp_path / "lake")
+        assert self.shelf(storages.of_record(elsewhere, use=use)) == LocalShelf(tmp_path, tmp_path / "lake")
+        unknown = replace(own, datasource_id="off")
+        assert isinstance(world.failure(storages.of_record, unknown, use=use).problem, DataLoad)
+
+    def test_of_an_output(self, tmp_path: Path) -> None:
+        lake, own = Destination("csv", "t", "lake", options=(("decimal", ","),)), Destination("csv", "t")
+        storages = self.storages(tmp_path)
+        found = storages.of_destination(lake)
+        assert self.shelf(found) == LocalShelf(tmp_path, tmp_path / "lake")
+        assert isinstance(found, CsvStorage)
+        assert found.format == CsvFormat(Dialect(delimiter=";", decimal=","))
+        assert self.shelf(storages.of_destination(own)) == LocalShelf(tmp_path)
+        box = tmp_path / "box"
+        drafts = self.storages(tmp_path, box)
+        assert self.shelf(drafts.of_destination(lake)) == LocalShelf(tmp_path, box / "lake", box)
+        assert self.shelf(drafts.of_destination(own)) == LocalShelf(tmp_path, box / "files", box)
+        elsewhere = self.storages(tmp_path, source_of("csv", "box", path_prefix="drafts"))
+        assert self.shelf(elsewhere.of_destination(lake)) == LocalShelf(tmp_path, tmp_path / "drafts")
+
+    def test_drivers_are_missed_for_active_datasources_alone(self) -> None:
+        text = "datasource: {{id: s, type: sql, options: {{url: '{}'}}, status: {}}}"
+
+        def missing(url: str, status: str = "active") -> int:
+            return len(list(check_drivers(sound(text.format(url, status)).datasources.values())))
+
+        assert missing("sqlite:///a.db") == 0
+        assert missing("oracle://host/db") == 1
+        assert missing("oracle://host/db", "disabled") == 0
+
+
+def test_a_folder_that_is_not_in_an_object_store_has_no_endpoint() -> None:
+    def keys(kind: str, options: str) -> list[str]:
+        return [problem.key for problem in load(datasource(kind, options))[1] if isinstance(problem, InvalidValue)]
+
+    assert keys("csv", "{path_prefix: 's3://b/x', endpoint: 'http://h', region: r}") == []
+    assert keys("csv", "{path_prefix: a, endpoint: 'http://h', region: r}") == ["endpoint", "region"]
+    assert keys("csv", "{path_prefix: 'hdfs://h/x', region: r}") == ["region"]
+    assert keys("csv", "{path_prefix: 'HDFS://h/x', region: r}") == ["region"]
+    assert keys("csv", '{path_prefix: "a\\0b"}') == ["path_prefix"]
+
+
+def test_problems_of_a_copy_name_the_file_that_people_know() -> None:
+    use = use_of({"id": INTEGER})
+
+    def fail(problem: RunFailed) -> None:
+        with named_as({"/tmp/copy": "s3://b/rows"}):
+            raise problem
+
+    problem = world.failure(fail, loading_failed(use, "`/tmp/copy` is empty")).problem
+    assert isinstance(problem, DataLoad)
+    assert problem.detail == "`s3://b/rows` is empty"
+    other = writing_failed("/tmp/copy", "full")
+    assert world.failure(fail, other) is other
+
+
+def test_rows_of_files_lack_what_other_periods_have(tmp_path: Path) -> None:
+    """The first rows of a registered dataset have all of its columns."""
+    for name, text in (("a", "id,Net\n1,x\n"), ("b", "id\n2\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "rows.csv").write_text(text)
+    stored = StoredFolders(CsvFormat(Dialect()), ("a", "b"), ("id", "net"))
+    storage = Storages(tmp_path, {}).of_record(stored)
+    columns = {"id": INTEGER, "net": TEXT}
+    assert storage.sample(stored, columns, 5) == [{"id": 1, "net": "x"}, {"id": 2, "net": None}]
+    assert storage.sample(stored, columns, 1) == [{"id": 1, "net": "x"}]
