@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dobonomodo import failpoint
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.render import render_full
-from dobonomodo.problems.run import DataLoad
-from dobonomodo.storage import csv
+from dobonomodo.problems.run import DataLoad, OutputWrite
+from dobonomodo.storage import csv, csv_dialect
+from dobonomodo.storage.executors import Limits
 from dobonomodo.storage.files import PinnedFile
 from dobonomodo.storage.findings import Findings
+from dobonomodo.storage.schema import arrow_type
+from dobonomodo.storage.storage import Belongs, Scratch
 from tests.unit.storage.reading import extract, refused, use_of
-from tests.world import source_of
+from tests.world import PERIOD, failure, source_of
 
+BELONGS = Belongs((PERIOD,), date(2026, 1, 31))
 COLUMNS: dict[str, Type] = {"id": INTEGER, "amount": DecimalType(5, 2), "day": DATE}
 
 
@@ -185,3 +193,162 @@ def test_an_executor_extracts_the_file_that_the_driver_saw_and_no_other(tmp_path
     assert found is not None
     assert dict(found.counts) == {"id": 1}
     assert list(target.parent.iterdir()) == []
+
+
+class Here:
+    """Executors in this process. They do not write what the driver does not see, or do nothing."""
+
+    def __init__(self, *, above: int, able: bool = True, unseen: str = "") -> None:
+        self.limits = replace(Limits(), csv_bytes=above)
+        self._able, self._unseen = able, unseen
+        self.done: list[str] = []
+
+    def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+        if not self._able:
+            return None
+        found = []
+        for thing in things:
+            self.done.append(thing[1].name)
+            found.append(work(thing))
+            if thing[1].name == self._unseen:
+                thing[2].unlink()
+        return found
+
+
+class TestExecutors:
+    """Large files are extracted by others, and the outcome is the same."""
+
+    def extract(self, root: Path, executors: Here, *, again: bool = False) -> tuple[list[Any], dict[str, int]]:
+        storage = csv.CsvStorage.open(source_of("csv", path_prefix="."), root=str(root))
+        use = use_of({"id": INTEGER}, "in")
+        (pin,) = storage.pin(use, use.locations)
+        scratch = Scratch(str(root / "run" / "1"), "in", executors=executors)
+        if again:
+            storage.extract(use, pin, replace(scratch, executors=None), belongs=BELONGS)
+        _, found = storage.extract(use, pin, scratch, belongs=BELONGS)
+        paths = [path for path in storage.extracted(pin, scratch) if Path(path).exists()]
+        return [pq.read_table(path)["id"].to_pylist() for path in paths], dict(found.counts)
+
+    @pytest.fixture
+    def root(self, tmp_path: Path) -> Path:
+        (tmp_path / "in").mkdir()
+        for name, text in (("a", "id\n1\n"), ("b", "id\n2\n"), ("c", "id\n3\n")):
+            (tmp_path / "in" / f"{name}.csv").write_text(text)
+        return tmp_path
+
+    @pytest.mark.parametrize(
+        ("executors", "done"),
+        [
+            (Here(above=14), ["a.csv", "b.csv", "c.csv"]),
+            (Here(above=14, unseen="b.csv"), ["a.csv", "b.csv", "c.csv"]),
+            (Here(above=14, able=False), []),
+            (Here(above=15), []),
+        ],
+        ids=["all", "one is out of reach", "unable", "small files"],
+    )
+    def test_all_rows_are_there(self, root: Path, executors: Here, done: list[str]) -> None:
+        assert self.extract(root, executors) == ([[1], [2], [3]], {})
+        assert executors.done == done
+
+    def test_what_is_wrong_is_found(self, root: Path) -> None:
+        (root / "in" / "b.csv").write_text("id\nx\n")
+        assert self.extract(root, Here(above=0)) == ([[1], [3]], {"id": 1})
+
+    def test_what_was_done_is_not_done_again(self, root: Path) -> None:
+        executors = Here(above=0)
+        assert self.extract(root, executors, again=True) == ([[1], [2], [3]], {})
+        assert executors.done == []
+
+
+@pytest.mark.parametrize("is_header", [True, False])
+def test_a_record_may_be_larger_than_a_block(tmp_path: Path, is_header: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv, "BLOCK", 64)
+    notes = ["a", "b" * 5_000, "c\n" * 300, "d"]
+    lines = [f'{number},"{note}"\n' for number, note in enumerate(notes)]
+    path = tmp_path / "a.csv"
+    path.write_text("".join([*(["id,note\n"] if is_header else []), *lines]))
+    columns: dict[str, Type] = {"id": INTEGER, "note": TEXT}
+    (target,) = extract(tmp_path, use_of(columns, "a.csv"), has_header=is_header)
+    rows = [{"id": number, "note": note} for number, note in enumerate(notes)]
+    assert pq.read_table(target).to_pylist() == rows
+    dialect = csv_dialect.Dialect(has_header=is_header)
+    assert csv.sample_csv(path, columns, 10, dialect) == rows
+    assert csv.sample_csv(path, columns, 2, dialect) == rows[:2]
+    texts = [batch for _, batch in csv.read_texts(path, 2, dialect)]
+    assert sum(batch.num_rows for batch in texts) == 4 + is_header
+
+
+def test_first_rows_keep_texts_that_cannot_be_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("id,amount,more\n1,2.50,x\n,soon,\n")
+    assert csv.sample_csv(path, COLUMNS, 5, csv_dialect.Dialect()) == [
+        {"id": 1, "amount": "2.50", "more": "x"},
+        {"id": None, "amount": "soon", "more": None},
+    ]
+
+
+def test_a_file_of_a_run_without_a_header_has_the_recorded_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("1,x\n")
+    use, dialect = use_of({"id": INTEGER, "note": TEXT}, "a.csv"), csv_dialect.Dialect(has_header=False)
+    target = tmp_path / "a.parquet"
+    assert not csv.extract_csv(path, target, use, dialect, columns=["id", "note"])
+    assert pq.read_table(target).to_pylist() == [{"id": 1, "note": "x"}]
+    failed = failure(csv.extract_csv, path, tmp_path / "b.parquet", use, dialect, columns=["id", "other"])
+    assert isinstance(failed.problem, DataLoad)
+    assert failed.problem.differences == ("column `note` is missing", "column `other` is not declared")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.csv", "a.parquet"]
+
+
+def test_what_cannot_be_written_is_explained(tmp_path: Path) -> None:
+    source = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"id": ["no number"]}), source)
+    columns: dict[str, Type] = {"id": INTEGER}
+
+    def detail(target: Path) -> tuple[str, str]:
+        problem = failure(csv.write_csv, source, target, csv_dialect.Dialect(), columns=columns, to="lake:out").problem
+        assert isinstance(problem, OutputWrite)
+        return problem.destination, problem.detail
+
+    assert detail(tmp_path / "nowhere" / "a.csv") == ("lake:out", "No such file or directory")
+    destination, reason = detail(tmp_path / "a.csv")
+    assert (destination, "no number" in reason) == ("lake:out", True)
+
+
+def test_values_are_in_quotes_where_they_could_be_taken_for_others(tmp_path: Path) -> None:
+    columns: dict[str, Type] = {"a": INTEGER, "b": DecimalType(20, 9), 'c"': TEXT, "d": DATE}
+    source, target = tmp_path / "in.parquet", tmp_path / "out.csv"
+    schema = pa.schema([(name, arrow_type(kind)) for name, kind in columns.items()])
+    rows = [(-1, Decimal("0E-9"), 'x"y', date(2026, 1, 2)), (None, Decimal("1.5"), "", None)]
+    pq.write_table(pa.Table.from_pylist([dict(zip(columns, row, strict=True)) for row in rows], schema), source)
+
+    def written(**options: Any) -> list[str]:
+        csv.write_csv(source, target, csv_dialect.Dialect(**options), columns=columns, to="out")
+        return target.read_text().splitlines()
+
+    plain = ['"a","b","c""","d"', '-1,0.000000000,"x""y",2026-01-02', ',1.500000000,"",']
+    assert written() == plain
+    assert written(skip_lines=2) == ["", "", *plain]
+    assert written(has_header=False) == plain[1:]
+    assert written(null_values=("#N/A",)) == plain
+    quoted = ['"-1","0.000000000","x""y","2026-01-02"', ',"1.500000000","",']
+    assert written(null_values=("NA",))[1:] == written(null_values=("-",))[1:] == quoted
+    assert written(delimiter="|")[1] == '-1|0.000000000|"x""y"|2026-01-02'
+    assert written(delimiter="-")[1] == '"-1"-"0.000000000"-"x""y"-"2026-01-02"'
+    assert written(delimiter="x")[1:] == [
+        line.replace('","', '"x"').replace(',"', 'x"').replace('",', '"x') for line in quoted
+    ]
+
+
+@pytest.mark.parametrize("name", ["input.extracting", "output.converting"])
+def test_a_kill_can_be_tried_while_rows_are_on_their_way(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    go = tmp_path / "go"
+    go.touch()
+    monkeypatch.setattr(failpoint, "_reached", {})
+    monkeypatch.setenv(failpoint.VARIABLE, f"{name}@{go}")
+    (target,) = extract(tmp_path, use_of({"id": INTEGER}, "a.csv"))
+    csv.write_csv(target, tmp_path / "b.csv", csv_dialect.Dialect(), columns={"id": INTEGER}, to="out")
+    assert go.with_name("go.waiting").exists()

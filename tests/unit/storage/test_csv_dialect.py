@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -17,7 +18,7 @@ from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.model.json_schema import make_schema
 from dobonomodo.problems.definition import DuplicateName, InvalidValue, UnknownKey
 from dobonomodo.problems.run import DataLoad, OutputWrite
-from dobonomodo.storage import check_locations, options_by_type
+from dobonomodo.storage import check_locations, csv_dialect, options_by_type
 from dobonomodo.storage.csv_dialect import Dialect, PlainFile
 from tests import world
 from tests.unit.model.loading import found, load, sound
@@ -117,6 +118,43 @@ class TestFiles:
         assert "the options of `files:rows.csv`" in refused(tmp_path, wrong).detail
 
 
+@pytest.mark.parametrize("piece", [1, 2, 3, 7])
+class TestPieces:
+    """Files are read in pieces, whose borders are anywhere: in a letter, between CR and LF, in a quoted value."""
+
+    @pytest.fixture(autouse=True)
+    def pieces(self, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(csv_dialect, "_PIECE", piece)
+
+    @pytest.mark.parametrize("codec", ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-be"])
+    @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["lf", "crlf", "cr"])
+    def test_rows_are_the_same(self, tmp_path: Path, codec: str, end: str) -> None:
+        lines = ["Größe", "id,note", "#", f'1,"ä{end}{end}# ü"', "# ö", "2,€"]
+        (tmp_path / "rows.csv").write_bytes(end.join(lines).encode(codec))
+        encoding = "utf-16" if codec.startswith("utf-16") else codec.removesuffix("-sig")
+        options: dict[str, Any] = {"skip_lines": 1, "comment": "#", "encoding": encoding}
+        found = read(tmp_path, {"id": INTEGER, "note": TEXT}, **options)
+        assert [row["note"] for row in found] == [f"ä{end}{end}# ü", "€"]
+
+    def test_the_first_byte_that_is_no_letter_is_placed(self, tmp_path: Path) -> None:
+        for content, encoding, line in (
+            (b"a\nb\nc\n\x81\nd\n", "cp1252", 4),
+            ("ä\nb\nö\n".encode() + b"\xff\n", "utf-8", 4),
+            ("ä\nb\nö\nx".encode() + "€".encode()[:2], "utf-8", 4),
+        ):
+            (tmp_path / "rows.csv").write_bytes(content)
+            problem = refused(tmp_path, use_of({"a": TEXT}, "rows.csv"), encoding=encoding, comment="#")
+            assert (problem.diagnosis, f"line {line}" in problem.detail) == ("encoding", True), problem.detail
+
+    def test_utf8_is_known_by_all_of_its_letters(self, tmp_path: Path) -> None:
+        columns: dict[str, Type] = {"a": TEXT}
+        (tmp_path / "rows.csv").write_bytes("a\nxä\nxyzxyzxyz\n".encode())
+        assert "UTF-8" in refused(tmp_path, use_of(columns, "rows.csv"), encoding="cp1252").detail
+        for plain in (b"a\nx\n", "a\nä\n".encode("cp1252"), "a\nxä".encode("cp1252")):
+            (tmp_path / "rows.csv").write_bytes(plain)
+            assert read(tmp_path, columns, encoding="cp1252") == [{"a": plain.decode("cp1252")[2:].strip()}]
+
+
 class TestDiagnosis:
     def remedy(self, root: Path, content: bytes, columns: Mapping[str, Type] = COLUMNS, **options: Any) -> DataLoad:
         (root / "rows.csv").write_bytes(content)
@@ -199,6 +237,23 @@ def test_a_letter_that_the_encoding_lacks_is_not_written(tmp_path: Path) -> None
     failed = world.failure(by_csv, tmp_path, Dialect(encoding="cp1252"), rows)
     assert isinstance(failed.problem, OutputWrite)
     assert "U+65E5" in failed.problem.detail
+
+
+def test_a_dialect_comes_back_from_its_record() -> None:
+    for dialect in (
+        Dialect(),
+        Dialect(";", False, "cp1252", ",", ".", "dd.mm.yyyy", ("NA", "-"), 3, "#"),
+        Dialect(skip_lines=1),
+    ):
+        assert Dialect.load(dialect.document()) == dialect
+        assert Dialect.load(json.loads(json.dumps(dialect.document()))) == dialect
+    assert Dialect().document() == {"delimiter": ",", "has_header": True}
+
+
+def test_an_empty_file_of_any_encoding_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").touch()
+    for encoding in ("utf-8", "cp1252", "latin-1", "utf-16"):
+        assert read(tmp_path, {"a": TEXT}, encoding=encoding, has_header=False) == []
 
 
 def test_a_moment_in_a_dialect(tmp_path: Path) -> None:
