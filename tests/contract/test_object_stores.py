@@ -17,7 +17,7 @@ import pytest
 
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
-from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored
+from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored, named_object
 from dobonomodo.storage.access import PATIENCE
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
 from tests.contract.test_storages import (
@@ -48,6 +48,10 @@ def in_s3(request: pytest.FixtureRequest, tmp_path: Path) -> Storage:
 @pytest.fixture
 def parquet(tmp_path: Path, object_server: ObjectServer) -> Storage:
     return make_storage("parquet in S3", tmp_path, None, lambda: object_server)
+
+
+class Killed(BaseException):
+    """What a failpoint raises here in place of a signal."""
 
 
 def server_of(storage: Storage) -> ObjectServer:
@@ -226,6 +230,41 @@ class TestWriting:
         assert "not as a run wrote it" in unwritable(lambda: outputs(rows("c"), run="run-3")).detail
         assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
 
+    def test_a_named_file_is_complete_or_somebody_elses(
+        self, tmp_path: Path, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        csv = make_storage("csv in S3", tmp_path, None, lambda: object_server)
+        address = f"{csv.address}/reports/orders.csv"
+        put = partial(put_named, csv, "reports/orders.csv")
+        put(rows("a"), run="run-1")
+        before = object_server.read(address)
+
+        def is_published(run: str) -> bool:
+            return csv.outputs(run=run).find_commit(named_output(csv, "reports/orders.csv")) is not None
+
+        def kill(name: str) -> None:
+            if name == "publish.naming":
+                raise Killed
+
+        with monkeypatch.context() as patch:
+            patch.setattr(named_object, "reach", kill)
+            with pytest.raises(Killed):
+                put(rows("b"), run="run-2")
+        assert (object_server.read(address), is_published("run-2")) == (before, False)
+        put(rows("b"), run="run-2")
+        assert (object_server.read(address).splitlines()[1:], is_published("run-2")) == ([b'1,"b"'], True)
+        # Somebody saves the file at the very moment at which it is to be replaced.
+        with monkeypatch.context() as patch:
+            patch.setattr(named_object, "reach", lambda name: object_server.put(address, b"mine"))
+            assert "not as a run wrote it" in unwritable(lambda: put(rows("c"), run="run-3")).detail
+        assert (object_server.read(address), is_published("run-3")) == (b"mine", False)
+
+    def test_a_named_file_is_not_inside_of_a_table(self, tmp_path: Path, object_server: ObjectServer) -> None:
+        csv = make_storage("csv in S3", tmp_path, None, lambda: object_server)
+        inside = named_output(csv, ".dobo-data/out/orders.csv")
+        assert "inside the folder of a table" in unwritable(lambda: csv.outputs().check(inside)).detail
+        csv.outputs().check(named_output(csv, "a.dobo-data/orders.csv"))
+
     def test_workbooks(self, tmp_path: Path, object_server: ObjectServer) -> None:
         address = f"{object_server.fresh_bucket()}/books"
         excel = Storage(tmp_path, open_source("excel", path_prefix=address), server=object_server)
@@ -308,10 +347,13 @@ def versions(storage: Storage) -> list[str]:
     return sorted({key.partition("/")[0] for key in keys})
 
 
-def put_named(storage: Storage, file: str, found: Any, *, run: str) -> None:
+def named_output(storage: Storage, file: str) -> WrittenOutput:
     destination = replace(storage.write(SIMPLE).destination, file=file)
-    output = WrittenOutput(SEQ, replace(storage.write(SIMPLE), destination=destination), SIMPLE)
-    outputs = storage.outputs(run=run)
+    return WrittenOutput(SEQ, replace(storage.write(SIMPLE), destination=destination), SIMPLE)
+
+
+def put_named(storage: Storage, file: str, found: Any, *, run: str) -> None:
+    output, outputs = named_output(storage, file), storage.outputs(run=run)
     folder = storage.root / ".dobo" / f"staged-{run}" / "rows"
     folder.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(found), folder / "part-0.parquet")
