@@ -242,15 +242,21 @@ class TestWriting:
         def is_published(run: str) -> bool:
             return csv.outputs(run=run).find_commit(named_output(csv, "reports/orders.csv")) is not None
 
-        def kill(name: str) -> None:
-            if name == "publish.naming":
-                raise Killed
+        def kill(*moment: object) -> None:
+            del moment
+            raise Killed
 
         with monkeypatch.context() as patch:
             patch.setattr(named_object, "reach", kill)
             with pytest.raises(Killed):
                 put(rows("b"), run="run-2")
         assert (object_server.read(address), is_published("run-2")) == (before, False)
+        with monkeypatch.context() as patch:
+            # The file has its name, and nobody has noted it yet.
+            patch.setattr(named_object, "reach", lambda name: patch.setattr(named_object.NamedObject, "_mark", kill))
+            with pytest.raises(Killed):
+                put(rows("b"), run="run-2")
+        assert (object_server.read(address) != before, is_published("run-2")) == (True, False)
         put(rows("b"), run="run-2")
         assert (object_server.read(address).splitlines()[1:], is_published("run-2")) == ([b'1,"b"'], True)
         # Somebody saves the file at the very moment at which it is to be replaced.

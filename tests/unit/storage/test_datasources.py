@@ -90,6 +90,13 @@ def test_plain_names_stay_in_their_datasource(tmp_path: Path, kind: str, options
     assert not storage.escapes("orders")
 
 
+def test_a_datasource_knows_where_its_keys_are() -> None:
+    source = sound(datasource("csv", "{path_prefix: a}")).datasources["s"]
+    span = source.places.span("options", "path_prefix")
+    assert span is not None
+    assert span.source.text[span.start : span.end] == "a"
+
+
 def test_a_model_alone_knows_no_kind() -> None:
     definitions, problems = load_definitions([Source("0.yaml", datasource("delta", "{anything: goes}"))])
     assert problems == ()

@@ -20,6 +20,7 @@ from dobonomodo.problems.run import OutputWrite
 from dobonomodo.problems.store import LeaseLost
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.csv_dialect import Dialect
+from dobonomodo.storage.excel import ExcelFormat
 from dobonomodo.storage.fence import Fence
 from dobonomodo.storage.folder import (
     GRACE_SECONDS,
@@ -276,6 +277,16 @@ class TestAttempts:
         assert other.convert([str(staged)]) is True
         publish_to(other, Commit("run-2", 10, 2, ""), mode="replace", since=NOW)
         assert other.own_files() == ["part-0.csv"]
+
+    def test_rows_that_a_workbook_cannot_hold_are_refused_before_anything_is_published(self, folder: Path) -> None:
+        staged = folder.parent / "part-0.parquet"
+        pq.write_table(pa.table({"id": ["x" * 40_000]}), staged)
+        book = NamedFile(folder.parent / "book.xlsx")
+        output = replace(target(folder, "run-1"), format=ExcelFormat(), named=book)
+        problem = world.failure(output.convert, [str(staged)]).problem
+        assert isinstance(problem, OutputWrite)
+        assert (problem.destination, "`id`" in problem.detail) == (str(book.path), True)
+        assert not output.data.exists()
 
     def test_outputs_are_published_together_or_not_at_all(self, folder: Path) -> None:
         first, second = target(folder, "run-1"), target(folder.parent / "other", "run-1")

@@ -116,6 +116,8 @@ def test_a_file_that_is_not_as_a_run_wrote_it_stays(tmp_path: Path, before: str)
     path = tmp_path / "data" / "results" / "summary-2026-01.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("mine")
+    checked = world.failure(outputs_of(tmp_path, run="r2", fence=2).check, WrittenOutput(10, write_of(), COLUMNS))
+    assert isinstance(checked.problem, OutputWrite)
     failed = world.failure(publish, tmp_path, [row(2)], run="r2", fence=2)
     assert isinstance(failed.problem, OutputWrite)
     assert "is not as a run wrote it" in failed.problem.detail
