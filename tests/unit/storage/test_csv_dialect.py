@@ -19,7 +19,7 @@ from dobonomodo.model.json_schema import make_schema
 from dobonomodo.problems.definition import DuplicateName, InvalidValue, UnknownKey
 from dobonomodo.problems.run import DataLoad, OutputWrite
 from dobonomodo.storage import check_locations, csv_dialect, options_by_type
-from dobonomodo.storage.csv_dialect import Dialect, PlainFile
+from dobonomodo.storage.csv_dialect import Dialect, PlainFile, make_plain
 from tests import world
 from tests.unit.model.loading import found, load, sound
 from tests.unit.storage.reading import extract, refused, use_of
@@ -248,6 +248,22 @@ def test_a_dialect_comes_back_from_its_record() -> None:
         assert Dialect.load(dialect.document()) == dialect
         assert Dialect.load(json.loads(json.dumps(dialect.document()))) == dialect
     assert Dialect().document() == {"delimiter": ",", "has_header": True}
+
+
+def test_only_a_file_with_more_than_records_is_copied(tmp_path: Path) -> None:
+    source, copy = tmp_path / "rows.csv", tmp_path / "copy"
+    source.write_text("#\na\n#\n1\n")
+    for dialect, expected, dropped in (
+        (Dialect(skip_lines=1), "a\n#\n1\n", [1]),
+        (Dialect(comment="#"), "a\n1\n", [1, 3]),
+        (Dialect(encoding="latin-1"), source.read_text(), []),
+    ):
+        plain = make_plain(source, copy, dialect)
+        assert isinstance(plain, PlainFile)
+        assert (plain.path, copy.read_text(), list(plain.dropped)) == (copy, expected, dropped)
+        copy.unlink()
+    assert make_plain(source, copy, Dialect(";", has_header=False, null_values=("NA",))) == PlainFile(source)
+    assert not copy.exists()
 
 
 def test_an_empty_file_of_any_encoding_has_no_rows(tmp_path: Path) -> None:
