@@ -1,17 +1,24 @@
 from __future__ import annotations
 
+import json
+import os
+import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
 from dobonomodo.storage.access import PATIENCE, Access
 from dobonomodo.storage.address import Address
+from dobonomodo.storage.executors import Limits
 from dobonomodo.storage.faults import is_passing
+from dobonomodo.storage.kept import hash_file
+from dobonomodo.storage.object_copies import Copy, Uploaded, download_all, upload_all
 from dobonomodo.storage.object_store import StoreObjects
 from dobonomodo.storage.objects import ObjectChangedError, Stamp, do_at_once
 from tests.object_server import KEY, SECRET, ObjectServer
@@ -181,3 +188,172 @@ def test_another_machine_gets_the_keys_that_we_have(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "else")
     named = Access(endpoint=object_server.endpoint, secret=f"{KEY}:{SECRET}")
     assert StoreObjects.of(bucket, named).for_tasks().access.secret == f"{KEY}:{SECRET}"
+
+
+def test_a_profile_says_which_program_has_the_keys(
+    object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    bucket = Address.parse(object_server.fresh_bucket())
+    answer = {"Version": 1, "AccessKeyId": KEY, "SecretAccessKey": SECRET}
+    (tmp_path / "keys.json").write_text(json.dumps(answer))
+    show = f"{sys.executable} -c 'print(open(\"{tmp_path / 'keys.json'}\").read())'"
+    (tmp_path / "config").write_text(f"[profile asks]\ncredential_process = {show}\n[profile odd]\nregion = here\n")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    # No other machine is asked for its role.
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setenv(PATIENCE, "0")
+    monkeypatch.setenv("AWS_PROFILE", "asks")
+    StoreObjects.of(bucket, Access()).put("x", b"by a program")
+    found = StoreObjects.of(bucket, Access(secret=f"{KEY}:{SECRET}")).read("x")
+    assert found is not None
+    assert found[0] == b"by a program"
+    monkeypatch.setenv("AWS_PROFILE", "odd")
+    with pytest.raises(OSError, match="the object store"):
+        StoreObjects.of(bucket, Access()).put("x", b"by nobody")
+
+
+class Here:
+    """Executors in this process, which do all that they are asked or nothing."""
+
+    def __init__(self, *, able: bool = True, least: int = 0, before: Callable[[], object] = int) -> None:
+        self.limits = Limits.of(least)
+        self._able, self._before = able, before
+        self.done: list[Any] = []
+
+    def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+        self._before()
+        self.done = [work(each) for each in things] if self._able else []
+        return self.done if self._able else None
+
+
+@pytest.fixture
+def copies(objects: StoreObjects, tmp_path: Path) -> list[Copy]:
+    """Three objects, and where they go."""
+    found = []
+    for number in range(3):
+        content = b"x" * (10 + number)
+        stamp = objects.put(f"in/{number}", content)
+        found.append(Copy(f"in/{number}", tmp_path / f"copies/{number}/x", len(content), stamp.etag))
+    return found
+
+
+def contents(copies: Sequence[Copy]) -> list[int]:
+    return [len(each.path.read_bytes()) for each in copies]
+
+
+@pytest.mark.parametrize(("least", "asked"), [(0, 3), (32, 3), (33, 0)])
+def test_executors_download_what_is_large(objects: StoreObjects, copies: list[Copy], least: int, asked: int) -> None:
+    executors = Here(least=least)
+    download_all(objects, copies, executors)
+    assert executors.done == [True] * asked
+    assert contents(copies) == [10, 11, 12]
+
+
+def test_what_executors_cannot_download_is_downloaded_here(
+    objects: StoreObjects, copies: list[Copy], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    download_all(objects, copies, Here(able=False))
+    assert contents(copies) == [10, 11, 12]
+
+    # One does not see a folder of ours, and of another machine is a file of the same name.
+    class Elsewhere(Here):
+        def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+            away = [each._replace(path=tmp_path / "away" / each.path.name) for each in things[:1]]
+            done = [*(super().do(work, away) or ()), *(super().do(work, things[1:]) or ())]
+            things[1].path.unlink()
+            things[2].path.write_bytes(b"cut")
+            self.done = done
+            return done
+
+    for each in copies:
+        each.path.unlink()
+    executors = Elsewhere()
+    download_all(objects, copies, executors)
+    assert executors.done == [False, True, True]
+    assert contents(copies) == [10, 11, 12]
+
+    # They do not reach the store.
+    for each in copies:
+        each.path.unlink()
+    with monkeypatch.context() as patch:
+        patch.setenv(PATIENCE, "0")
+        silent = Here()
+        own = StoreObjects.of(objects.bucket, Access(endpoint="http://127.0.0.1:9"))
+        with pytest.raises(OSError, match="did not answer"):
+            download_all(own, copies, silent)
+        assert silent.done == [False] * 3
+
+
+def test_executors_say_that_an_object_has_changed(objects: StoreObjects, copies: list[Copy]) -> None:
+    executors = Here(before=lambda: objects.put("in/1", b"y" * 11))
+    with pytest.raises(ObjectChangedError):
+        download_all(objects, copies, executors)
+    with pytest.raises(FileNotFoundError):
+        download_all(objects, copies, Here(before=lambda: objects.delete(["in/0"])))
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Copy]:
+    """Three files, and the objects that are made of them."""
+    found = []
+    for number in range(3):
+        path = tmp_path / f"file-{number}"
+        path.write_bytes(os.urandom(10 + number))
+        found.append(Copy(f"out/{number}", path, 10 + number))
+    return found
+
+
+def check_uploads(objects: StoreObjects, files: Sequence[Copy], done: Sequence[Uploaded]) -> None:
+    assert [each.sha256 for each in done] == [hash_file(each.path) for each in files]
+    assert [objects.hash(each.key) for each in files] == [each.sha256 for each in done]
+    found = [objects.find(each.key) for each in files]
+    assert [each.stamp.etag for each in done] == [each.etag for each in found if each is not None]
+
+
+@pytest.mark.parametrize(("least", "asked"), [(0, 3), (32, 3), (33, 0)])
+def test_executors_upload_what_is_large(objects: StoreObjects, files: list[Copy], least: int, asked: int) -> None:
+    executors = Here(least=least)
+    done = upload_all(objects, files, executors)
+    check_uploads(objects, files, done)
+    assert len(executors.done) == asked
+    assert done == (executors.done or done)
+
+
+def test_what_executors_cannot_upload_is_uploaded_here(objects: StoreObjects, files: list[Copy]) -> None:
+    check_uploads(objects, files, upload_all(objects, files, Here(able=False)))
+    objects.delete(each.key for each in files)
+
+    # One does not see a file, another sees one that is cut off.
+    class Elsewhere(Here):
+        def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+            gone = things[0]._replace(path=things[0].path.with_name("gone"))
+            cut = things[1]._replace(path=things[0].path)
+            return super().do(work, [gone, cut, things[2]])
+
+    executors = Elsewhere()
+    check_uploads(objects, files, upload_all(objects, files, executors))
+    assert [each is None for each in executors.done] == [True, True, False]
+
+
+def test_what_a_task_has_uploaded_is_not_uploaded_again(objects: StoreObjects, files: list[Copy]) -> None:
+    """Spark may repeat a task; an object that is cut off is none of its."""
+    earlier = objects.put(files[0].key, b"z" * files[0].size)
+    objects.put(files[1].key, b"cut")
+    done = upload_all(objects, files, Here())
+    assert objects.read(files[0].key) == (b"z" * files[0].size, earlier)
+    assert done[0].stamp.etag == earlier.etag
+    check_uploads(objects, files[1:], done[1:])
+
+
+def test_tasks_that_do_not_reach_the_store_upload_nothing(
+    objects: StoreObjects, files: list[Copy], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(PATIENCE, "0")
+    away, executors = StoreObjects.of(objects.bucket, Access(endpoint="http://127.0.0.1:9")), Here()
+    with pytest.raises(OSError, match="did not answer"):
+        upload_all(away, files, executors)
+    assert executors.done == [None] * 3
