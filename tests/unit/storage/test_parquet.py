@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dobonomodo.formula.types import INTEGER, TEXT, DecimalType
+from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
+from dobonomodo.problems.run import DataLoad
+from dobonomodo.storage import Inputs
 from dobonomodo.storage.executors import Limits
-from dobonomodo.storage.parquet import Given, check_files
+from dobonomodo.storage.parquet import Given, ParquetFile, _position, check_files, inspect_parquet, select_stored
 from tests.unit.storage.reading import extract, refused, use_of
+from tests.world import JANUARY, failure, source_of
 
 
 def overfull(unscaled: list[int], precision: int, scale: int) -> pa.Array:
@@ -63,14 +67,17 @@ def test_every_missing_value_of_every_file_is_counted(tmp_path: Path) -> None:
 class Here:
     """Executors in this process, which do all that they are asked or nothing."""
 
-    limits = Limits.of(0)
-
-    def __init__(self, *, able: bool) -> None:
-        self._able = able
+    def __init__(
+        self, *, able: bool = True, least: int = 0, meanwhile: Mapping[int, Callable[[], object]] | None = None
+    ) -> None:
+        """``meanwhile`` is what happens before they do what they are asked for the first time, the second time and so on."""
+        self.limits = Limits.of(least)
+        self._able, self._meanwhile = able, meanwhile or {}
         self.asked = 0
 
     def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
         self.asked += 1
+        self._meanwhile.get(self.asked, int)()
         return [work(each) for each in things] if self._able else None
 
 
@@ -86,3 +93,138 @@ def test_executors_find_what_the_driver_finds(tmp_path: Path, able: bool) -> Non
     assert found == check_files(files, use, None)
     assert [each.counts for each in found] == [{"id": 1, "value": 3}, {"id": 1}, {"id": 1}]
     assert executors.asked == 2
+
+
+def without_statistics(path: Path, ids: Sequence[int | None]) -> Path:
+    pq.write_table(pa.table({"id": ids}), path, write_statistics=False)
+    return path
+
+
+def test_executors_are_asked_for_much_work_alone(tmp_path: Path) -> None:
+    paths = [without_statistics(tmp_path / f"{number}.parquet", [number, None]) for number in range(2)]
+    groups = [pq.ParquetFile(path).metadata.row_group(0) for path in paths]
+    size = sum(group.column(0).total_compressed_size for group in groups)
+    assert size > len(paths)
+    use, files = use_of({"id": INTEGER}, "*", required=["id"]), [(path, ()) for path in paths]
+    asked = []
+    for least in (1, 2, size - 1, size):
+        executors = Here(least=least)
+        assert [each.counts for each in check_files(files, use, executors)] == [{"id": 1}, {"id": 1}]
+        asked.append(executors.asked)
+    assert asked == [2, 1, 1, 0]
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_a_file_that_executors_do_not_see_as_it_is_here_is_checked_here(
+    tmp_path: Path, turn: int, is_gone: bool
+) -> None:
+    path, away = without_statistics(tmp_path / "a.parquet", [1, None]), tmp_path / "away"
+
+    def hide() -> None:
+        path.rename(away)
+        if not is_gone:
+            without_statistics(path, [None, None, 3])
+
+    class Elsewhere(Here):
+        def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+            done = super().do(work, things)
+            if away.exists():
+                away.replace(path)
+            return done
+
+    use = use_of({"id": INTEGER}, "*", required=["id"])
+    (found,) = check_files([(path, ())], use, Elsewhere(meanwhile={turn: hide}))
+    assert found.counts == {"id": 1}
+
+
+def test_files_are_checked_where_workers_see_them_and_named_as_people_know_them(tmp_path: Path) -> None:
+    for name, ids in (("a", [1, 2]), ("b", [None, 4])):
+        without_statistics(tmp_path / f"{name}.parquet", ids)
+
+    def extract_shared(*required: str) -> list[Path]:
+        use, folder = use_of({"id": INTEGER}, "a.parquet", "b.parquet", required=required), tmp_path / ".run"
+        source, executors = source_of("parquet", path_prefix="."), Here()
+        inputs = Inputs(
+            root=tmp_path,
+            datasources={"files": source},
+            folder=folder,
+            facts=JANUARY,
+            as_of=None,
+            shared=True,
+            executors=executors,
+        )
+        pins = inputs.extract([use], inputs.pin([use]))[use.key]
+        assert executors.asked > 0
+        return [path for paths in inputs.files(use, pins) for path in paths]
+
+    problem = failure(extract_shared, "id").problem
+    assert isinstance(problem, DataLoad)
+    assert [(cell.place, cell.row) for cell in problem.cells] == [(str(tmp_path / "b.parquet"), "row 1")]
+    copies = extract_shared()
+    assert all(path.is_relative_to(tmp_path / ".run") for path in copies)
+    assert [pq.read_table(path)["id"].to_pylist() for path in copies] == [[1, 2], [None, 4]]
+    # They are copied once, and nothing else is left.
+    before = [path.stat().st_ino for path in copies]
+    assert [path.stat().st_ino for path in extract_shared()] == before
+    assert sorted(path for path in (tmp_path / ".run").rglob("*") if path.is_file()) == sorted(copies)
+    (tmp_path / "b.parquet").write_bytes(b"PAR1")
+    copies[1].unlink()
+    broken = failure(extract_shared).problem
+    assert isinstance(broken, DataLoad)
+    assert str(tmp_path / "b.parquet") in broken.detail
+    assert str(tmp_path / ".run") not in broken.detail
+
+
+def test_a_file_is_inspected_with_what_is_known_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "Name": ["x", "y"]}), path)
+    given = [Given("day", "date", "2026-01-31"), Given("name", "string", "z")]
+    use = use_of({"id": INTEGER, "name": TEXT, "day": DATE}, "*")
+    columns = (("id", "bigint"), ("Name", "string"))
+    assert inspect_parquet(path, use, given) == ParquetFile(path, columns, 2, (given[0],))
+    lacking = failure(inspect_parquet, path, use).problem
+    assert isinstance(lacking, DataLoad)
+    assert lacking.differences == ("column `day` is missing",)
+
+
+@pytest.mark.parametrize("content", [b"no parquet", None])
+def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, content: bytes | None) -> None:
+    path = tmp_path / "a.parquet"
+    if content is not None:
+        path.write_bytes(content)
+    use = use_of({"id": INTEGER}, "*")
+    for act in (lambda: inspect_parquet(path, use), lambda: check_files([(path, ())], use, None)):
+        failed = failure(act)
+        assert isinstance(failed.problem, DataLoad)
+        assert failed.problem.detail.startswith(f"`{path}` cannot be read as Parquet: ")
+        assert "\n" not in failed.problem.detail
+        assert not failed.retry_helps
+
+
+def test_declared_columns_are_selected_in_their_types_and_system_columns_as_they_are() -> None:
+    use = use_of({"id": INTEGER, "a`b": TEXT, "day": DATE, "gone": TEXT, "_labels": TEXT}, sources={"a`b": "Old"})
+    given = [Given("DAY", "date", "it's"), Given("_period", "string", None), Given("other", "string", "x")]
+    assert select_stored(["ID", "old", "_Row_Id", "_labels", "more", "_own"], given, use) == [
+        "CAST(`ID` AS BIGINT) AS `id`",
+        "CAST(`old` AS STRING) AS `a``b`",
+        "CAST(CAST('it\\'s' AS date) AS DATE) AS `day`",
+        "CAST(NULL AS STRING) AS `gone`",
+        "CAST(`_labels` AS STRING) AS `_labels`",
+        "`_Row_Id` AS `_Row_Id`",
+        "CAST(NULL AS string) AS `_period`",
+    ]
+
+
+def test_a_row_has_its_place_after_the_rows_of_the_files_before() -> None:
+    """Files are told apart by the checksums of their names, unless names are the same or Spark spells them otherwise."""
+    assert _position(["/a/x.parquet"], [5]) == "5L + _metadata.row_index"
+    sums = f"{crc32(b'x.parquet')}L, {crc32(b'y.parquet')}L"
+    by_sum = _position(["/a/x.parquet", "/b/y.parquet"], [5, 7])
+    assert by_sum.startswith(
+        f"element_at(array(5L, 7L), CAST(array_position(array({sums}), crc32(_metadata.file_name))"
+    )
+    for name in ("/b/x.parquet", "/b/ü.parquet"):
+        by_path = _position(["/a/x.parquet", name], [5, 7])
+        assert f"array('/a/x.parquet', '{name}'), regexp_replace(" in by_path
+        assert "crc32" not in by_path
