@@ -6,18 +6,20 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.formula.types import INTEGER
 from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import RunFailed
+from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage import Inputs
 from dobonomodo.storage.csv import CsvFormat
 from dobonomodo.storage.csv_dialect import Dialect
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
 from tests.unit.storage.reading import use_of
-from tests.world import JANUARY, source_of
+from tests.world import JANUARY, failure, source_of
 
 COLUMNS = {"id": INTEGER}
 
@@ -94,3 +96,67 @@ def test_changed_inputs_of_a_run_of_the_past_are_read_from_copies(root: Path, is
     assert len(restored.changes) == (0 if is_kept else 1)
     assert restored.pinned[use.key][1] == pinned[use.key][1]
     assert (restored.pinned[use.key][0] == pinned[use.key][0]) is not is_kept
+
+
+def test_a_reading_without_a_place_has_no_files(root: Path) -> None:
+    use = use_of(COLUMNS)
+    assert inputs(root).pin([use]) == {use.key: ()}
+
+
+def test_only_what_is_not_there_may_be_missing(root: Path) -> None:
+    use = use_of(COLUMNS, "a.csv/below", may_be_missing=True)
+    assert failure(inputs(root).pin, [use]).problem.code == "DATA_LOAD"
+
+
+def test_rows_are_extracted_again_where_they_are_gone(root: Path) -> None:
+    (root / "b.csv").write_text("id\n2\n3\n")
+    uses, own = [use_of(COLUMNS, "a.csv", "b.csv"), use_of(COLUMNS, "b.csv", alias="again")], inputs(root)
+    pinned = own.extract(uses, own.pin(uses))
+    assert own.count(uses, pinned) == 5
+    found = own.files(uses[0], pinned[uses[0].key])
+    assert [len(paths) for paths in found] == [1, 1]
+    found[1][0].unlink()
+    assert own.files(uses[0], pinned[uses[0].key]) == found
+    assert [pq.read_table(path)["id"].to_pylist() for (path,) in found] == [[1], [2, 3]]
+    # What is there is not made again.
+    before = found[0][0].stat()
+    own.files(uses[0], pinned[uses[0].key])
+    assert found[0][0].stat() == before
+
+
+def test_a_folder_that_takes_no_rows_is_named(root: Path) -> None:
+    use, own = use_of(COLUMNS, "a.csv"), inputs(root)
+    (root / ".run").write_text("no folder")
+    problem = failure(own.extract, [use], own.pin([use])).problem
+    assert isinstance(problem, DataLoad)
+    assert str(root / ".run/inputs") in problem.detail
+
+
+def test_all_that_is_wrong_in_all_locations_is_found_at_once(root: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (root / name).write_text("id\n1\nx\n")
+    use, own = use_of(COLUMNS, "a.csv", "b.csv"), inputs(root)
+    problem = failure(own.extract, [use], own.pin([use])).problem
+    assert isinstance(problem, DataLoad)
+    assert problem.counts == (("id", 2),)
+    assert [Path(cell.place).name for cell in problem.cells] == ["a.csv", "b.csv"]
+
+
+def test_a_file_that_cannot_be_read_has_no_hash_and_no_copy(root: Path) -> None:
+    use, kept, own = use_of(COLUMNS, "a.csv", "b.csv"), KeptInputs(root / ".kept"), inputs(root)
+    pinned = own.pin([use])
+    (root / "a.csv").unlink()
+    hashes = own.keep([use], pinned, kept)
+    assert hashes == own.keep([use], pinned, None)
+    assert [each[0] is None for each in hashes[use.key]] == [True, False]
+    (root / "b.csv").unlink()
+    restored = own.restore([use], pinned, hashes, kept)
+    assert restored.used == (pinned[use.key][1].name,)
+    assert restored.pinned[use.key][0] == pinned[use.key][0]
+    (change,) = restored.changes
+    assert "a.csv" in change
+    # Of a run whose hashes are not known, or not of all files, nothing is restored.
+    for known in ({}, {use.key: hashes[use.key][:1]}, {use.key: [(), ()]}):
+        lost = own.restore([use], pinned, known, kept)
+        assert (lost.used, len(lost.changes)) == ((), 2)
+        assert lost.pinned == pinned

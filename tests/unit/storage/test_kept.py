@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -38,6 +39,9 @@ def test_a_copy_stays_when_the_original_changes(kept: KeptInputs, tmp_path: Path
 def test_the_same_content_is_there_once(kept: KeptInputs, tmp_path: Path) -> None:
     hashes = {kept.keep(put(tmp_path / name, b"same")) for name in ("a.parquet", "b.parquet", "c.parquet")}
     assert [file.sha256 for file in kept.files()] == list(hashes)
+    hashes.add(kept.keep(put(tmp_path / "d.parquet", b"other")))
+    assert {file.sha256 for file in kept.files()} == hashes
+    assert len(hashes) == 2
 
 
 def test_a_copy_that_was_changed_is_not_there(kept: KeptInputs, tmp_path: Path) -> None:
@@ -79,6 +83,8 @@ def test_an_output_of_a_run_keeps_its_manifest(kept: KeptInputs, tmp_path: Path)
     assert columns_of_file(found) == ["a", "b"]
     (copy,) = kept.files()
     assert (copy.sha256, copy.place) == (sha256, found.parents[1])
+    assert kept.has(sha256, name="part-0.csv")
+    assert not kept.has(sha256, name="part-1.csv")
 
 
 def test_a_disk_that_takes_no_copy_does_not_stop_the_run(kept: KeptInputs, tmp_path: Path) -> None:
@@ -102,3 +108,20 @@ def test_nothing_is_left_of_a_file_that_changed_while_it_was_copied(
     monkeypatch.setattr("dobonomodo.storage.kept._clone", lambda original, copy: False)
     kept.keep(file)
     assert list(kept.folder.iterdir()) == []
+
+
+def test_a_file_of_ours_is_copied_where_no_link_can_be_made(
+    kept: KeptInputs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(source: Path, target: Path) -> None:
+        raise OSError(errno.EXDEV, f"{source} and {target} are on different disks")
+
+    monkeypatch.setattr(os, "link", refuse)
+    content = os.urandom(3_000_000)
+    put(tmp_path / "x.parquet", content)
+    sha256 = kept.keep(InputFile(str(tmp_path / "x.parquet"), is_ours=True))
+    found = kept.find(sha256, name="x.parquet")
+    assert found is not None
+    assert found.read_bytes() == content
+    assert not os.path.samefile(found, tmp_path / "x.parquet")
+    assert [path.name for path in kept.folder.iterdir()] == [found.name]
