@@ -147,6 +147,45 @@ def test_the_last_change_is_that_of_the_newest_object(
     assert run.find_last_change("outputs/1") == old
 
 
+def test_a_file_is_put_where_one_says(
+    run: Transport, address: str, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    put = run.put("verify/20/a.parquet", write(tmp_path / "x.parquet"))
+    assert put == f"{address.replace('s3://', 's3a://')}/run-1/verify/20/a.parquet"
+    assert object_server.read(put.replace("s3a://", "s3://")) == b"rows"
+    assert run.files("verify/20") == ["a.parquet"]
+    left = run.find_leftover("verify", kind="objects of a run", run="run-1")
+    assert (left.kind, left.place, left.run, left.bytes) == ("objects of a run", f"{address}/run-1/verify", "run-1", 4)
+    left.remove()
+    assert run.files("verify/20") == []
+
+
+def test_what_spark_writes_later_is_read_where_it_is(
+    run: Transport, address: str, object_server: ObjectServer, tmp_path: Path
+) -> None:
+    run.bring([write(tmp_path / "a.parquet")])
+    object_server.put(f"{address}/run-1/outputs/3/20/part-0.parquet", b"rows")
+    run.fetch("outputs/3/20", tmp_path / "own")
+    (brought,) = run.bring([tmp_path / "own/part-0.parquet"])
+    assert brought.endswith("/run-1/outputs/3/20/part-0.parquet")
+    # Of no rows there may be no file.
+    object_server.put(f"{address}/run-1/outputs/3/30/_SUCCESS", b"")
+    run.fetch("outputs/3/30", tmp_path / "deep/none")
+    assert list((tmp_path / "deep/none").iterdir()) == []
+
+
+def test_what_was_removed_is_uploaded_again(run: Transport, object_server: ObjectServer, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.parquet")
+    (brought,) = run.bring([file])
+    run.remove("inputs")
+    assert run.bring([file]) == [brought]
+    assert object_server.read(brought.replace("s3a://", "s3://")) == b"rows"
+    # An upload that was cut off is none.
+    object_server.put(brought.replace("s3a://", "s3://"), b"cut")
+    assert Transport(run.objects, run.prefix).bring([file]) == [brought]
+    assert object_server.read(brought.replace("s3a://", "s3://")) == b"rows"
+
+
 def test_notes(run: Transport) -> None:
     assert run.read_note("store") is None
     run.note("store", "größe")
