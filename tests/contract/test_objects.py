@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import sys
@@ -13,12 +14,14 @@ from typing import Any
 
 import pytest
 
+from dobonomodo.storage import object_pointer
 from dobonomodo.storage.access import PATIENCE, Access
 from dobonomodo.storage.address import Address
 from dobonomodo.storage.executors import Limits
 from dobonomodo.storage.faults import is_passing
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.object_copies import Copy, Uploaded, download_all, upload_all
+from dobonomodo.storage.object_pointer import ObjectPointer, State, TableState
 from dobonomodo.storage.object_store import StoreObjects
 from dobonomodo.storage.objects import ObjectChangedError, Stamp, do_at_once
 from tests.object_server import KEY, SECRET, ObjectServer
@@ -91,6 +94,57 @@ def test_an_object_that_was_changed_is_not_downloaded(objects: StoreObjects, tmp
     with pytest.raises(ObjectChangedError):
         objects.download("rows", tmp_path / "rows", size=5, etag=before.etag)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pointer_is_changed_by_one_after_the_other(objects: StoreObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever finds it changed begins again, until that takes too long."""
+    pointer, begun = ObjectPointer(objects, Address.parse(f"{objects.uri('lake')}")), []
+
+    def add(name: str, others: int, state: State) -> State:
+        if others:
+            pointer.change(lambda found: found.having(f"other-{len(found.tables)}", TableState({"p": "x"})))
+        return state.having(name, TableState({"p": "x"}))
+
+    assert pointer.read() == (State(), None)
+    left = iter([1, 1, 0])
+    pointer.change(lambda state: add("mine", next(left), state), before=lambda: begun.append(1))
+    assert (sorted(pointer.read()[0].tables), len(begun)) == (["mine", "other-0", "other-1"], 3)
+    before = pointer.read()
+    pointer.change(lambda state: add("mine", 0, state), before=lambda: begun.append(1))
+    assert (pointer.read(), len(begun)) == (before, 3)
+    monkeypatch.setattr(object_pointer, "_PATIENCE_SECONDS", 0.2)
+    with pytest.raises(OSError, match="others change it all the time") as late:
+        pointer.change(lambda state: add("late", 1, state))
+    assert late.value.filename == f"{objects.uri('lake')}/.dobo-data/current.json"
+    assert "late" not in pointer.read()[0].tables
+
+
+def test_an_object_is_replaced_in_a_bucket_that_keeps_versions(
+    objects: StoreObjects, object_server: ObjectServer
+) -> None:
+    status = {"Status": "Enabled"}
+    object_server.client().put_bucket_versioning(Bucket=objects.bucket.bucket, VersioningConfiguration=status)
+    first = objects.put("pointer", b"1")
+    assert first.version is not None
+    second = objects.put_if_match("pointer", b"2", first)
+    assert second is not None
+    assert objects.put_if_match("pointer", b"3", first) is None
+    assert objects.read("pointer") == (b"2", second)
+
+
+def test_a_listing_of_a_whole_bucket(objects: StoreObjects) -> None:
+    assert (objects.list(""), objects.look(""), objects.names("")) == ([], [], [])
+    objects.put("a/b/c", b"123")
+    objects.put("d", b"4")
+    assert [(each.key, each.size) for each in objects.list("")] == [("a/b/c", 3), ("d", 1)]
+    assert objects.look("") == objects.list("")
+    assert objects.look("a") == objects.list("a") == objects.list("a/b")
+    assert (objects.names(""), objects.names("a"), objects.names("d")) == (["a", "d"], ["b"], [])
+    assert objects.hash("d") == hashlib.sha256(b"4").hexdigest()
+    assert (objects.hash("e"), objects.read_pointer("e")) == (None, None)
+    objects.delete([])
+    objects.delete_tree("a")
+    assert [each.key for each in objects.list("")] == ["d"]
 
 
 def test_what_goes_wrong_is_like_a_fault_of_a_disk(
