@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dobonomodo.formula import Type
+from dobonomodo.formula.types import INTEGER
 from dobonomodo.problems import Rejected
+from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
-from dobonomodo.storage import Storages, WrittenOutput, load_pin, load_stored, named_object
+from dobonomodo.storage import Outputs, Storages, WrittenOutput, load_pin, load_stored, named_object
 from dobonomodo.storage.access import PATIENCE
+from dobonomodo.storage.folder import GRACE_SECONDS
+from dobonomodo.storage.target import Noted
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
 from tests.contract.test_storages import (
     FILES_IN_HDFS,
@@ -87,6 +94,53 @@ class TestReading:
     def test_what_is_beside_a_missing_object_is_named(self, parquet: Storage) -> None:
         parquet.plant(SIMPLE, rows("a"), "orders/2026-01")
         assert unreadable(parquet, SIMPLE, "orders/2026-02").present == ("2026-01",)
+
+    def test_what_is_beside_is_looked_for_in_the_nearest_folder_that_has_something(self, parquet: Storage) -> None:
+        parquet.plant_text("x", "_temporary/x")
+        assert unreadable(parquet, SIMPLE, "orders/2026/02/x").present == ()
+        parquet.plant_text("x", "orders/_temporary/x")
+        parquet.plant_text("x", "orders/2026/01/x")
+        assert unreadable(parquet, SIMPLE, "orders/2026/02/x").present == ("01",)
+        for number in range(LISTED_AT_MOST + 1):
+            parquet.plant_text("x", f"{number:02}")
+        beside = unreadable(parquet, SIMPLE, "sales/2026/02/x").present
+        assert beside == tuple(f"{number:02}" for number in range(LISTED_AT_MOST))
+
+    def test_all_of_a_bucket_is_read_together(self, tmp_path: Path, object_server: ObjectServer) -> None:
+        source = open_source("parquet", path_prefix=object_server.fresh_bucket())
+        storage = Storage(tmp_path, source, server=object_server)
+        storage.put(rows("a"), SIMPLE, table="1/out")
+        storage.plant(SIMPLE, rows("b", start=2), "2")
+        storage.put(rows("c", start=3), SIMPLE, table="3")
+        assert extracted(storage, ".") == rows("a", "b", "c")
+        assert extracted(storage, "1") == extracted(storage, "1/out/run_period=2026-01") == rows("a")
+        assert extracted(storage, "2") == rows("b", start=2)
+        assert {"1", "2"} <= {*unreadable(storage, SIMPLE, "4").present}
+
+    def test_a_table_that_no_run_has_published_is_not_there(self, parquet: Storage) -> None:
+        parquet.outputs().claim([output_of(parquet, table="claimed")])
+        parquet.put(rows("a"), SIMPLE, table="out")
+        for name in ("claimed", "claimed/run_period=2026-01", "out/other=2026-01", "out/2026-01", "ou"):
+            assert "does not exist" in unreadable(parquet, SIMPLE, name).detail
+        parquet.plant(SIMPLE, rows("b"), "claimed")
+        assert extracted(parquet, "claimed") == rows("b")
+
+    def test_the_sizes_of_a_changed_object_are_named(self, parquet: Storage) -> None:
+        parquet.plant_text("12345", "in/x")
+        use, inputs = parquet.use(SIMPLE, "in"), parquet.inputs()
+        pinned = inputs.pin([use])
+        parquet.plant_text("1234567", "in/x")
+        changed = f"`{parquet.address}/in/x` had 5 bytes, now 7"
+        assert inputs.find_changes(pinned, listing=True) == (changed,)
+
+    def test_an_output_of_which_the_record_is_gone(self, parquet: Storage) -> None:
+        stored = load_stored(parquet.put(rows("a"), SIMPLE))
+        server_of(parquet).remove(f"{parquet.address}/.dobo-data/out")
+        port = parquet.port.of_record(stored)
+        with pytest.raises(FileNotFoundError) as missing:
+            port.pin_output(stored, name="out", period="2026-01")
+        assert missing.value.filename == f"{parquet.address}/.dobo-data/out/2026-01~run-1-{SEQ}-1/data.json"
+        assert port.keep(stored, period="2026-01", run="run-1", seq=SEQ) is None
 
     def test_a_changed_object_is_not_read(self, storage: Storage) -> None:
         storage.plant(SIMPLE, rows("a"), "in")
@@ -178,6 +232,63 @@ class TestWriting:
         assert storage.see(SIMPLE) == rows("5")
         assert not [key for key in server.keys(storage.address) if "probe" in key]
 
+    def test_what_was_replaced_stays_while_a_run_that_began_before_is_going_on(self, parquet: Storage) -> None:
+        for number in range(1, 3):
+            parquet.put(rows(str(number)), SIMPLE, run=f"run-{number}")
+        server_of(parquet).age(parquet.address, timedelta(seconds=GRACE_SECONDS // 2))
+        parquet.put(rows("3"), SIMPLE, run="run-3")
+        expire(parquet)
+        output = output_of(parquet)
+        old = Outputs(
+            parquet.port,
+            folder=parquet.root / ".dobo/runs/run-4",
+            period="2026-01",
+            run="run-4",
+            fence=parquet.outputs().fence,
+            started=time.time() - 4 * GRACE_SECONDS,
+        )
+        publish(old, output, parquet.stage_by_hand(old, arrow_table(SIMPLE, rows("4")), output), rows=1, digest="d")
+        assert len(versions(parquet)) == 4
+        parquet.put(rows("5"), SIMPLE, run="run-5")
+        assert versions(parquet) == [f"2026-01~run-{number}-{SEQ}-1" for number in (3, 4, 5)]
+
+    def test_what_was_published_is_not_published_again(self, parquet: Storage) -> None:
+        outputs, output = parquet.outputs(), output_of(parquet)
+        staged = outputs.convert(output, parquet.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a")), output), rows=1)
+        assert outputs.find_commit(output) is None
+        outputs.publish([(output, staged, 1, "d")])
+        before, commit = server_of(parquet).keys(parquet.address), outputs.find_commit(output)
+        assert commit is not None
+        assert (commit.run, commit.seq, commit.rows, commit.fence) == ("run-1", SEQ, 1, 1)
+        # A later attempt finds it done, and what it uploads is nothing.
+        later = parquet.outputs(fence=2)
+        assert later.convert(output, staged, rows=1) == staged
+        later.claim([output])
+        with counted_changes(parquet) as changes:
+            later.publish([(output, staged, 1, "d")])
+        assert changes == []
+        assert server_of(parquet).keys(parquet.address) == before
+        assert later.stored(output) == outputs.stored(output)
+
+    def test_columns_that_cannot_be_read_together_are_refused(self, parquet: Storage) -> None:
+        other: dict[str, Type] = {"id": INTEGER, "value": INTEGER}
+        parquet.put(rows("a"), SIMPLE)
+
+        def put(run: str, **more: Any) -> Any:
+            return parquet.put([{"id": 1, "value": 1}], other, run=run, **more)
+
+        def check(period: str, mode: str) -> None:
+            output = WrittenOutput(SEQ, parquet.write(other, mode=mode), other)
+            parquet.outputs(run="run-2", period=period).check(output)
+
+        for period, mode in (("2026-01", "append"), ("2026-02", "replace")):
+            assert "`value`" in unwritable(partial(check, period, mode)).detail
+            assert "`value`" in unwritable(partial(put, "run-2", period=period, mode=mode)).detail
+        assert parquet.see(SIMPLE) == rows("a")
+        check("2026-01", "replace")
+        put("run-3")
+        assert parquet.see(other) == [{"id": 1, "value": 1}]
+
     def test_appended_rows_stay_where_they_are(self, storage: Storage) -> None:
         for number in range(1, 4):
             storage.put(rows(str(number), start=number), SIMPLE, run=f"run-{number}", mode="append")
@@ -198,6 +309,57 @@ class TestWriting:
         publish(outputs, output, staged, rows=1, digest="d")
         assert outputs.find_leftovers(output) == []
         assert storage.see(SIMPLE) == rows("lost")
+
+    def test_what_was_uploaded_and_is_gone_is_uploaded_again(self, parquet: Storage) -> None:
+        outputs, output = parquet.outputs(), output_of(parquet)
+        staged = parquet.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a", "b")), output)
+        staged = outputs.convert(output, staged, rows=2)
+        (leftover,) = outputs.find_leftovers(output)
+        leftover.remove()
+        outputs.publish([(output, staged, 2, "d")])
+        assert parquet.see(SIMPLE) == rows("a", "b")
+        # What an attempt left behind before it began again is no data.
+        other = parquet.outputs(run="run-2")
+        parquet.plant_text("x", f".dobo-data/out/2026-01~run-2-{SEQ}-1/data/half.parquet")
+        publish(other, output, parquet.stage_by_hand(other, arrow_table(SIMPLE, rows("c")), output), rows=1, digest="d")
+        assert not [key for key in server_of(parquet).keys(parquet.address) if "half" in key]
+
+    def test_leftovers_are_those_of_this_attempt_and_earlier_ones(self, parquet: Storage) -> None:
+        output = output_of(parquet)
+        for run, fence, seq in (("run-1", 1, SEQ), ("run-1", 2, SEQ), ("run-1", 1, SEQ + 1), ("run-10", 1, SEQ)):
+            outputs, written = parquet.outputs(run=run, fence=fence), replace(output, seq=seq)
+            staged = parquet.stage_by_hand(outputs, arrow_table(SIMPLE, rows("lost")), written)
+            outputs.convert(written, staged, rows=1)
+        store = f"{parquet.address}/.dobo-data/out"
+
+        def leftovers(fence: int) -> list[str]:
+            return [each.place for each in parquet.outputs(fence=fence).find_leftovers(output)]
+
+        assert leftovers(1) == [f"{store}/2026-01~run-1-{SEQ}-1"]
+        assert leftovers(2) == [f"{store}/2026-01~run-1-{SEQ}-{fence}" for fence in (1, 2)]
+        (first, _) = parquet.outputs(fence=2).find_leftovers(output)
+        sizes = [len(server_of(parquet).read(f"{first.place}/{key}")) for key in server_of(parquet).keys(first.place)]
+        assert first.bytes == sum(sizes)
+        first.remove()
+        assert leftovers(2) == [f"{store}/2026-01~run-1-{SEQ}-2"]
+
+    def test_a_destination_notes_the_history(self, parquet: Storage) -> None:
+        output, outputs = output_of(parquet), parquet.outputs()
+        head = Noted("store", 7, "hash")
+        staged = parquet.stage_by_hand(outputs, arrow_table(SIMPLE, rows("a")), output)
+        outputs.publish([(output, outputs.convert(output, staged, rows=1), 1, "d")], head=head)
+        parquet.put(rows("b"), SIMPLE, run="run-2", period="2026-02")
+        stored = outputs.stored(output)
+        inspect = partial(port_of(parquet).inspect, stored, run="run-1", seq=SEQ)
+        assert (inspect().heads, inspect().changed, inspect().files) == ((head,), (), 3)
+        # What of another output cannot be read is no fault of this one's files, and is said.
+        (manifest,) = [key for key in server_of(parquet).keys(parquet.address) if "run-2" in key and "manifest-" in key]
+        parquet.plant_text("{}", manifest)
+        assert (inspect().heads, inspect().files) == ((head,), 3)
+        assert inspect().changed == (f"`{parquet.address}/{manifest}` cannot be read",)
+        older = load_stored({**stored.document(), "hashes": None, "manifest": None})
+        found = port_of(parquet).inspect(older, run="run-1", seq=SEQ)
+        assert (found.files, found.gone) == (0, ())
 
     def test_an_audit_finds_what_was_changed(self, storage: Storage) -> None:
         stored = load_stored(storage.put(rows("a", "b"), SIMPLE))
@@ -229,6 +391,14 @@ class TestWriting:
         csv.plant_text("mine", "reports/orders.csv")
         assert "not as a run wrote it" in unwritable(lambda: outputs(rows("c"), run="run-3")).detail
         assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
+        destination = replace(csv.write(SIMPLE).destination, file="reports/orders.csv")
+        output = WrittenOutput(SEQ, replace(csv.write(SIMPLE), destination=destination), SIMPLE)
+        assert "not as a run wrote it" in unwritable(lambda: csv.outputs(run="run-3").check(output)).detail
+        # An output is published once people find its file.
+        assert csv.outputs(run="run-2").find_commit(output) is not None
+        (mark,) = [key for key in object_server.keys(csv.address) if "run-2" in key and key.endswith("/named.json")]
+        csv.plant_text(object_server.read(f"{csv.address}/{mark}").replace(b"true", b"false"), mark)
+        assert csv.outputs(run="run-2").find_commit(output) is None
 
     def test_a_named_file_is_complete_or_somebody_elses(
         self, tmp_path: Path, object_server: ObjectServer, monkeypatch: pytest.MonkeyPatch
@@ -305,7 +475,9 @@ class TestServers:
         reading = failure(lambda: away.inputs().pin([away.use(SIMPLE, "in")]))
         assert (type(reading.problem), reading.retry_helps) == (DataLoad, True)
         writing = failure(lambda: away.outputs().check(output_of(away)))
-        assert (type(writing.problem), writing.retry_helps) == (OutputWrite, True)
+        assert isinstance(writing.problem, OutputWrite)
+        assert (writing.problem.destination, writing.retry_helps) == (f"{away.address}/out", True)
+        assert not writing.problem.detail.startswith("[Errno")
         answer = port_of(away).call()
         assert answer is not None
         assert (answer.works, "did not answer" in answer.detail) == (False, True)
