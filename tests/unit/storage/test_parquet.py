@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -136,6 +137,29 @@ def test_a_file_that_executors_do_not_see_as_it_is_here_is_checked_here(
     use = use_of({"id": INTEGER}, "*", required=["id"])
     (found,) = check_files([(path, ())], use, Elsewhere(meanwhile={turn: hide}))
     assert found.counts == {"id": 1}
+
+
+def test_what_a_footer_says_is_read_once(tmp_path: Path) -> None:
+    """Neither is it read again here, nor are the values read for which it vouches."""
+    paths = [tmp_path / f"{number}.parquet" for number in range(2)]
+    decimals = [overfull([999_999, -999_999, 0], 6, 2), pa.nulls(3, pa.decimal128(6, 2))]
+    for path in paths:
+        pq.write_table(pa.table({"id": [1, 2, 3], "full": decimals[0], "empty": decimals[1]}), path)
+
+    class Spoiling(Here):
+        def do(self, work: Callable[[Any], Any], things: Sequence[Any]) -> list[Any] | None:
+            done = super().do(work, things)
+            for path in paths:
+                stat = path.stat()
+                path.write_bytes(b"x" * stat.st_size)
+                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+            return done
+
+    columns = {"id": INTEGER, "full": DecimalType(6, 2), "empty": DecimalType(6, 2)}
+    use = use_of(columns, "*", required=["id"])
+    found = check_files([(path, ()) for path in paths], use, Spoiling())
+    assert [each.counts for each in found] == [{}, {}]
+    assert [inspect_parquet(path, use).rows for path in paths] == [3, 3]
 
 
 def test_files_are_checked_where_workers_see_them_and_named_as_people_know_them(tmp_path: Path) -> None:
