@@ -180,6 +180,28 @@ def test_a_store_that_refuses_by_whatever_code(monkeypatch: pytest.MonkeyPatch, 
     assert refused.value.filename == "s3://bucket/x"
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "kind", "said"),
+    [
+        (400, "<Error><Code>Odd</Code><Message>not so</Message></Error>", OSError, "did not answer: Odd: not so"),
+        (400, "<Error><Code>Odd</Code></Error>", OSError, "did not answer: Odd"),
+        (400, "", OSError, "did not answer: 400 Bad Request"),
+        (403, "", PermissionError, "refuses: 403 Forbidden"),
+        (404, "", FileNotFoundError, "404 Not Found"),
+    ],
+)
+def test_what_a_store_says_is_passed_on(
+    monkeypatch: pytest.MonkeyPatch, status: int, body: str, kind: type[OSError], said: str
+) -> None:
+    monkeypatch.setenv(PATIENCE, "0")
+    with answering(status, body) as endpoint:
+        access = Access(endpoint=endpoint, region="eu-central-1", secret=f"{KEY}:{SECRET}")
+        with pytest.raises(kind) as failed:
+            StoreObjects.of(Address("s3", "bucket"), access).put("x", b"")
+    assert (type(failed.value), failed.value.filename) == (kind, "s3://bucket/x")
+    assert (failed.value.strerror or "").endswith(said)
+
+
 @contextmanager
 def answering(status: int, body: str) -> Iterator[str]:
     """A server that gives every request the same answer."""

@@ -46,6 +46,13 @@ def test_a_manifest_comes_back_and_lists_its_files(head: Noted | None) -> None:
 def test_the_state_of_tables_comes_back() -> None:
     state = State({"b": TableState({"p-2": "two", "p-1": "one"}, {"key": 3}), "a": TableState()})
     assert State.parse(state.render()) == state
+    assert json.loads(state.render()) == {
+        "format": 1,
+        "tables": {
+            "a": {"periods": {}, "fences": {}},
+            "b": {"periods": {"p-1": {"manifest": "one"}, "p-2": {"manifest": "two"}}, "fences": {"key": 3}},
+        },
+    }
     assert state.table("b").manifests["p-1"] == "one"
     assert state.table("c") == TableState()
     changed = state.having("a", TableState({"p-1": "x"}))
