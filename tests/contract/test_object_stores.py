@@ -18,12 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.formula import Type
-from dobonomodo.formula.types import INTEGER
+from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import DataLoad, InputChanged, OutputWrite
 from dobonomodo.storage import Outputs, Storages, WrittenOutput, load_pin, load_stored, named_object
 from dobonomodo.storage.access import PATIENCE
+from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.folder import GRACE_SECONDS
 from dobonomodo.storage.target import Noted
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, open_source, publish
@@ -132,6 +133,24 @@ class TestReading:
         parquet.plant_text("1234567", "in/x")
         changed = f"`{parquet.address}/in/x` had 5 bytes, now 7"
         assert inputs.find_changes(pinned, listing=True) == (changed,)
+
+    def test_columns_of_other_periods_may_be_missing(self, parquet: Storage) -> None:
+        """But none of other tables, nor any of files that no run wrote."""
+        more: dict[str, Type] = {**SIMPLE, "More": TEXT}
+        parquet.put(rows("a"), SIMPLE, period="2026-01")
+        parquet.put(rows("b", start=2), more, run="run-2", period="2026-02")
+        parquet.put([], {**SIMPLE, "foreign": TEXT}, table="other")
+        parquet.plant(SIMPLE, rows("c"), "in")
+
+        def optional(name: str) -> tuple[str, ...]:
+            use = parquet.use(SIMPLE, name)
+            ((pin,),) = parquet.inputs().pin([use]).values()
+            return file_pin(pin).optional
+
+        for name in ("out", "out/run_period=2026-01"):
+            assert optional(name) == ("id", "more", "value")
+            parquet.extract(parquet.use(more, name))
+        assert optional("in") == ()
 
     def test_an_output_of_which_the_record_is_gone(self, parquet: Storage) -> None:
         stored = load_stored(parquet.put(rows("a"), SIMPLE))

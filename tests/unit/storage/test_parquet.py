@@ -12,11 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dobonomodo.formula import Type
 from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.problems.run import DataLoad
 from dobonomodo.storage import Inputs
 from dobonomodo.storage.executors import Limits
-from dobonomodo.storage.parquet import Given, ParquetFile, _position, check_files, inspect_parquet, select_stored
+from dobonomodo.storage.parquet import (
+    Given,
+    ParquetFile,
+    ParquetFormat,
+    _position,
+    check_files,
+    inspect_parquet,
+    select_stored,
+)
 from tests.unit.storage.reading import extract, refused, use_of
 from tests.world import JANUARY, failure, source_of
 
@@ -155,7 +164,7 @@ def test_what_a_footer_says_is_read_once(tmp_path: Path) -> None:
                 os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
             return done
 
-    columns = {"id": INTEGER, "full": DecimalType(6, 2), "empty": DecimalType(6, 2)}
+    columns: dict[str, Type] = {"id": INTEGER, "full": DecimalType(6, 2), "empty": DecimalType(6, 2)}
     use = use_of(columns, "*", required=["id"])
     found = check_files([(path, ()) for path in paths], use, Spoiling())
     assert [each.counts for each in found] == [{}, {}]
@@ -252,3 +261,7 @@ def test_a_row_has_its_place_after_the_rows_of_the_files_before() -> None:
         by_path = _position(["/a/x.parquet", name], [5, 7])
         assert f"array('/a/x.parquet', '{name}'), regexp_replace(" in by_path
         assert "crc32" not in by_path
+
+
+def test_a_record_of_parquet_files_says_what_older_versions_ask_for() -> None:
+    assert ParquetFormat().options == {"delimiter": ",", "has_header": True}
