@@ -171,13 +171,16 @@ def test_what_a_footer_says_is_read_once(tmp_path: Path) -> None:
     assert [inspect_parquet(path, use).rows for path in paths] == [3, 3]
 
 
-def test_files_are_checked_where_workers_see_them_and_named_as_people_know_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("executors", [None, Here()], ids=["here", "there"])
+def test_files_are_checked_where_workers_see_them_and_named_as_people_know_them(
+    tmp_path: Path, executors: Here | None
+) -> None:
     for name, ids in (("a", [1, 2]), ("b", [None, 4])):
         without_statistics(tmp_path / f"{name}.parquet", ids)
 
     def extract_shared(*required: str) -> list[Path]:
         use, folder = use_of({"id": INTEGER}, "a.parquet", "b.parquet", required=required), tmp_path / ".run"
-        source, executors = source_of("parquet", path_prefix="."), Here()
+        source = source_of("parquet", path_prefix=".")
         inputs = Inputs(
             root=tmp_path,
             datasources={"files": source},
@@ -188,7 +191,7 @@ def test_files_are_checked_where_workers_see_them_and_named_as_people_know_them(
             executors=executors,
         )
         pins = inputs.extract([use], inputs.pin([use]))[use.key]
-        assert executors.asked > 0
+        assert executors is None or executors.asked > 0
         return [path for paths in inputs.files(use, pins) for path in paths]
 
     problem = failure(extract_shared, "id").problem
