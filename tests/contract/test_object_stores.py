@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -130,6 +131,8 @@ class TestReading:
         parquet.plant_text("12345", "in/x")
         use, inputs = parquet.use(SIMPLE, "in"), parquet.inputs()
         pinned = inputs.pin([use])
+        (file,) = file_pin(pinned[use.key][0]).files
+        assert abs(file.modified / 1e9 - time.time()) < 600
         parquet.plant_text("1234567", "in/x")
         changed = f"`{parquet.address}/in/x` had 5 bytes, now 7"
         assert inputs.find_changes(pinned, listing=True) == (changed,)
@@ -151,6 +154,15 @@ class TestReading:
             assert optional(name) == ("id", "more", "value")
             parquet.extract(parquet.use(more, name))
         assert optional("in") == ()
+
+    @pytest.mark.parametrize("gone", ["data.json", ".parquet"])
+    def test_an_output_of_which_something_is_gone_is_not_kept(self, parquet: Storage, gone: str) -> None:
+        stored = load_stored(parquet.put(rows("a", "b"), SIMPLE))
+        store = f"{parquet.address}/.dobo-data/out"
+        key = next(key for key in server_of(parquet).keys(store) if key.endswith(gone))
+        bucket, _, folder = store.removeprefix("s3://").partition("/")
+        server_of(parquet).client().delete_object(Bucket=bucket, Key=f"{folder}/{key}")
+        assert parquet.port.of_record(stored).keep(stored, period="2026-01", run="run-1", seq=SEQ) is None
 
     def test_an_output_of_which_the_record_is_gone(self, parquet: Storage) -> None:
         stored = load_stored(parquet.put(rows("a"), SIMPLE))
@@ -308,6 +320,14 @@ class TestWriting:
         put("run-3")
         assert parquet.see(other) == [{"id": 1, "value": 1}]
 
+    def test_the_record_of_an_output_stays_when_rows_are_appended(self, parquet: Storage) -> None:
+        record = parquet.put(rows("a"), SIMPLE, mode="append")
+        parquet.put(rows("b", start=2), SIMPLE, run="run-2", mode="append")
+        stored = parquet.outputs().stored(output_of(parquet))
+        assert stored.document() == record
+        inspected = port_of(parquet).inspect(stored, run="run-1", seq=SEQ)
+        assert (inspected.changed, inspected.gone, inspected.files) == ((), (), 3)
+
     def test_appended_rows_stay_where_they_are(self, storage: Storage) -> None:
         for number in range(1, 4):
             storage.put(rows(str(number), start=number), SIMPLE, run=f"run-{number}", mode="append")
@@ -413,6 +433,12 @@ class TestWriting:
         destination = replace(csv.write(SIMPLE).destination, file="reports/orders.csv")
         output = WrittenOutput(SEQ, replace(csv.write(SIMPLE), destination=destination), SIMPLE)
         assert "not as a run wrote it" in unwritable(lambda: csv.outputs(run="run-3").check(output)).detail
+        # What is done needs no rows that were staged.
+        shutil.rmtree(csv.root / ".dobo/staged-run-2")
+        done = csv.outputs(run="run-2")
+        staged = done.staged_in(csv.root / ".dobo/staged-run-2/rows")
+        done.publish([(output, staged, 1, "run-2")])
+        assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
         # An output is published once people find its file.
         assert csv.outputs(run="run-2").find_commit(output) is not None
         (mark,) = [key for key in object_server.keys(csv.address) if "run-2" in key and key.endswith("/named.json")]

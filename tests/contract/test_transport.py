@@ -206,6 +206,7 @@ def test_a_store_that_refuses(run: Transport, monkeypatch: pytest.MonkeyPatch, t
         failed = failure(act)
         assert isinstance(failed.problem, ScratchUnreachable)
         assert failed.problem.address == str(run)
+        assert failed.problem.detail.startswith("the object store did not answer")
         assert failed.retry_helps
         assert SECRET not in "".join(traceback.format_exception(failed))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from dobonomodo.problems import Passage
-from dobonomodo.storage.transport import Transport, check_scratch
+from dobonomodo.storage.transport import Transport, check_scratch, modules_of
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,8 @@ def test_addresses_that_can_be_followed(address: str) -> None:
 def test_addresses_that_cannot(address: str) -> None:
     problems = list(check_scratch(Passage.alone(address)))
     assert [each.code for each in problems] == ["INVALID_VALUE"]
+
+
+def test_a_driver_needs_the_client_of_its_store() -> None:
+    assert modules_of("s3://bucket/dobo") == ("obstore", "pyarrow")
+    assert modules_of("hdfs://node:8020/dobo") == ("hdfs_native", "pyarrow")
