@@ -137,6 +137,15 @@ class TestReading:
         changed = f"`{parquet.address}/in/x` had 5 bytes, now 7"
         assert inputs.find_changes(pinned, listing=True) == (changed,)
 
+    def test_files_without_a_header_are_read_with_the_columns_that_were_written(
+        self, tmp_path: Path, object_server: ObjectServer
+    ) -> None:
+        csv = make_storage("csv in S3", tmp_path, None, lambda: object_server).with_options(has_header=False)
+        turned: dict[str, Type] = {"value": TEXT, "id": INTEGER}
+        csv.put(rows("a"), turned)
+        csv.put(rows("b", start=2), SIMPLE, run="run-2", period="2026-02")
+        assert extracted(csv, "out") == rows("a", "b")
+
     def test_columns_of_other_periods_may_be_missing(self, parquet: Storage) -> None:
         """But none of other tables, nor any of files that no run wrote."""
         more: dict[str, Type] = {**SIMPLE, "More": TEXT}

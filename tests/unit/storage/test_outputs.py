@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from dobonomodo import failpoint
 from dobonomodo.formula import Type
 from dobonomodo.formula.types import INTEGER, TEXT
 from dobonomodo.plan.destination import Destination
@@ -69,6 +71,39 @@ def test_what_an_earlier_attempt_staged_is_published_by_a_later_one(tmp_path: Pa
     assert commit is not None
     assert (commit.run, commit.seq, commit.rows, commit.digest) == ("run-1", 10, 2, "digest")
     assert failure(first.claim, [written]).problem.code == "LEASE_LOST"
+
+
+class Killed(BaseException):
+    """What a failpoint raises here in place of a signal."""
+
+
+@pytest.mark.parametrize(
+    ("moment", "is_published"), [("output.converted", False), ("publish.before", False), ("publish.after", True)]
+)
+def test_a_run_that_was_killed_goes_on_where_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, is_published: bool
+) -> None:
+    written = output()
+    staged = stage(outputs(tmp_path), written, pa.table({"id": [1, 2]}))
+
+    def finish(own: Outputs) -> None:
+        own.publish([(written, own.convert(written, staged, rows=2), 2, "digest")])
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(failpoint, "_reached", {})
+        patch.setattr(os, "kill", die)
+        patch.setenv(failpoint.VARIABLE, moment)
+        with pytest.raises(Killed):
+            finish(outputs(tmp_path))
+    later = outputs(tmp_path, fence=2)
+    assert (later.find_commit(written) is not None) is is_published
+    finish(later)
+    commit = later.find_commit(written)
+    assert commit is not None
+    assert commit.rows == 2
 
 
 def test_rows_that_are_not_there_are_not_converted(tmp_path: Path) -> None:
