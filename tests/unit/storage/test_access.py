@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from obstore.exceptions import GenericError
 from obstore.store import AzureStore, GCSStore, S3Store
+from pyarrow.fs import S3FileSystem
 
-from dobonomodo.storage.access import PATIENCE, Access, S3Access, carry, connect, find_s3
+from dobonomodo.storage.access import PATIENCE, Access, S3Access, carry, connect, connect_arrow, find_s3
 from dobonomodo.storage.address import Address
 
 Set = Callable[..., None]
@@ -135,6 +136,13 @@ def test_s3_is_told_what_is_known(variables: Set) -> None:
     by_environment = _open(address, Access())
     assert by_environment.config == {"bucket": "bucket", "region": "us-east-1"}
     assert not _allows_http(by_environment)
+
+
+@pytest.mark.usefixtures("variables")
+def test_arrow_reaches_the_same_store() -> None:
+    for secret in ("X:Y", "X:Y:Z", None):
+        found = connect_arrow(Access("http://own", "there", secret))
+        assert (type(found), found.region) == (S3FileSystem, "there")
 
 
 @pytest.mark.usefixtures("variables")

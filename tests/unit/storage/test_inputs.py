@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pyarrow.parquet as pq
 import pytest
@@ -160,3 +161,22 @@ def test_a_file_that_cannot_be_read_has_no_hash_and_no_copy(root: Path) -> None:
         lost = own.restore([use], pinned, known, kept)
         assert (lost.used, len(lost.changes)) == ((), 2)
         assert lost.pinned == pinned
+
+
+def test_the_same_dataset_is_opened_once(root: Path) -> None:
+    asked: list[str] = []
+
+    def sql(text: str) -> Any:
+        asked.append(text)
+        return SimpleNamespace(where=lambda condition: SimpleNamespace(columns=[condition]))
+
+    uses = [
+        use_of(COLUMNS, periods=(), alias=alias, optional=frozenset(optional))
+        for alias, optional in (("a", ()), ("b", ()), ("c", ("id",)))
+    ]
+    reader = inputs(root).reader(cast("Any", SimpleNamespace(sql=sql)), {use.key: () for use in uses})
+    found = [reader.read(use) for use in uses]
+    assert [len(each) for each in found] == [1, 1, 1]
+    assert found[0][0] is found[1][0]
+    assert found[0][0] is not found[2][0]
+    assert len(asked) == 2
