@@ -37,17 +37,16 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "storage/catalogue.py", "storage/database.py", "storage/delta.py", "storage/delta_home.py", "storage/delta_target.py",
             "storage/iceberg.py", "storage/iceberg_target.py",
-            "storage/table_files_target.py", "storage/table_home.py",
+            "storage/table_files_target.py",
             "storage/extracted.py", "storage/file_storage.py",
-            "storage/outputs.py", "storage/postgresql.py", "storage/rows.py",
-            "storage/local_shelf.py", "storage/named_object.py", "storage/object_pointer.py", "storage/object_shelf.py",
+            "storage/postgresql.py", "storage/local_shelf.py", "storage/named_object.py",
             "storage/object_target.py", "storage/shelf.py",
-            "storage/secret.py", "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",
+            "storage/storage.py", "storage/table_rows.py", "storage/table_target.py",
             "model/datasource.py",
         ),
     ),
     "compares what executors do with what the driver does": (
-        "contract/test_executors.py",
+        "contract/test_executors.py contract/test_objects.py",
         ("engine/tasks.py", "storage/executors.py", "storage/object_copies.py"),
     ),
     "needs an object server or a catalog server": (
