@@ -153,6 +153,16 @@ class TestForeignTables:
         assert isinstance(problem, DataLoad)
         assert "`text` is `value`" in problem.detail
 
+    def test_columns_that_were_dropped_need_the_connector(self, iceberg: Storage) -> None:
+        """The table does not have them, its older files do."""
+        iceberg.plant(SIMPLE, rows("a"))
+        with load(iceberg).update_schema() as update:
+            update.delete_column("value")
+        problem = failure(lambda: iceberg.extract(iceberg.use({"id": INTEGER}))).problem
+        assert isinstance(problem, DataLoad)
+        assert "uses dropped columns (`value` is in `" in problem.detail
+        assert "spark.jars.packages" in str(problem.remedy)
+
     @pytest.mark.parametrize(
         ("numbers", "refused"),
         [((1, 2), False), ((1, 0), True), ((1, 7), True), ((2, 1), True), ((None, None), False)],

@@ -241,7 +241,7 @@ class IcebergStorage(TableFilesStorage):
         pinned = self._pin_files(use, f"{schema}.{name}", table.metadata.current_snapshot_id or 0, files)
         partitions = tuple((each, types[each]) for each in types if each in given)
         values = tuple(tuple(dict(file.values).get(each) for each, _ in partitions) for file in files)
-        unsupported = unsupported or self._find_renamed(table, pinned)
+        unsupported = unsupported or self._find_changed_columns(table, pinned)
         if unsupported is not None:
             # The connector finds the snapshot by the metadata of the table, whatever catalog it is in.
             self.require_connector(use, str(location), unsupported, table.metadata_location, pinned.version)
@@ -273,8 +273,8 @@ class IcebergStorage(TableFilesStorage):
             raise loading_failed(use, detail, retry_helps=self.objects is not None) from fault
         return table
 
-    def _find_renamed(self, table: Table, pin: TableFilesPin) -> str | None:
-        """A column that was renamed, or replaced by another of the same name: files have it under another name."""
+    def _find_changed_columns(self, table: Table, pin: TableFilesPin) -> str | None:
+        """A column that was renamed, dropped, or replaced by another of the same name: files have what the table has not."""
         import pyarrow.parquet as pq
 
         known = {field.field_id: field.name for field in table.schema().fields}
@@ -286,12 +286,11 @@ class IcebergStorage(TableFilesStorage):
         for file, schema in zip(pin.files, do_at_once(read_schema, pin.files), strict=True):
             for field in schema:
                 number = int((field.metadata or {}).get(_FIELD_ID, b"-1"))
-                if (
-                    number >= 0
-                    and known.get(number, "") != field.name
-                    and (number in known or field.name in known.values())
-                ):
+                if number < 0 or known.get(number) == field.name:
+                    continue
+                if number in known or field.name in known.values():
                     return f"renamed columns (`{known.get(number, field.name)}` is `{field.name}` in `{file.path}`)"
+                return f"dropped columns (`{field.name}` is in `{file.path}`)"
         return None
 
     def _pin_files(self, use: DatasetUse | None, name: str, version: int, files: Sequence[TableFile]) -> TableFilesPin:
