@@ -237,16 +237,17 @@ class TestExecutors:
         return tmp_path
 
     @pytest.mark.parametrize(
-        ("executors", "done"),
+        ("given", "done"),
         [
-            (Here(above=14), ["a.csv", "b.csv", "c.csv"]),
-            (Here(above=14, unseen="b.csv"), ["a.csv", "b.csv", "c.csv"]),
-            (Here(above=14, able=False), []),
-            (Here(above=15), []),
+            ({"above": 14}, ["a.csv", "b.csv", "c.csv"]),
+            ({"above": 14, "unseen": "b.csv"}, ["a.csv", "b.csv", "c.csv"]),
+            ({"above": 14, "able": False}, []),
+            ({"above": 15}, []),
         ],
         ids=["all", "one is out of reach", "unable", "small files"],
     )
-    def test_all_rows_are_there(self, root: Path, executors: Here, done: list[str]) -> None:
+    def test_all_rows_are_there(self, root: Path, given: dict[str, Any], done: list[str]) -> None:
+        executors = Here(**given)
         assert self.extract(root, executors) == ([[1], [2], [3]], {})
         assert executors.done == done
 
