@@ -178,7 +178,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-@pytest.mark.parametrize("read", [1, 64, 1 << 16])
+@pytest.mark.parametrize("read", [9, 64, 1 << 16])
 @pytest.mark.parametrize("few", [0, 5, 100])
 def test_rows_are_the_same_however_many_are_read_at_a_time(
     many: Path, monkeypatch: pytest.MonkeyPatch, read: int, few: int
