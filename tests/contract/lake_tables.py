@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from decimal import Decimal
@@ -19,7 +19,7 @@ from dobonomodo.formula.types import DATE, INTEGER, TEXT, DecimalType
 from dobonomodo.plan.registration import United
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import OutputWrite
-from dobonomodo.storage import Outputs, Storages, WrittenOutput, load_stored
+from dobonomodo.storage import Outputs, StagedRows, Storages, WrittenOutput, load_stored
 from dobonomodo.storage.fence import Fence
 from tests.contract.storages import SEQ, Storage, arrow_table, failure, in_order, publish
 from tests.contract.test_storages import SIMPLE, rows
@@ -156,3 +156,22 @@ def check_nothing_is_published_upon_what_nobody_looked_at(storage: Storage, monk
     assert failed is not None
     assert failed.problem.code == "LEASE_LOST"
     assert storage.see(SIMPLE) == [*rows("run-3"), *rows("other", start=5)]
+
+
+Ready = list[tuple[WrittenOutput, StagedRows, int, str]]
+"""Outputs as they are published."""
+
+
+def stage_several(storage: Storage, outputs: Outputs, value: str, tables: Sequence[str]) -> Ready:
+    """One row for each of several tables, ready to be published."""
+    ready = []
+    for seq, table in enumerate(tables, 10):
+        output = WrittenOutput(seq, storage.write(SIMPLE, table=table), SIMPLE)
+        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value)), output)
+        ready.append((output, outputs.convert(output, staged, rows=1), 1, value))
+    return ready
+
+
+def see_all(storage: Storage, tables: Sequence[str]) -> dict[str, list[str]]:
+    """The values in each of several tables."""
+    return {table: sorted(row["value"] for row in storage.see(SIMPLE, table)) for table in tables}

@@ -24,13 +24,13 @@ from pyiceberg.table import Table, Transaction
 from pyiceberg.types import LongType, NestedField
 
 from dobonomodo.problems.run import DataLoad, OutputWrite
-from dobonomodo.storage import Outputs, StagedRows, WrittenOutput
+from dobonomodo.storage import Outputs, WrittenOutput
 from dobonomodo.storage.iceberg_rest import commit_together, commits_together
 from dobonomodo.storage.target import Noted
-from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.lake_tables import Ready, check_replaced_fenced_and_found, see_all, stage_several
 from tests.contract.rest_catalog import RestCatalogServer, running_rest_catalog
-from tests.contract.storages import Storage, arrow_table, failure, open_source
-from tests.contract.test_storages import SIMPLE, rows
+from tests.contract.storages import Storage, failure, open_source
+from tests.contract.test_storages import SIMPLE
 from tests.object_server import ObjectServer
 from tests.world import PERIOD
 
@@ -149,7 +149,6 @@ def test_what_answers_mean(address: str, said: Said, sql: Catalog) -> None:
 # --- whole publications
 
 TABLES = ("one", "two")
-Ready = list[tuple[WrittenOutput, StagedRows, int, str]]
 
 
 @pytest.fixture
@@ -170,12 +169,7 @@ def rest(tmp_path: Path, served: tuple[str, RestCatalogServer]) -> Storage:
 
 def make_ready(storage: Storage, outputs: Outputs, value: str, tables: tuple[str, ...] = TABLES) -> Ready:
     """Outputs to several tables, ready to be published."""
-    ready = []
-    for seq, table in enumerate(tables, 10):
-        output = WrittenOutput(seq, storage.write(SIMPLE, table=table), SIMPLE)
-        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value)), output)
-        ready.append((output, outputs.convert(output, staged, rows=1), 1, value))
-    return ready
+    return stage_several(storage, outputs, value, tables)
 
 
 def put(storage: Storage, value: str, *, period: str = PERIOD, fence: int = 1) -> None:
@@ -184,7 +178,7 @@ def put(storage: Storage, value: str, *, period: str = PERIOD, fence: int = 1) -
 
 
 def see(storage: Storage) -> dict[str, list[str]]:
-    return {table: sorted(row["value"] for row in storage.see(SIMPLE, table)) for table in TABLES}
+    return see_all(storage, TABLES)
 
 
 def last_notes(server: RestCatalogServer, table: str) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.problems.run import DataLoad, OutputWrite
-from dobonomodo.storage import Outputs, StagedRows, WrittenOutput
+from dobonomodo.storage import Outputs, WrittenOutput
 from dobonomodo.storage.iceberg import AT_ONCE
-from tests.contract.lake_tables import check_replaced_fenced_and_found
+from tests.contract.lake_tables import Ready, check_replaced_fenced_and_found, see_all, stage_several
 from tests.contract.storages import Storage, arrow_table, failure, open_catalog, open_source
 from tests.contract.test_storages import SIMPLE, rows
 from tests.native.rest_catalog import COMMIT, Forward, Proxy, running_catalog
@@ -28,7 +28,6 @@ from tests.world import MONTHS, PERIOD, Folder
 pytestmark = pytest.mark.native
 
 TABLES = ("one", "two", "three")
-Ready = list[tuple[WrittenOutput, StagedRows, int, str]]
 Answer = tuple[int, bytes]
 
 
@@ -46,11 +45,7 @@ def rest(tmp_path: Path, proxy: Proxy) -> Iterator[Storage]:
 
 def make_ready(storage: Storage, outputs: Outputs, value: str, tables: tuple[str, ...] = TABLES) -> Ready:
     """Outputs to several tables that are claimed, and ready to be published."""
-    ready = []
-    for seq, table in enumerate(tables, 10):
-        output = WrittenOutput(seq, storage.write(SIMPLE, table=table), SIMPLE)
-        staged = storage.stage_by_hand(outputs, arrow_table(SIMPLE, rows(value)), output)
-        ready.append((output, outputs.convert(output, staged, rows=1), 1, value))
+    ready = stage_several(storage, outputs, value, tables)
     outputs.claim([each[0] for each in ready])
     return ready
 
@@ -61,7 +56,7 @@ def put(storage: Storage, value: str, *, period: str = PERIOD, fence: int = 1) -
 
 
 def see(storage: Storage) -> dict[str, list[str]]:
-    return {table: sorted(row["value"] for row in storage.see(SIMPLE, table)) for table in TABLES}
+    return see_all(storage, TABLES)
 
 
 def everywhere(*values: str) -> dict[str, list[str]]:
