@@ -65,6 +65,11 @@ def _has_memory_disk() -> bool:
     return os.access(MEMORY_DISK, os.W_OK) and shutil.disk_usage(MEMORY_DISK).free >= FREE_BYTES
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    # Processes that share the tests must give them the same names; bytes may hold the time at which they were made.
+    return argname if isinstance(val, bytes) else None
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # What takes long comes first: otherwise all processes wait for the one that has it last.
