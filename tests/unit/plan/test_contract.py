@@ -6,7 +6,10 @@ from decimal import Decimal
 
 import pytest
 
+from dobonomodo.formula import ColumnRef
+from dobonomodo.formula.types import INTEGER
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
+from dobonomodo.plan.expression import equal, integer
 from tests.unit.plan.building import WORLD_BUILT, plan_of, planned, update
 
 
@@ -25,6 +28,7 @@ def test_rows_are_unique_by_columns_in_any_case() -> None:
     condition = contract("{unique: [ID, Region]}").condition
     assert isinstance(condition, GroupCondition)
     assert tuple(condition.groups.keys) == ("#id", "#region")
+    assert condition.holds == equal(ColumnRef("=0", None, INTEGER), integer(1))
 
 
 def test_a_violation_shows_its_key_and_the_columns_once() -> None:

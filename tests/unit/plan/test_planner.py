@@ -593,6 +593,10 @@ def test_a_table_with_the_name_of_parameters() -> None:
     operations = update("b = a")
     assert "JOIN_ALIAS_CONFLICT" in codes(operations, head=PARAMETERS, world=world, input_id="odd")
     assert codes(operations, world=world, input_id="odd") == []
+    appended = update("a = quantity", "b = param.uplift", "c = param.unit") + append("odd", seq=2)
+    (place,) = [where for code, where in found(appended, head=PARAMETERS, world=world) if code == "JOIN_ALIAS_CONFLICT"]
+    assert place == "odd"
+    assert codes(update("a = quantity") + append("odd", seq=2), world=world) == []
 
 
 # --- rows by the operation that made them

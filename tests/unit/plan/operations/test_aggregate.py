@@ -345,6 +345,12 @@ def test_a_faulty_result_is_still_a_column() -> None:
     assert found(text) == [("UNKNOWN_COLUMN", "amout")]
 
 
+@pytest.mark.parametrize("result", ["amount = SUM(amout)", "amount = MAX(region)"])
+def test_a_column_with_a_faulty_result_keeps_its_type(result: str) -> None:
+    text = aggregate("region", result) + update("net = amount * 2", "wrong = paid AND amount", seq=2)
+    assert codes(text)[1:] == ["TYPE_MISMATCH"]
+
+
 def test_the_selector_is_checked_though_the_arguments_cannot_be_read() -> None:
     text = "- {seq: 1, type: aggregate, selector: regoin = 1, arguments: {group_by: [region], aggregations: []}}\n"
     assert codes(text) == ["UNKNOWN_COLUMN", "EMPTY_AGGREGATIONS"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from dobonomodo.formula.typed import ColumnRef, walk
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from dobonomodo.plan.conservation import find_conservation
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
@@ -50,6 +51,14 @@ def test_what_cannot_be_observed_takes_a_job_of_its_own(arguments: str) -> None:
     found = planned(arguments)
     assert isinstance(found.condition, GroupCondition)
     assert found.condition.measures == ()
+
+
+def test_a_condition_on_groups_reads_keys_and_aggregates_of_the_groups() -> None:
+    condition = planned('expect: SUM(amount) > 0 OR Region = "north", group_by: [region]').condition
+    assert isinstance(condition, GroupCondition)
+    read = [node.name for node in walk(condition.holds) if isinstance(node, ColumnRef)]
+    assert read == ["=0", "#region"]
+    assert set(read) <= set(condition.groups.schema.columns)
 
 
 def test_states_are_known_by_their_names() -> None:
