@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dobonomodo.formula import HOLE, ColumnRef, Columns, Scope, Type, Typed
+from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed
 from dobonomodo.formula import parse as parse_formula
 from dobonomodo.formula import tree as syntax
 from dobonomodo.formula.types import DATE, NULL, TEXT, TIMESTAMP, UNKNOWN, DecimalType, is_number, unify
@@ -46,10 +46,8 @@ def joined_columns(source: Columns, *, more: tuple[str, ...] = ()) -> Columns:
     return type(source)({name: kind for name, kind in source.items() if name not in ALWAYS or name in more})
 
 
-def assigned_type(existing: Type | None, given: Type) -> Type | None:
+def assigned_type(existing: Type, given: Type) -> Type | None:
     """The type of a column after an assignment (C-26), or None when the value does not fit."""
-    if existing is None:
-        return new_column_type(given)
     if UNKNOWN in (existing, given):
         return existing if existing != UNKNOWN else given
     if given in (NULL, existing) or (existing, given) == (TIMESTAMP, DATE):
@@ -106,4 +104,4 @@ def _not_a_column(passage: Passage) -> Problem:
 
 def is_hole(value: Typed) -> bool:
     """Whether a problem was reported in the place of this value."""
-    return value is HOLE or value.type == UNKNOWN
+    return value.type == UNKNOWN

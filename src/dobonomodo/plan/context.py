@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dobonomodo.formula import HOLE, Checked, Columns, Scope, Type, Typed, check_formula
 from dobonomodo.formula.scope import PARAM
-from dobonomodo.formula.types import BOOLEAN
+from dobonomodo.formula.types import BOOLEAN, describe
 from dobonomodo.model.dataset import Dataset, TableTarget
 from dobonomodo.model.datasource import DataSource
 from dobonomodo.model.document import Places
@@ -16,6 +16,7 @@ from dobonomodo.model.operation import OperationSpec
 from dobonomodo.model.project import Project
 from dobonomodo.model.schema import AsOf, Table, check_as_of
 from dobonomodo.plan.check import Check
+from dobonomodo.plan.columns import assigned_type, new_column_type
 from dobonomodo.plan.contract import find_contracts
 from dobonomodo.plan.dataset import (
     Datasets,
@@ -28,13 +29,13 @@ from dobonomodo.plan.dataset import (
     type_of,
 )
 from dobonomodo.plan.destination import DestinationKind
-from dobonomodo.plan.expression import ACTIVE, all_of
+from dobonomodo.plan.expression import ACTIVE, all_of, null
 from dobonomodo.plan.relation import Scan
 from dobonomodo.plan.resolution import Locator
 from dobonomodo.plan.rows import Rows
 from dobonomodo.problems import Passage, Problem, Span
 from dobonomodo.problems.definition import InvalidPeriodRange, InvalidValue, PeriodNotFound
-from dobonomodo.problems.formula import UnknownColumn
+from dobonomodo.problems.formula import TypeMismatch, UnknownColumn
 from dobonomodo.problems.operation import (
     AppendColumnMismatch,
     JoinAliasConflict,
@@ -184,6 +185,26 @@ class Context:
     def selected(self, rows: Rows) -> Typed:
         """The rows that the current operation takes: those not deleted for which its selector is true."""
         return all_of(ACTIVE, self.selector(self.scope(rows)))
+
+    def assign(self, name: str, value: Typed, places: Places, rows: Rows) -> tuple[Typed, Type]:
+        """A value for a column, and the column's type with it; a value that does not fit is reported, and NULL instead."""
+        existing = rows.columns.get(name)
+        if existing is None:
+            return value, new_column_type(value.type)
+        kind = assigned_type(existing, value.type)
+        if kind is not None:
+            return value, kind
+        passage = places.passage("expression")
+        self.report(
+            TypeMismatch(
+                what=f"column `{name}`",
+                expected=describe(existing),
+                found=describe(value.type),
+                span=passage.span(0, len(passage.value)),
+                expression=passage.value,
+            )
+        )
+        return null(existing), existing
 
     # --- datasets
 

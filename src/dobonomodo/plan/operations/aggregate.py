@@ -16,7 +16,7 @@ from dobonomodo.model.entity import Entity
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Filled, Id, Setting, is_identifier
-from dobonomodo.plan.columns import assigned_type, is_hole, resolve_name
+from dobonomodo.plan.columns import is_hole, resolve_name
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.expression import ACTIVE, column
 from dobonomodo.plan.levels import ALL, LEVEL, Level, Tree, roll_up, watch_leaves
@@ -136,12 +136,7 @@ class Aggregate(Grouping, Operation):
                 kept, check = watch_leaves(rows, selected, tree, ctx.spec.ref)
         for name, value, places in groups.values:
             stored = rows.columns.spelling(name) or name
-            existing = rows.columns.get(stored)
-            kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
-            if kind is None:
-                ctx.report(mismatch(stored, existing or UNKNOWN, value.type, places))
-                kind = existing or UNKNOWN
-            changes[stored] = kind
+            _, changes[stored] = ctx.assign(stored, value, places, rows)
         made = groups.node
         values: dict[str, Typed] = {
             key.name: convert(column(name, made.schema.columns), key.type)
@@ -360,15 +355,3 @@ def describe_groups(step: Step, *, show: Callable[[str], str]) -> list[str]:
         if isinstance(pairs := match.source, Ancestors):
             keys.append(f"with the nodes of {pairs.dataset_id}: {pairs.child.name} below {pairs.parent.name}")
     return [*keys, *(f"with {show(name)} = {formula}" for name, formula in step.lowered.formulas.items())]
-
-
-def mismatch(name: str, existing: Type, given: Type, places: Places) -> Problem:
-    """A result of another kind than its column."""
-    passage = places.passage("expression")
-    return TypeMismatch(
-        what=f"column `{name}`",
-        expected=describe(existing),
-        found=describe(given),
-        span=passage.span(0, len(passage.value)),
-        expression=passage.value,
-    )

@@ -28,7 +28,7 @@ from dobonomodo.model.entity import Entity
 from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.value import Count, Expected, Filled, Id, Setting
-from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns, resolve_name
+from dobonomodo.plan.columns import is_hole, joined_columns, resolve_name
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import time_reading, unknown_use
 from dobonomodo.plan.expression import (
@@ -46,7 +46,6 @@ from dobonomodo.plan.expression import (
     null,
     over,
 )
-from dobonomodo.plan.operations.aggregate import mismatch
 from dobonomodo.plan.operations.lowered import Formula, Lowered, derive, stack
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.operations.update import Assignment, find_conflict, find_join, find_target
@@ -567,11 +566,7 @@ def _check_set(
             reason = OperationReason.SET_AMOUNT
             ctx.report(InvalidOperation(reason=reason, found=name, span=places.span("column")))
             continue
-        existing = rows.columns.get(name)
-        kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
-        if kind is None:
-            ctx.report(mismatch(name, existing or UNKNOWN, value.type, places))
-            continue
+        value, kind = ctx.assign(name, value, places, rows)
         if name == LABELS:
             value = coalesce(value, column(LABELS, rows.columns))
         values[name] = (convert(value, kind), kind)

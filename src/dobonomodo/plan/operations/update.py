@@ -11,14 +11,14 @@ from pydantic import Field
 
 from dobonomodo.formula import Columns, Scope, Typed, columns_of, convert
 from dobonomodo.formula.scope import PARAM
-from dobonomodo.formula.types import BOOLEAN, UNKNOWN, describe
+from dobonomodo.formula.types import BOOLEAN
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
 from dobonomodo.model.schema import AS_OF, AsOf
 from dobonomodo.model.shape import CheckedApart
 from dobonomodo.model.value import Count, Id, Identifier, Setting
-from dobonomodo.plan.columns import assigned_type, is_hole, joined_columns
+from dobonomodo.plan.columns import joined_columns
 from dobonomodo.plan.context import Context
 from dobonomodo.plan.dataset import KnownDataset, time_reading, unknown_use
 from dobonomodo.plan.expression import ACTIVE, CLOCK, all_of, coalesce, column, if_else, null
@@ -30,7 +30,6 @@ from dobonomodo.plan.system import ASSIGNABLE, LABELS, RESERVED, UPDATED_AT
 from dobonomodo.plan.window import compute_windows
 from dobonomodo.problems import Problem
 from dobonomodo.problems.definition import InvalidColumnName, ReservedColumn
-from dobonomodo.problems.formula import TypeMismatch
 from dobonomodo.problems.operation import (
     DuplicateTarget,
     EmptyAssignments,
@@ -152,22 +151,8 @@ class Update(Operation):
         ]
 
     def _assign(self, name: str, value: Typed, selected: Typed, places: Places, rows: Rows, ctx: Context) -> Typed:
-        existing = rows.columns.get(name)
-        kind = assigned_type(existing, value.type) if not is_hole(value) else existing or UNKNOWN
-        if kind is None:
-            passage = places.passage("expression")
-            ctx.report(
-                TypeMismatch(
-                    what=f"column `{name}`",
-                    expected=describe(existing or UNKNOWN),
-                    found=describe(value.type),
-                    span=passage.span(0, len(passage.value)),
-                    expression=passage.value,
-                )
-            )
-            kind = existing or UNKNOWN
-            value = null(kind)
-        old: Typed = column(name, rows.columns) if existing is not None else null(kind)
+        value, kind = ctx.assign(name, value, places, rows)
+        old: Typed = column(name, rows.columns) if name in rows.columns else null(kind)
         if name == LABELS:
             value = coalesce(value, old)
         return if_else(selected, convert(value, kind), old)
