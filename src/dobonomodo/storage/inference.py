@@ -211,8 +211,10 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
 
     def rate(delimiter: str) -> tuple[int, int]:
         widths = Counter(len(row) for row in csv.reader(records, delimiter=delimiter) if row)
-        width, count = max(widths.items(), key=lambda each: (each[1] * (each[0] > 1), each[0]))
-        return (count if width > 1 else 0), width
+        # One record among others has the sign in a value.
+        several = {width: count for width, count in widths.items() if width > 1 and (count > 1 or len(widths) == 1)}
+        width, count = max(several.items(), key=lambda each: (each[1], each[0]), default=(1, 0))
+        return count, width
 
     delimiter = max(_DELIMITERS, key=rate)
     _, width = rate(delimiter)
@@ -221,11 +223,11 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
     skipped = 0
     for line in lines:
         fields = next(csv.reader([line], delimiter=delimiter), [])
-        if len(fields) == width and any(fields) and not (comment and line.startswith(comment)):
+        if len(fields) == width and any(map(str.strip, fields)) and not (comment and line.startswith(comment)):
             break
         skipped += 1
     before = [line for line in lines[:skipped] if not (comment and line.startswith(comment))]
-    skip_lines = skipped if before and width > 1 else 0
+    skip_lines = skipped if before and (width > 1 or not any(map(str.strip, before))) else 0
     return replace(dialect, delimiter=delimiter, comment=comment, skip_lines=skip_lines), width
 
 
@@ -356,9 +358,13 @@ def _find_types(
         elif each and date_format is not None and date_format in formats[name]:
             kinds[name] = DATE
         else:
-            kinds[name] = _other_type(each)
-            if each and formats[name]:
-                notes.append(f"`{name}` has dates such as `{each[0]}`, which can be read in more than one way: text")
+            kinds[name] = _other_type(each) if not formats[name] else TEXT
+            if formats[name]:
+                sure = date_format is not None and len(formats[name]) == 1
+                why = (
+                    f"other columns have dates as `{date_format}`" if sure else "which can be read in more than one way"
+                )
+                notes.append(f"`{name}` has dates such as `{each[0]}`, {why}: text")
     chosen = _trim(best, [text for name, each in texts.items() if _is_number(kinds[name]) for text in each])
     shown = None if date_format == "yyyy-mm-dd" or DATE not in kinds.values() else date_format
     return _Types(kinds, replace(chosen, date_format=shown), null_texts, tuple(notes))

@@ -46,6 +46,7 @@ def test_a_check_that_cannot_be_read_is_reported_where_it_is() -> None:
 def test_the_number_of_rows_may_differ_by_a_part() -> None:
     found = contract('{rows_against_previous: "12.5 %", severity: warn}')
     assert (found.tolerance, found.severity, found.text) == (Decimal("12.5"), "warn", "COUNT(*)")
+    assert found.may_be_empty
     assert contract("{not_null: [region]}").tolerance is None
 
 

@@ -173,9 +173,8 @@ def test_lines_before_the_records_are_skipped_and_comments_are_not_counted_twice
     # More of them than there are records.
     found = inferred(tmp_path, "Report\nof\nJanuary\n\nid;v\n1;a\n")
     assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": 4}, 1)
-    for text, skipped, rows in (("Report\nof\nJanuary\nid;v\n", 3, 0), ("x;y\nz;w\na;b;c\n1;2;3\n", 2, 1)):
-        found = inferred(tmp_path, text)
-        assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": skipped}, rows)
+    found = inferred(tmp_path, "x;y\nz;w\na;b;c\n1;2;3\n")
+    assert (found.options, found.rows) == ({"delimiter": ";", "skip_lines": 2}, 1)
     found = inferred(tmp_path, ";;\nid;v;w\n1;a;b\n2;c;d\n")
     assert (found.options["skip_lines"], found.rows) == (1, 2)
 
@@ -186,6 +185,24 @@ def test_the_encoding_is_the_first_that_has_all_bytes(tmp_path: Path) -> None:
     assert inferred(tmp_path, text, encoding="cp1252").options == {"encoding": "cp1252"}
     # No character of cp1252 has this byte.
     assert inferred(tmp_path, "id,name\n1,\x81\n", encoding="latin-1").options == {"encoding": "latin-1"}
+
+
+@pytest.mark.parametrize("other", ["2026-01-31", "01/31/2026"])
+def test_dates_in_two_notations_are_told_apart(tmp_path: Path, other: str) -> None:
+    found = inferred(tmp_path, f"a;b;c\n31.01.2026;28.02.2026;{other}\n13.01.2026;15.02.2026;{other}\n")
+    assert types(found) == {"a": "date", "b": "date", "c": "string"}
+    assert found.notes == (f"`c` has dates such as `{other}`, other columns have dates as `dd.mm.yyyy`: text",)
+
+
+def test_names_follow_blank_lines(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "\n  \nid\n1\n2\n")
+    assert (types(found), found.rows) == ({"id": "integer"}, 2)
+
+
+def test_a_sign_in_one_value_is_no_separator(tmp_path: Path) -> None:
+    found = inferred(tmp_path, "name\nb\nc;d\n")
+    assert (types(found), found.rows) == ({"name": "string"}, 2)
+    assert found.options == {}
 
 
 @pytest.mark.parametrize(
