@@ -72,6 +72,17 @@ def test_what_a_list_of_files_does_not_tell(iceberg: Storage, session: SparkSess
     assert rich == plain
 
 
+def test_columns_that_files_have_and_the_table_has_not(iceberg: Storage, session: SparkSession) -> None:
+    """One that was dropped is not read; one that was dropped and made again is empty in rows from before."""
+    iceberg.plant(SIMPLE, rows("a", "b"))
+    table = f"{CATALOG}.default.out"
+    session.sql(f"ALTER TABLE {table} DROP COLUMN value")
+    assert iceberg.get(session, {"id": INTEGER}) == [{"id": 1}, {"id": 2}]
+    session.sql(f"ALTER TABLE {table} ADD COLUMN value STRING")
+    session.sql(f"INSERT INTO {table} VALUES (3, 'c')")
+    assert iceberg.get(session, SIMPLE) == [*rows(None, None), {"id": 3, "value": "c"}]
+
+
 def test_each_way_reads_what_the_other_wrote(iceberg: Storage, session: SparkSession) -> None:
     iceberg.put(rows("a", "b"), SIMPLE, period="2026-01")
     ours = session.table(f"{CATALOG}.default.out")
