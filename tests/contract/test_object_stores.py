@@ -97,6 +97,15 @@ class TestReading:
         parquet.plant(SIMPLE, rows("a"), "orders/2026-01")
         assert unreadable(parquet, SIMPLE, "orders/2026-02").present == ("2026-01",)
 
+    def test_published_tables_and_periods_are_beside_too(self, parquet: Storage) -> None:
+        parquet.outputs().claim([output_of(parquet, table="claimed")])
+        parquet.put(rows("a"), SIMPLE, table="orders")
+        parquet.put(rows("b"), SIMPLE, table="deep/out", run="run-2", period="2026-02")
+        parquet.plant_text("x", "files/x")
+        assert unreadable(parquet, SIMPLE, "order").present == ("orders", "deep", "files")
+        assert unreadable(parquet, SIMPLE, "deep/in").present == ("out",)
+        assert unreadable(parquet, SIMPLE, "orders/run_period=2026-02").present == ("run_period=2026-01",)
+
     def test_what_is_beside_is_looked_for_in_the_nearest_folder_that_has_something(self, parquet: Storage) -> None:
         parquet.plant_text("x", "_temporary/x")
         assert unreadable(parquet, SIMPLE, "orders/2026/02/x").present == ()

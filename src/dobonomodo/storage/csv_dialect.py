@@ -186,8 +186,6 @@ def make_plain(source: Path, target: Path, dialect: Dialect) -> PlainFile | Wron
                 file.write(piece.encode())
     except UnicodeDecodeError as fault:
         return _explain_undecodable(source, dialect.encoding, fault)
-    except UnicodeEncodeError:
-        return WrongFile("encoding", f"has characters that do not exist, it is not {dialect.encoding}", _OTHER_ENCODING)
     return PlainFile(target, dropped)
 
 

@@ -87,10 +87,15 @@ def list_beside(missing: Path) -> tuple[str, ...]:
         folder = folder.parent
     wanted = missing.relative_to(folder).parts[0]
     try:
-        names = [name for name in os.listdir(folder) if not is_hidden(name)]
+        return most_alike(os.listdir(folder), wanted)
     except OSError:
         return ()
-    return tuple(sorted(names, key=lambda name: (-_count_equal(name, wanted), name))[:LISTED_AT_MOST])
+
+
+def most_alike(names: Iterable[str], wanted: str) -> tuple[str, ...]:
+    """Names that are not hidden; those that are most like another come first."""
+    shown = [name for name in names if not is_hidden(name)]
+    return tuple(sorted(shown, key=lambda name: (-_count_equal(name, wanted), name))[:LISTED_AT_MOST])
 
 
 def _count_equal(one: str, other: str) -> int:

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from dobonomodo.problems import Rejected
-from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.run import CredentialNotFound
 from dobonomodo.storage.access import Access
 from dobonomodo.storage.address import HDFS, Address
-from dobonomodo.storage.files import PinnedFile, is_hidden
+from dobonomodo.storage.files import PinnedFile, is_hidden, most_alike
 from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, version_of
 from dobonomodo.storage.named_object import NamedObject
@@ -153,13 +152,16 @@ class ObjectShelf:
         return self.prefix.relative(Address.parse(data).parent.key)
 
     def list_beside(self, missing: str) -> Sequence[str]:
-        """What there is in the nearest folder that has something."""
-        place = Address.parse(missing)
+        """What there is in the nearest folder that has something, published tables and their periods too."""
+        place, pointer = Address.parse(missing), self._pointer
+        tables = pointer.read()[0].tables
+        published = [pointer.key(f"{name}/{KEY}={each}") for name, table in tables.items() for each in table.manifests]
         while place.key != self.prefix.key and place.key:
-            place = place.parent
-            names = {place.relative(each.key).partition("/")[0] for each in self.objects.list(place.key)}
-            if shown := sorted(name for name in names if not is_hidden(name)):
-                return tuple(shown[:LISTED_AT_MOST])
+            wanted, place = place.name, place.parent
+            below = [key for key in published if key.startswith(f"{place.key}/".lstrip("/"))]
+            keys = [*(each.key for each in pointer.objects.list(place.key)), *below]
+            if shown := most_alike({place.relative(key).partition("/")[0] for key in keys}, wanted):
+                return shown
         return ()
 
     def pin(self, stored: StoredFiles) -> tuple[PinnedFile, ...]:
