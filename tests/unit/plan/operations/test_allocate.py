@@ -137,6 +137,7 @@ def test_a_table_cannot_be_called_receivers() -> None:
     )
     problem = problem_in(allocate(driver='"1"'), world=world, input_id="r")
     assert (problem.code, problem.taken_by) == ("JOIN_ALIAS_CONFLICT", "the main table")
+    assert problem.hint() == "rename the main table: the operation itself uses this name"
 
 
 def test_wrong_arguments_hide_nothing_that_follows() -> None:

@@ -365,6 +365,13 @@ def test_a_registered_dataset_has_business_columns() -> None:
     assert codes(output(columns="[_row_id, _period]", register_as_dataset="d"), output=False) != []
 
 
+def test_a_registered_dataset_has_no_columns_that_look_like_the_systems() -> None:
+    own = update("_own = amount")
+    registered = found(own + output(register_as_dataset="d"), output=False)
+    assert [each for each in registered if each[0] == "RESERVED_COLUMN"] == [("RESERVED_COLUMN", "d")]
+    assert "RESERVED_COLUMN" not in codes(own + output(), output=False)
+
+
 def test_reads_are_the_selector_and_the_columns() -> None:
     with no_problem(output(columns="[amount]", selector="paid"), output=False) as plan:
         assert step_of(plan, 900).lowered.reads == {"_deleted", "paid", "amount"}
@@ -380,6 +387,7 @@ def test_columns_are_written_under_other_names_and_in_an_order() -> None:
     )
     write = write_of(text)
     assert (write.columns, write.names) == (("region", "amount"), {"amount": "Net amount"})
+    assert write.working_names({"Net amount": 1, "region": 2}) == {"amount": 1, "region": 2}
     assert [str(key) for key in write.order] == ["paid descending", "region"]
     assert write.in_one_file
 
