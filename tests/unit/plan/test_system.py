@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dobonomodo.plan.system import ASSIGNABLE, GROUPABLE, RESERVED, SYNONYMS, is_system, system_columns
+from dobonomodo.plan.system import ASSIGNABLE, GROUPABLE, RESERVED, SYNONYMS, is_comparable, is_system, system_columns
 from tests.unit.plan.building import SYSTEM
 
 
@@ -65,3 +65,9 @@ def test_what_may_be_assigned_and_grouped_by() -> None:
 )
 def test_system_names_in_any_case(name: str, expected: bool) -> None:
     assert is_system(name) is expected
+
+
+def test_values_of_two_runs_are_compared_where_they_follow_from_definitions_and_inputs() -> None:
+    compared = ["amount", "_note", "_deleted", "_labels", "_period", "_period_from", "_period_to"]
+    differ = ["_row_id", "_created_at", "_updated_at", "_source_dataset_id", "_source_table", "_operation_seq"]
+    assert [name for name in [*compared, *differ] if is_comparable(name)] == compared
