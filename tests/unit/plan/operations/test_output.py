@@ -411,6 +411,17 @@ def test_one_name_in_a_file_for_all_columns_of_it() -> None:
     ]
 
 
+def test_rows_are_ordered_by_columns_that_there_are() -> None:
+    assert found(output(order_by="[amount, {column: regoin, descending: true}]"), output=False) == [
+        ("UNKNOWN_COLUMN", "regoin")
+    ]
+
+
+def test_options_of_a_destination_are_checked() -> None:
+    wrong = output('{type: csv, file: "{{period}}.csv", options: {delimter: ";"}}')
+    assert found(wrong, output=False) == [("UNKNOWN_KEY", "delimter")]
+
+
 def test_a_file_has_a_place_for_the_period() -> None:
     write = write_of(output('{type: csv, file: "results/summary-{{ period }}.csv"}'))
     destination = write.destination
