@@ -117,5 +117,12 @@ def test_lines_have_no_blanks_at_their_end() -> None:
         assert [line for line in render_plan(PLAN, JANUARY, sql=sql).splitlines() if line != line.rstrip()] == []
 
 
+def test_a_file_beside_a_table_is_named() -> None:
+    both = plan_of(output('{datasource_id: lake, table: t, file: "t-{{period}}.parquet"}'), output=False)
+    assert "and the file t-{{period}}.parquet" in render_plan(both)
+    alone = plan_of(output('{type: csv, file: "t-{{period}}.csv"}'), output=False)
+    assert "and the file" not in render_plan(alone)
+
+
 def test_a_project_without_output_writes_nothing() -> None:
     assert describe_plan(plan_of(delete(), output=False))["writes"] == []

@@ -534,6 +534,12 @@ def test_a_type_that_does_not_exist_may_have_been_an_output() -> None:
     )
 
 
+def test_a_selector_is_checked_though_the_arguments_are_of_no_use() -> None:
+    for kind in ("update", "output", "allocate", "check"):
+        problems = found(f"- {{seq: 1, type: {kind}, selector: regoin = 1, arguments: {{}}}}\n")
+        assert ("UNKNOWN_COLUMN", "regoin") in problems, kind
+
+
 # --- parameters
 
 PARAMETERS = "parameters: {uplift: {type: 'decimal(5,4)', default: 0.03}, unit: {type: string}}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dobonomodo.formula.typed import ColumnRef, walk
+from dobonomodo.formula.typed import Apply, ColumnRef, Literal, walk
+from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from dobonomodo.plan.conservation import find_conservation
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
@@ -59,6 +60,14 @@ def test_a_condition_on_groups_reads_keys_and_aggregates_of_the_groups() -> None
     read = [node.name for node in walk(condition.holds) if isinstance(node, ColumnRef)]
     assert read == ["=0", "#region"]
     assert set(read) <= set(condition.groups.schema.columns)
+
+
+def test_constants_of_an_aggregate_stay_constants() -> None:
+    condition = planned("""expect: 'STRING_AGG(region, "+") = "N+S"', group_by: [status]""").condition
+    assert isinstance(condition, GroupCondition)
+    joined = condition.groups.values["=0"]
+    assert isinstance(joined, Apply)
+    assert joined.operands[1] == Literal("+", TEXT)
 
 
 def test_states_are_known_by_their_names() -> None:
