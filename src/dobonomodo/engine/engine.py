@@ -22,6 +22,7 @@ from dobonomodo.engine.executors import Patience, waiting_for_executors
 from dobonomodo.engine.faults import find_loss, noticing_loss
 from dobonomodo.engine.frames import Frames
 from dobonomodo.engine.grouping import LargeGroup, read_groups
+from dobonomodo.engine.joins import find_whole
 from dobonomodo.engine.kinds import can_be_summed, count_kinds, find_kinds, list_kinds, sum_kinds, without_kinds
 from dobonomodo.engine.labels import labelled, labels_of
 from dobonomodo.engine.needs import Needs, find_needs, names_in
@@ -224,7 +225,7 @@ class SparkEngine:
     ) -> Frames:
         seed = seed_of(plan.project.id, plan.project.fingerprint(), facts)
         run = RunContext(facts, seed, as_of, **_find_id_needs(plan), cut=self._cut)
-        return Frames(reader, run, needs=needs)
+        return Frames(reader, run, needs=needs, whole=find_whole(plan))
 
     def attended(self) -> AbstractContextManager[None]:
         """Guard work that is not part of a plan: raises ``RunFailed`` if Spark is lost or has no executors."""

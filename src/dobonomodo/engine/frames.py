@@ -7,7 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, assert_never
 
 from dobonomodo.engine.context import RunContext
-from dobonomodo.engine.joins import JoinSize, MatchCounts, count_matches, find_unmatched, join_lookup, join_match
+from dobonomodo.engine.joins import (
+    JoinSize,
+    MatchCounts,
+    compute_all,
+    count_matches,
+    drops_unchecked,
+    find_unmatched,
+    join_lookup,
+    join_match,
+)
 from dobonomodo.engine.loading import Loader, UniqueKeys, late_id, place_by_values
 from dobonomodo.engine.needs import Needs
 from dobonomodo.engine.query import Query
@@ -56,10 +65,19 @@ class Frames:
     """The DataFrames of a plan's nodes, each made once."""
 
     def __init__(
-        self, reader: Reader, run: RunContext, *, unique: UniqueKeys | None = None, needs: Needs | None = None
+        self,
+        reader: Reader,
+        run: RunContext,
+        *,
+        unique: UniqueKeys | None = None,
+        needs: Needs | None = None,
+        whole: frozenset[int] = frozenset(),
     ) -> None:
-        """``needs`` are the columns that are read of nodes; without it, frames have all columns."""
-        self._reader, self._run, self._needs = reader, run, needs or Needs()
+        """``needs`` are the columns that are read of nodes; without it, frames have all columns.
+
+        ``whole`` are the lookups, by identity, of which an output computes every row.
+        """
+        self._reader, self._run, self._needs, self._whole = reader, run, needs or Needs(), whole
         self._unique = unique or UniqueKeys()
         self._loader = Loader(reader, run, self._unique, self._needs)
         self._tracking = Tracking(run)
@@ -93,7 +111,7 @@ class Frames:
 
     def with_all_columns(self) -> Frames:
         """The same frames with every column of their nodes, and nothing recorded."""
-        return Frames(self._reader, self._run)
+        return Frames(self._reader, self._run, whole=self._whole)
 
     def sql(self, expression: Typed) -> str:
         """An expression over the rows of a node, for the run."""
@@ -178,7 +196,9 @@ class Frames:
         match node:
             case Keep():
                 self._names[id(node)] = self._names_of(node.rows)
-                return self._query(node.rows).where(self._run.sql(node.condition))
+                is_whole = not drops_unchecked(node, self._whole)
+                rows = self._query(node.rows) if is_whole else Query.of(compute_all(self._frame(node.rows)))
+                return rows.where(self._run.sql(node.condition))
             case Expand():
                 return self._expand(node)
             case Ancestors():
@@ -290,7 +310,9 @@ class Frames:
             places = any(isinstance(each, Window) and each.reads_places for each in walk_relation(node))
             if places not in self._idless:
                 idless = replace(self._run, ids=False, late_ids=False, places=places)
-                self._idless[places] = Frames(self._reader, idless, unique=self._unique, needs=self._needs)
+                self._idless[places] = Frames(
+                    self._reader, idless, unique=self._unique, needs=self._needs, whole=self._whole
+                )
             return self._idless[places].make(node)
         keys = [F.expr(self._run.sql(key)).alias(name) for name, key in node.keys.items()]
         if not values:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from dobonomodo.engine.context import RunContext
 from dobonomodo.engine.needs import Needs
@@ -16,6 +17,7 @@ from dobonomodo.formula.compare import match_keys
 from dobonomodo.formula.functions.signature import Argument
 from dobonomodo.formula.sql import quote_name, quote_text
 from dobonomodo.formula.typed import ColumnRef
+from dobonomodo.plan import Plan
 from dobonomodo.plan.condition import Condition, KeyPairs, Way, parts_of, take_apart
 from dobonomodo.plan.counts import UnmatchedKey
 from dobonomodo.plan.relation import Keep, Lookup, Match, Scan
@@ -70,6 +72,35 @@ def join_lookup(
     by_range = condition.way is Way.RANGE and not size().is_small
     join = _join_by_range if by_range else _join_by_search
     return Query.of(join(node, rows.make(), flat.make(), condition=condition, run=run, needs=needs, hidden=hidden))
+
+
+def find_whole(plan: Plan) -> frozenset[int]:
+    """The lookups, by identity, of which an output computes every row: those in front of the last one."""
+    last = next((step for step in reversed(plan.steps) if step.lowered.write is not None), None)
+    found: set[int] = set()
+    node = last.before.node if last is not None else None
+    while node is not None and not isinstance(node, Scan | Keep):
+        if isinstance(node, Lookup):
+            found.add(id(node))
+        node = node.rows
+    return frozenset(found)
+
+
+def drops_unchecked(node: Keep, whole: frozenset[int]) -> bool:
+    """Whether rows are dropped that take part in a lookup, and nothing else would find several matches of them (C-32)."""
+    below = node.rows
+    while not isinstance(below, Scan):
+        if isinstance(below, Lookup) and id(below) not in whole and below.only != node.condition:
+            return True
+        below = below.rows
+    return False
+
+
+def compute_all(rows: DataFrame) -> DataFrame:
+    """The same rows, all of which are computed before any is dropped: Spark moves no filter below an observation."""
+    from pyspark.sql import functions as F
+
+    return rows.observe(f"all {uuid4()}", F.expr("count(1)").alias("rows"))
 
 
 def join_match(node: Match, rows: DataFrame, source: DataFrame, *, run: RunContext, needs: Needs) -> DataFrame:
