@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dobonomodo.formula import ColumnRef, Columns, Scope, Type, Typed
 from dobonomodo.formula import parse as parse_formula
 from dobonomodo.formula import tree as syntax
-from dobonomodo.formula.types import DATE, NULL, TEXT, TIMESTAMP, UNKNOWN, DecimalType, is_number, unify
+from dobonomodo.formula.types import DATE, NULL, TEXT, TIMESTAMP, UNKNOWN, DecimalType, is_number, widen_column
 from dobonomodo.model.document import Places
 from dobonomodo.plan.system import ALWAYS, PERIOD, PERIOD_FROM, PERIOD_TO, SYNONYMS
 from dobonomodo.problems import Passage, Problem
@@ -52,7 +52,7 @@ def assigned_type(existing: Type, given: Type) -> Type | None:
         return existing if existing != UNKNOWN else given
     if given in (NULL, existing) or (existing, given) == (TIMESTAMP, DATE):
         return existing
-    return unify((existing, given)) if is_number(existing) and is_number(given) else None
+    return widen_column(existing, given) if is_number(existing) and is_number(given) else None
 
 
 def new_column_type(given: Type) -> Type:

@@ -22,6 +22,10 @@ def kind(text: str) -> Type:
         ("integer", "decimal(10,2)", "decimal(21,2)"),
         ("decimal(10,2)", "integer", "decimal(21,2)"),
         ("decimal(10,2)", "decimal(8,4)", "decimal(12,4)"),
+        # No digit behind the point is lost; one too many before it is refused when it comes.
+        ("decimal(20,12)", "decimal(38,10)", "decimal(38,12)"),
+        ("decimal(38,10)", "decimal(20,12)", "decimal(38,12)"),
+        ("decimal(38,20)", "integer", "decimal(38,20)"),
         ("timestamp", "date", "timestamp"),
         ("date", "null", "date"),
         ("unknown", "date", "date"),

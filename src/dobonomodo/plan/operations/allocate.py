@@ -21,7 +21,7 @@ from dobonomodo.formula.types import (
     as_decimal,
     describe,
     is_number,
-    unify,
+    widen_column,
 )
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
@@ -591,4 +591,4 @@ def _part_type(amount: Type, places: int) -> Type:
     if exact.scale >= places:
         return amount
     part = DecimalType(min(MAX_DIGITS, exact.whole + places), places)
-    return unify((amount, part)) or amount
+    return widen_column(amount, part) or amount

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import Field
 
 from dobonomodo.formula import HOLE, Scope, Type, Typed, check_formula, convert
-from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, unify
+from dobonomodo.formula.types import BOOLEAN, DATE, TEXT, UNKNOWN, widen_column
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
@@ -318,7 +318,7 @@ def _aligned_type(working: Type, source: Type) -> Type | None:
     """The one type of a column that both have (C-52): numbers and dates widen, nothing else does."""
     if UNKNOWN in (working, source):
         return working
-    return unify((working, source))
+    return widen_column(working, source)
 
 
 def _stored_origins(scan: Scan) -> dict[str, Origin]:
