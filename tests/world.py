@@ -124,10 +124,9 @@ class Anywhere:
 
 
 def resolution_of(definitions: Definitions, **more: Any) -> Resolution:
-    default = definitions.default_resolver
     return Resolution(
         resolvers=definitions.resolvers,
-        default_resolver=default.id if default else None,
+        default_resolver=definitions.default_resolver,
         datasources=definitions.datasources,
         **more,
     )

@@ -66,11 +66,13 @@ class Definitions:
     scenarios: tuple[Document, ...] = ()
 
     @property
-    def default_resolver(self) -> Resolver | None:
-        """The resolver that the workspace names, else the one that is marked."""
+    def default_resolver(self) -> str | None:
+        """The resolver that the workspace names, else the one that is marked, also if that could not be loaded."""
         if self.workspace.default_resolver is not None:
-            return self.resolvers.get(self.workspace.default_resolver)
-        return next((resolver for resolver in self.resolvers.values() if resolver.is_default), None)
+            return self.workspace.default_resolver
+        sound = (name for name, resolver in self.resolvers.items() if resolver.is_default)
+        broken = (name for name, places in self.broken.get("resolver", {}).items() if places.get("is_default") is True)
+        return next(sound, None) or next(broken, None)
 
     @property
     def default_calendar(self) -> Calendar | None:

@@ -109,6 +109,8 @@ class Resolution:
             if reason is not None:
                 tried.append((name, reason))
                 continue
+            if rule.strategy.datasource_id not in self.datasources:
+                return Resolved(resolver.id, blocked=True)
             locations, problems = self._locate(rule, use, period)
             return Resolved(resolver.id, locations, problems, name)
         missing = NoRuleMatches(resolver_id=resolver.id, table=use.table, period=period.identifier, tried=tuple(tried))
@@ -169,8 +171,7 @@ class Resolution:
             "QQ": f"Q{(start.month + 2) // 3}",
             "DD": f"{start.day:02d}",
         }
-        source = self.datasources.get(strategy.datasource_id)
-        kind = source.type if source is not None else "unknown"
+        kind = self.datasources[strategy.datasource_id].type
         if isinstance(strategy, PathStrategy):
             path = render_template(strategy.path, values)
             options = freeze_options(strategy.options or {})

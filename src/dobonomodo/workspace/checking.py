@@ -46,8 +46,13 @@ def find_problems(files: Files, planning: Planning) -> Problems:
     found.extend(datasets.chain.problems)
     found.extend(_check_settings(files))
     found.extend(check_drivers(own.datasources.values()))
-    broken = own.broken.get("datasource", {})
-    return Problems(in_order(_once(each for each in found if not _is_about(each, broken))))
+    return settle(found, own)
+
+
+def settle(problems: Iterable[Problem], definitions: Definitions) -> Problems:
+    """Problems by place, each once, and reported where its cause is."""
+    broken = definitions.broken.get("datasource", {})
+    return Problems(in_order(_once(each for each in problems if not _is_about(each, broken))))
 
 
 def _check_settings(files: Files) -> Iterator[Problem]:

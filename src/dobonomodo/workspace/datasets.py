@@ -61,12 +61,21 @@ class KnownDatasets:
         return numbers if own is None else sorted({*numbers, self._number(own)})
 
     def is_broken(self, dataset_id: str) -> bool:
-        if self._definitions is not None and dataset_id in self._definitions.broken.get("dataset", {}):
+        if self._is_unreadable(dataset_id):
             return True
         return self.chain.is_broken(dataset_id) and not self.versions(dataset_id)
 
+    def _is_unreadable(self, dataset_id: str) -> bool:
+        """Whether the files declare a dataset in a way that cannot be read."""
+        return self._definitions is not None and dataset_id in self._definitions.broken.get("dataset", {})
+
     def find(self, dataset_id: str, version: int | None = None) -> KnownDataset | None:
-        """A version that is stored or declared; where there is none, what a project will register (C-93)."""
+        """A version that is stored or declared; where there is none, what a project will register (C-93).
+
+        An older version does not replace a declaration that cannot be read.
+        """
+        if version is None and self._is_unreadable(dataset_id):
+            return None
         known = self._find_stored(dataset_id, version)
         if known is None and version is None and not self.versions(dataset_id):
             return self.chain.find(dataset_id)

@@ -151,10 +151,12 @@ class Lifecycle:
         if newest is None or newest.fingerprint != project.fingerprint():
             # What could not be applied for its problems is refused for these.
             planned = self._planning.plan(project, draft.datasets)
-            raise Rejected(planned.problems if planned.plan is None else [NotApplied(kind="project", id=project_id)])
+            if planned.plan is None:
+                raise Rejected(self._planning.find_reasons(draft, planned.problems))
+            raise Rejected([NotApplied(kind="project", id=project_id)])
         wanted = dataset_version if dataset_version is not None else project.input_dataset_version
         pinned = project.model_copy(update={"input_dataset_version": wanted})
-        definitions = load_recorded_definitions(store)
+        definitions, _ = load_recorded_definitions(store)
         datasets = self._planning.recorded_datasets(definitions)
         planned = self._planning.plan(pinned, datasets, definitions=definitions)
         if planned.plan is None:

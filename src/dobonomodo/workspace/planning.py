@@ -18,7 +18,7 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.operation import ProjectNotRunnable
 from dobonomodo.storage import Storages, destination_kinds
 from dobonomodo.workspace.arguments import read_day, read_moment, read_parameters, read_project
-from dobonomodo.workspace.checking import find_problems, require_readable
+from dobonomodo.workspace.checking import find_problems, require_readable, settle
 from dobonomodo.workspace.datasets import KnownDatasets
 from dobonomodo.workspace.paths import check_links, check_links_of_any_period
 from dobonomodo.workspace.periods import require_runnable
@@ -89,6 +89,8 @@ class ProjectToPlan:
     project: Project
     datasets: KnownDatasets
     definitions: Definitions
+    problems: tuple[Problem, ...]
+    """Those of the definitions."""
     version: int | None = None
     """None for the files as they are."""
     status: str = "draft"
@@ -122,9 +124,7 @@ class Planning:
         chosen = self._choose(project_id, draft=draft, to_run=to_run)
         planned = self.plan(chosen.project, chosen.datasets, period=found, definitions=chosen.definitions)
         if planned.plan is None:
-            failed = any(problem.severity == "error" for problem in planned.problems)
-            own = in_order([*self._files.problems, *planned.problems])
-            raise Rejected(own if failed else find_problems(self._files, self))
+            raise Rejected(self.find_reasons(chosen, planned.problems))
         settled = self._settle(planned.plan.project, given)
         is_draft = chosen.version is None
         if to_run and (awaited := self.find_awaited(planned.plan, period=found.identifier, draft=is_draft)):
@@ -178,15 +178,23 @@ class Planning:
     def choose_draft(self, project_id: str, *, count: bool = False) -> ProjectToPlan:
         """The project as the files have it; ``count`` if its datasets need the numbers of their versions."""
         require_readable(project_id, self._files, self)
-        project = self._files.find_project(project_id)
-        return ProjectToPlan(project, self.draft_datasets(count=count), self._files.definitions)
+        return self.draft(self._files.find_project(project_id), count=count)
+
+    def draft(self, project: Project, *, count: bool = False) -> ProjectToPlan:
+        """A project with what the files define."""
+        datasets = self.draft_datasets(count=count)
+        return ProjectToPlan(project, datasets, self._files.definitions, self._files.problems)
 
     def choose_recorded(self, version: Version) -> ProjectToPlan:
         """The project as it was recorded, with what else was recorded."""
-        definitions = load_recorded_definitions(self._stores.main)
-        datasets = self.recorded_datasets(definitions)
+        definitions, problems = load_recorded_definitions(self._stores.main)
         return ProjectToPlan(
-            load_recorded_project(version), datasets, definitions, version=version.version, status=version.status
+            load_recorded_project(version),
+            self.recorded_datasets(definitions),
+            definitions,
+            problems,
+            version=version.version,
+            status=version.status,
         )
 
     def plan(
@@ -213,6 +221,12 @@ class Planning:
         links = tuple(check_links(planned.plan, own.datasources, root=self._files.root))
         return Planned(None, (*planned.problems, *links)) if links else planned
 
+    def find_reasons(self, chosen: ProjectToPlan, own: Sequence[Problem]) -> Sequence[Problem]:
+        """Why there is no plan: the problems of the project, and of what it is planned with."""
+        if chosen.version is None and not any(problem.severity == "error" for problem in own):
+            return find_problems(self._files, self)
+        return settle([*chosen.problems, *own], chosen.definitions)
+
     def find_links(self, plan: Plan) -> tuple[Problem, ...]:
         """Links that lead a draft out of its datasources in some period."""
         own = self._files.definitions
@@ -220,12 +234,9 @@ class Planning:
         return tuple(check_links_of_any_period(plan, resolution, own.datasources, root=self._files.root))
 
     def _resolution(self, own: Definitions, period: Period | None) -> Resolution:
-        default = self._files.settings.default_resolver
-        if default is None and own.default_resolver is not None:
-            default = own.default_resolver.id
         return Resolution(
             resolvers=own.resolvers,
-            default_resolver=default,
+            default_resolver=self._files.settings.default_resolver or own.default_resolver,
             datasources=own.datasources,
             broken=frozenset(own.broken.get("resolver", {})),
             schedule=self._periods.find_schedule(period.identifier) if period is not None else None,

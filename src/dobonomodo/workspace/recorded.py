@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from dobonomodo.model import Definitions, Project, load_definitions
-from dobonomodo.problems import Rejected, Source
+from dobonomodo.problems import Problem, Rejected, Source
 from dobonomodo.storage import load_datasource
 
 if TYPE_CHECKING:
@@ -34,15 +34,15 @@ def load_recorded_project(version: Version) -> Project:
     return project.model_copy(update={"input_dataset_version": version.activation.pin.version})
 
 
-def load_recorded_definitions(store: Store) -> Definitions:
-    """Resolvers and datasources as they were last applied; what the files say since then is draft."""
+def load_recorded_definitions(store: Store) -> tuple[Definitions, tuple[Problem, ...]]:
+    """Resolvers and datasources as they were last applied, with their problems; what the files say since then is draft."""
     documents = [
         {kind: dict(version.document)}
         for kind in ("datasource", "resolver")
         for version in store.list_definitions(kind)
     ]
     sources = [Source("recorded", json.dumps(document)) for document in documents]
-    return load_definitions(sources, load_datasource=load_datasource)[0]
+    return load_definitions(sources, load_datasource=load_datasource)
 
 
 def find_live_version(store: Store | None, project_id: str) -> Version | None:

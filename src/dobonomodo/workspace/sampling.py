@@ -16,7 +16,7 @@ from dobonomodo.model import Dataset, Project
 from dobonomodo.plan.dataset import DatasetUse, column_types
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, VALIDITY
-from dobonomodo.problems import Rejected, in_order
+from dobonomodo.problems import Rejected
 from dobonomodo.problems.package import require_modules
 from dobonomodo.problems.run import RunNotFound
 from dobonomodo.problems.workspace import NotDefined
@@ -84,9 +84,10 @@ def sample_input(
     """The first rows of a dataset as a run for a period reads them: checked, in their types, those of the period alone."""
     chosen = periods.find(period) if period is not None else periods.choose(["latest"], today=now().date())[0]
     project = Project.from_data({"id": name, "input_dataset_id": name, "operations": []})
-    planned = planning.plan(project, planning.draft_datasets(), period=chosen)
+    draft = planning.draft(project)
+    planned = planning.plan(project, draft.datasets, period=chosen)
     if planned.plan is None:
-        raise Rejected(in_order(planned.problems))
+        raise Rejected(planning.find_reasons(draft, planned.problems))
     use = planned.plan.input
     facts = RunFacts(now(), chosen.identifier, chosen.start_date, chosen.end_date)
     datasources = files.definitions.datasources

@@ -92,16 +92,17 @@ def test_the_default_of_the_workspace_counts() -> None:
 
 def test_defaults_are_found() -> None:
     marked = "resolver: {id: b, is_default: true, rules: []}"
-    default = sound(RESOLVER, marked).default_resolver
-    assert default is not None
-    assert default.id == "b"
-    chosen = sound("workspace: {default_resolver: a}", RESOLVER).default_resolver
-    assert chosen is not None
-    assert chosen.id == "a"
+    assert sound(RESOLVER, marked).default_resolver == "b"
+    assert sound("workspace: {default_resolver: a}", RESOLVER).default_resolver == "a"
     assert sound(RESOLVER).default_resolver is None
     only = sound("calendar: {id: c, levels: [{name: year}]}").default_calendar
     assert only is not None
     assert only.id == "c"
+
+
+def test_the_default_is_found_although_it_could_not_be_loaded() -> None:
+    definitions, _ = load(f"{RESOLVER}\n---\nresolver: {{id: b, is_default: true, rulez: []}}")
+    assert definitions.default_resolver == "b"
 
 
 def test_there_is_one_workspace() -> None:

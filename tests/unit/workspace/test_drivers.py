@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dobonomodo as dobo
-from dobonomodo.problems import Problem, RunFailed
+from dobonomodo.problems import Problem, Rejected, RunFailed
 from tests.unit.model.loading import shown
 
 WORKSPACE = """
@@ -93,6 +93,6 @@ def test_drafts_cannot_write_there(tmp_path: Path, settings: str) -> None:
 
 def test_rows_of_a_datasource_that_is_broken_cannot_be_shown(tmp_path: Path) -> None:
     write(tmp_path, "url: nothing")
-    with closing(dobo.open(tmp_path)) as workspace, pytest.raises(RunFailed) as failed:
+    with closing(dobo.open(tmp_path)) as workspace, pytest.raises(Rejected) as rejected:
         workspace.sample("lines", 1)
-    assert failed.value.problem.code == "DATA_LOAD"
+    assert list(rejected.value.problems) == validate(tmp_path)

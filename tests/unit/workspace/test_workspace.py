@@ -19,6 +19,7 @@ from tests.world import CLOCK, WORKSPACES, Folder, Sales, refusal
 
 PROJECT = "projects/monthly-sales.yaml"
 ORDERS = "datasets/orders.yaml"
+STORES = "datasources/stores.yaml"
 
 
 @pytest.fixture
@@ -256,13 +257,39 @@ def test_a_project_with_errors_has_no_plan(folder: Sales) -> None:
         ("datasets/customers.yaml", "temporal_mode: snapshot", "temporal_mode: snap"),
         ("resolvers/lake.yaml", "{{MM}}", "{{MONTH}}"),
         ("resolvers/lake.yaml", "table.name =", "table.nam ="),
+        ("resolvers/lake.yaml", 'ds-lake, path: "{{table_name}}/', 'ds-lkae, path: "{{table_name}}/'),
+        (STORES, "name: Lake", "nmae: Lake"),
+        (STORES, "name: Warehouse", "nmae: Warehouse"),
     ],
-    ids=["input", "join", "resolver", "condition of a rule"],
+    ids=["input", "join", "resolver", "condition of a rule", "no datasource", "datasource", "destination"],
 )
 def test_there_is_no_plan_with_a_definition_that_cannot_be_read(folder: Sales, file: str, old: str, new: str) -> None:
     # C-22: a run must not go on with less data than its author meant
     workspace = folder.change(file, old, new)
-    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01"))
+    (problem,) = workspace.problems()
+    assert refusal(workspace.plan, "monthly-sales", period="2026-01") == (problem,)
+
+
+def test_a_draft_is_not_planned_with_an_older_version_of_a_dataset_that_cannot_be_read(folder: Sales) -> None:
+    folder.apply()
+    workspace = folder.change(ORDERS, "temporal_mode: period", "temporal_mode: monthly")
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01")) == ["INVALID_VALUE"]
+
+
+def test_a_datasource_that_is_missing_only_in_other_periods_does_not_matter_to_a_plan(folder: Sales) -> None:
+    rule = "- {when: 'period.level = \"week\"', strategy: {type: path, datasource_id: ds-lkae, path: x}}\n    - name: monthly"
+    workspace = folder.change("resolvers/lake.yaml", "- name: monthly", rule)
+    assert codes(workspace.problems()) == ["UNKNOWN_REFERENCE"]
+    assert workspace.plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
+
+
+def test_a_marked_default_resolver_that_cannot_be_read_is_reported_once(folder: Sales) -> None:
+    folder.write("dobo.yaml", "workspace: {name: sales}")
+    folder.change("resolvers/lake.yaml", "  name: Lake resolver", "  is_default: true")
+    workspace = folder.change("resolvers/lake.yaml", "{{MM}}", "{{MONTH}}")
+    (problem,) = workspace.problems()
+    assert problem.code == "UNKNOWN_TOKEN"
+    assert refusal(workspace.plan, "monthly-sales", period="2026-01") == (problem,)
 
 
 def test_faults_of_other_projects_do_not_matter_to_a_plan(folder: Sales) -> None:
@@ -437,6 +464,13 @@ def test_a_changed_project_is_not_activated(folder: Sales) -> None:
     folder.apply()
     workspace = folder.change(PROJECT, "orders.amount = 0", "orders.amount < 0")
     assert codes(refusal(workspace.activate, "monthly-sales")) == ["NOT_APPLIED"]
+
+
+def test_a_changed_project_with_a_broken_dataset_is_not_activated_for_that(folder: Sales) -> None:
+    folder.apply()
+    folder.change(PROJECT, "0.9", "0.8")
+    workspace = folder.change(ORDERS, "temporal_mode: period", "temporal_mode: monthly")
+    assert codes(refusal(workspace.activate, "monthly-sales")) == ["INVALID_VALUE"]
 
 
 def test_another_name_does_not_stop_activation(folder: Sales) -> None:
