@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_ancestors(node: Ancestors, rows: DataFrame) -> DataFrame:
-    """Every node with itself and all its ancestors.
+    """Every node with itself and all totals that it counts for.
 
     Reads a limited number of rows; raises ``RunFailed`` if they are not a tree.
     """

@@ -247,7 +247,8 @@ class Expand:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ancestors:
-    """Ancestors: the pairs of a tree, as ``NODE``, ``ANCESTOR`` and ``DEPTH``: every node with itself and all nodes above it.
+    """Ancestors: the pairs of a tree, as ``NODE``, ``ANCESTOR`` and ``DEPTH``: every node with itself and all totals
+    that it counts for.
 
     The rows have a child and its parent each; a bounded number of them is read before the job. The run fails if they are
     not a tree.

@@ -18,7 +18,11 @@ N = TypeVar("N", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Above(Generic[N]):
-    """A node, and a node above it; ``depth`` is the distance, 0 for the node itself."""
+    """A node, and a total that its rows count for.
+
+    ``depth`` is 0 for the group of the node itself. From 1 on it counts the totals: of the node, if it has others below it, and of
+    those above it.
+    """
 
     node: N
     ancestor: N
@@ -34,7 +38,7 @@ class NotATree(Exception):
 
 
 def find_ancestors(pairs: Iterable[tuple[N | None, N | None]]) -> list[Above[N]]:
-    """Every node with itself and all nodes above it.
+    """Every node with itself and all totals that it counts for.
 
     A pair without a child only declares its parent as a node; a pair without a parent declares that the child may be a root.
     A node with two parents, or above itself, is refused.
@@ -51,6 +55,7 @@ def find_ancestors(pairs: Iterable[tuple[N | None, N | None]]) -> list[Above[N]]
         parents[child] = parent if parent is not None else known
         if parent is not None:
             parents.setdefault(parent, None)
+    inner = set(parents.values())
     found: list[Above[N]] = []
     for node in parents:
         way: dict[N, None] = {}
@@ -63,5 +68,7 @@ def find_ancestors(pairs: Iterable[tuple[N | None, N | None]]) -> list[Above[N]]
             here = parents[here]
             if len(found) + len(way) > PAIRS_AT_MOST:
                 raise NotATree(HierarchyReason.TOO_LARGE)
-        found += [Above(node, each, depth) for depth, each in enumerate(way)]
+        found.append(Above(node, node, 0))
+        totals = list(way) if node in inner else list(way)[1:]
+        found += [Above(node, each, depth) for depth, each in enumerate(totals, start=1)]
     return found

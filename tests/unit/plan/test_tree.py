@@ -9,13 +9,15 @@ from dobonomodo.plan.tree import Above, NotATree, find_ancestors
 from dobonomodo.problems.run import HierarchyReason
 
 
-def test_every_node_has_itself_and_all_above() -> None:
+def test_every_node_has_itself_and_all_totals_it_counts_for() -> None:
     found = find_ancestors([("a", "b"), ("b", "c"), ("d", None), (None, "e")])
     assert set(found) == {
         *(Above(each, each, 0) for each in "abcde"),
         Above("a", "b", 1),
         Above("a", "c", 2),
-        Above("b", "c", 1),
+        Above("b", "b", 1),
+        Above("b", "c", 2),
+        Above("c", "c", 1),
     }
 
 
@@ -46,7 +48,7 @@ def test_two_parents_are_named_with_their_child() -> None:
 
 def test_pairs_beyond_the_limit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree, "PAIRS_AT_MOST", 5)
-    assert len(find_ancestors([(1, 2), (2, None)])) == 3
+    assert len(find_ancestors([(1, 2), (2, None)])) == 4
     with pytest.raises(NotATree) as caught:
         find_ancestors([(1, 2), (2, 3), (3, None)])
     assert caught.value.reason is HierarchyReason.TOO_LARGE
