@@ -6,11 +6,11 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from dobonomodo.model import Places, Project
+from dobonomodo.model import Dataset, DataSource, Places, Project, Resolver
 from dobonomodo.model.parameter import settle_parameters
 from dobonomodo.plan.resolution import check_resolver
 from dobonomodo.problems import Problem, Rejected, in_order
-from dobonomodo.problems.definition import InvalidValue, UnknownReference
+from dobonomodo.problems.definition import DuplicateDefault, DuplicateId, InvalidValue, UnknownReference
 from dobonomodo.problems.listing import Problems
 from dobonomodo.problems.operation import DatasetMissing, DestinationReason, InvalidDestination, ResolverNotFound
 from dobonomodo.problems.package import find_missing_modules
@@ -20,8 +20,12 @@ from dobonomodo.storage.transport import modules_of
 
 if TYPE_CHECKING:
     from dobonomodo.model import Definitions
+    from dobonomodo.plan import Plan
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.planning import Planning
+
+Reference = tuple[str, str]
+"""The kind and the id of a definition."""
 
 NEVER = 2**31
 """Above every operation's number: all of them could be read, and yet the project has problems."""
@@ -123,6 +127,35 @@ def require_readable(project_id: str, files: Files, planning: Planning) -> None:
     """Raise with every problem if a project could not be read."""
     if project_id in files.definitions.broken.get("project", {}):
         raise Rejected(find_problems(files, planning))
+
+
+def find_ambiguous(problems: Iterable[Problem], used: Container[Reference]) -> tuple[Problem, ...]:
+    """Those of the problems that say of a used definition that there are two of it, or two defaults."""
+
+    def is_used(problem: Problem) -> bool:
+        match problem:
+            case DuplicateId(kind=kind, id=name):
+                return (kind, name) in used
+            case DuplicateDefault(kind=kind, id=name, other=other):
+                return (kind, name) in used or (kind, other) in used
+            case _:
+                return False
+
+    return tuple(filter(is_used, problems))
+
+
+def find_used(plan: Plan) -> Iterator[Reference]:
+    """The definitions that a plan is made of."""
+    yield Project.kind, plan.project.id
+    for use in plan.uses:
+        yield Dataset.kind, use.dataset_id
+        if use.resolver_id is not None:
+            yield Resolver.kind, use.resolver_id
+        yield from ((DataSource.kind, location.datasource_id) for location in use.locations)
+    for step in plan.steps:
+        write = step.lowered.write
+        if write is not None and write.destination.datasource_id is not None:
+            yield DataSource.kind, write.destination.datasource_id
 
 
 def _is_about(problem: Problem, broken: Container[str]) -> bool:

@@ -11,6 +11,7 @@ from dobonomodo.model import Definitions, Entity, Project, load_definitions
 from dobonomodo.model.plain import Document
 from dobonomodo.model.workspace import Workspace as Settings
 from dobonomodo.problems import Problem, Rejected, Source, in_order
+from dobonomodo.problems.definition import DuplicateWorkspace
 from dobonomodo.problems.workspace import EnvironmentNotFound, NotDefined, UnreadableFile, WorkspaceNotFound
 from dobonomodo.storage import load_datasource
 from dobonomodo.storage.address import is_address
@@ -76,8 +77,10 @@ class Files:
 
     @property
     def has_settings(self) -> bool:
-        """Whether the settings are those of the workspace, and not the defaults in place of some that could not be read."""
+        """Whether the settings are those of the workspace: not the defaults in place of some that could not be read, and no others."""
         own = self.definitions
+        if any(isinstance(problem, DuplicateWorkspace) for problem in self.problems):
+            return False
         return not own.lacks_workspace and (own.has_workspace or not any(map(_is_error_of_file, self.problems)))
 
     def entities(self) -> Iterator[Entity]:

@@ -80,8 +80,12 @@ class Periods:
 
     def find_schedule(self, identifier: str) -> Schedule | None:
         """The periods of the calendar that has one, with the statuses of its file."""
-        schedules = (calendar.schedule for calendar in self._calendars())
-        return next((schedule for schedule in schedules if identifier in schedule.by_identifier), None)
+        calendar = self.find_calendar(identifier)
+        return calendar.schedule if calendar is not None else None
+
+    def find_calendar(self, identifier: str) -> Calendar | None:
+        """The calendar that has a period, the default calendar first."""
+        return next((each for each in self._calendars() if identifier in each.schedule.by_identifier), None)
 
     def find_before(self, identifier: str) -> str | None:
         """The period before one, by the calendar; None where no calendar has it, or it is the first."""

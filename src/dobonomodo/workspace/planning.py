@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from dobonomodo.model import Definitions, Period, Project
+from dobonomodo.model import Calendar, DataSource, Definitions, Period, Project
 from dobonomodo.model.parameter import ParameterValue, settle_parameters
 from dobonomodo.plan import Plan, Planned, Resolution, plan_project
 from dobonomodo.plan.chain import Chain, find_makers
@@ -18,7 +18,7 @@ from dobonomodo.problems import Problem, Rejected, in_order
 from dobonomodo.problems.operation import ProjectNotRunnable
 from dobonomodo.storage import Storages, destination_kinds
 from dobonomodo.workspace.arguments import read_day, read_moment, read_parameters, read_project
-from dobonomodo.workspace.checking import find_problems, require_readable, settle
+from dobonomodo.workspace.checking import find_ambiguous, find_problems, find_used, require_readable, settle
 from dobonomodo.workspace.datasets import KnownDatasets
 from dobonomodo.workspace.paths import check_links, check_links_of_any_period
 from dobonomodo.workspace.periods import require_runnable
@@ -125,6 +125,8 @@ class Planning:
         planned = self.plan(chosen.project, chosen.datasets, period=found, definitions=chosen.definitions)
         if planned.plan is None:
             raise Rejected(self.find_reasons(chosen, planned.problems))
+        if ambiguous := self._find_ambiguous(planned.plan, found, draft=chosen.version is None):
+            raise Rejected(ambiguous)
         settled = self._settle(planned.plan.project, given)
         is_draft = chosen.version is None
         if to_run and (awaited := self.find_awaited(planned.plan, period=found.identifier, draft=is_draft)):
@@ -154,6 +156,14 @@ class Planning:
         if settled.problems:
             raise Rejected(settled.problems)
         return settled.values
+
+    def _find_ambiguous(self, plan: Plan, period: Period, *, draft: bool) -> tuple[Problem, ...]:
+        """Definitions in the files that the plan uses and that are there twice; recorded ones have one place."""
+        calendar = self._periods.find_calendar(period.identifier)
+        used = {(Calendar.kind, calendar.id)} if calendar is not None else set()
+        if draft:
+            used |= {*find_used(plan), (DataSource.kind, self._files.settings.sandbox)}
+        return find_ambiguous(self._files.problems, used)
 
     def _find_together(self, plan: Plan, chosen: ProjectToPlan) -> Together | None:
         destinations = [step.lowered.write.destination for step in plan.steps if step.lowered.write is not None]

@@ -292,6 +292,51 @@ def test_a_marked_default_resolver_that_cannot_be_read_is_reported_once(folder: 
     assert refusal(workspace.plan, "monthly-sales", period="2026-01") == (problem,)
 
 
+@pytest.mark.parametrize(
+    ("file", "more"),
+    [
+        (PROJECT, "name: Other, input_dataset_id: sales-orders, operations: []"),
+        (ORDERS, "main_table: {name: other, columns: [{name: amount, type: decimal}]}"),
+        ("resolvers/lake.yaml", "rules: [{strategy: {type: path, datasource_id: ds-lake, path: x}}]"),
+        (STORES, "type: parquet, options: {path_prefix: other}"),
+        ("calendars/fiscal.yaml", "levels: [{name: year}]"),
+    ],
+    ids=["project", "dataset", "resolver", "datasource", "calendar"],
+)
+def test_there_is_no_plan_with_a_definition_that_is_there_twice(folder: Sales, file: str, more: str) -> None:
+    head = (folder.root / file).read_text(encoding="utf-8")
+    kind, name = head.split(":", 1)[0], head.split("id: ", 1)[1].split("\n")[0].split(",")[0]
+    workspace = folder.add(file, f"---\n{kind}: {{id: {name}, {more}}}\n")
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01")) == ["DUPLICATE_ID"]
+
+
+def test_there_is_no_plan_with_two_defaults(folder: Sales) -> None:
+    folder.write("resolvers/other.yaml", "resolver: {id: other, is_default: true, rules: []}")
+    assert codes(refusal(folder.open().plan, "monthly-sales", period="2026-01")) == ["DUPLICATE_DEFAULT"]
+    folder.write("resolvers/other.yaml", "resolver: {id: other, rules: []}")
+    calendar = "calendar: {id: other, is_default: true, levels: [{name: year}]}"
+    workspace = folder.write("calendars/other.yaml", calendar)
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01")) == ["DUPLICATE_DEFAULT"]
+
+
+def test_there_is_no_plan_with_two_workspaces(folder: Sales) -> None:
+    workspace = folder.write("projects/settings.yaml", "workspace: {store: 'sqlite:///other.db'}")
+    assert codes(refusal(workspace.plan, "monthly-sales", period="2026-01")) == ["DUPLICATE_WORKSPACE"]
+
+
+def test_what_a_project_does_not_use_may_be_there_twice(folder: Sales) -> None:
+    resolver = "resolver: {id: other, rules: []}"
+    workspace = folder.write("resolvers/other.yaml", f"{resolver}\n---\n{resolver}\n")
+    assert codes(workspace.problems()) == ["DUPLICATE_ID"]
+    assert workspace.plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
+
+
+def test_the_active_version_is_planned_although_its_draft_is_there_twice(folder: Sales) -> None:
+    folder.activate()
+    workspace = folder.add(PROJECT, "---\nproject: {id: monthly-sales, input_dataset_id: sales-orders, operations: []}")
+    assert workspace.plan("monthly-sales", period="2026-01").version == 1
+
+
 def test_faults_of_other_projects_do_not_matter_to_a_plan(folder: Sales) -> None:
     folder.write("projects/other.yaml", "project: {id: other}")
     assert folder.open().plan("monthly-sales", period="2026-01").plan.project.id == "monthly-sales"
