@@ -348,6 +348,7 @@ class OperationReason(StrEnum):
     UNUSED_AGAINST = "unused against"
     SET_AMOUNT = "set amount"
     NO_LEVEL_COLUMN = "no level column"
+    HALF_INTERVAL = "half interval"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -388,6 +389,8 @@ class InvalidOperation(Problem):
                 return f"`{self.found}` needs `level_column`: otherwise a subtotal looks like a group whose key is NULL"
             case OperationReason.SET_AMOUNT:
                 return f"`set` cannot give `{self.found}` a value: on new rows it is the part of the distributed amount"
+            case OperationReason.HALF_INTERVAL:
+                return f"rows with `_period_from` and without `_period_to` cannot be read as dataset `{self.found}`"
             case _:
                 assert_never(self.reason)
 
@@ -411,6 +414,8 @@ class InvalidOperation(Problem):
                 return "add `level_column: level` to the arguments"
             case OperationReason.SET_AMOUNT:
                 return "leave it out; an update after the allocation can change parts"
+            case OperationReason.HALF_INTERVAL:
+                return "write both columns or none of them"
             case _:
                 assert_never(self.reason)
 

@@ -32,9 +32,9 @@ from dobonomodo.plan.operations.lowered import Lowered
 from dobonomodo.plan.operations.operation import Effect, Facts, Operation
 from dobonomodo.plan.relation import Keep, SortKey, Write
 from dobonomodo.plan.rows import Rows
-from dobonomodo.plan.system import OPERATION_SEQ, PERIOD, is_system
+from dobonomodo.plan.system import OPERATION_SEQ, PERIOD, PERIOD_FROM, PERIOD_TO, is_system
 from dobonomodo.problems import Passage, Problem, Span
-from dobonomodo.problems.definition import InvalidColumnName, ReservedColumn
+from dobonomodo.problems.definition import InvalidColumnName, InvalidOperation, OperationReason, ReservedColumn
 from dobonomodo.problems.operation import (
     DestinationReason,
     DuplicateOutputColumn,
@@ -170,6 +170,9 @@ class Output(Operation):
         for name in columns:
             if name.startswith("_") and not is_system(name):
                 ctx.report(ReservedColumn(name=name, span=span))
+        if PERIOD_FROM in columns and PERIOD_TO not in columns and PERIOD not in columns:
+            found, reason = self.register_as_dataset or "", OperationReason.HALF_INTERVAL
+            ctx.report(InvalidOperation(reason=reason, found=found, span=span))
         used = {column.name for column in columns_of(chosen)}
         if PERIOD in columns and rows.periodless_of and not used & {OPERATION_SEQ, PERIOD}:
             ctx.report(PeriodlessRegistered(made_by=rows.periodless_of[-1], span=span))

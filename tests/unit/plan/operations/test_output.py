@@ -365,6 +365,16 @@ def test_a_registered_dataset_has_business_columns() -> None:
     assert codes(output(columns="[_row_id, _period]", register_as_dataset="d"), output=False) != []
 
 
+def test_a_registered_interval_has_two_ends() -> None:
+    """C-64, C-86: a version whose rows are not known to be valid on a day could never be read."""
+    rates = {"output": False, "input_id": "rates"}
+    both = output(columns="[country, rate, _period_from, _period_to]", register_as_dataset="d")
+    assert codes(both, **rates) == []
+    half = output(columns="[country, rate, _period_from]", register_as_dataset="d")
+    assert found(half, **rates) == [("INVALID_OPERATION", "d")]
+    assert codes(output(columns="[country, rate, _period_from]"), **rates) == []
+
+
 def test_a_registered_dataset_has_no_columns_that_look_like_the_systems() -> None:
     own = update("_own = amount")
     registered = found(own + output(register_as_dataset="d"), output=False)
