@@ -26,6 +26,7 @@ from dobonomodo.storage.csv_dialect import Dialect, Encoding, make_plain
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, is_workbook, looks_like_utf16
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
 from dobonomodo.storage.excel_cells import WorkbookFault, name_cell, open_cells, sheet_names
+from dobonomodo.storage.header import NULL_TEXTS, FirstLine, Role, explain_unusable, judge_first_line
 from dobonomodo.storage.notation import PLAIN, Notation, find_date_formats
 from dobonomodo.storage.schema import type_of_arrow
 from dobonomodo.storage.values import parse_values
@@ -48,7 +49,8 @@ _NOTATIONS = (
     Notation(".", "\u2019"),
     Notation(".", " "),
 )
-_NULL_TEXTS = ("NA", "N/A", "n/a", "NULL", "null", "-", "#N/A")
+_SEPARATOR_LINE = re.compile(r'"?sep=([\t -!#-~])"?', re.IGNORECASE)
+"""The first line by which Excel learns the separator."""
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 _PERIOD = re.compile(r"(?<![0-9])[12][0-9]{3}-(?:0[1-9]|1[0-2])(?![0-9])")
 _USUAL_DIGITS = 15
@@ -159,11 +161,16 @@ def _infer_csv(path: Path) -> Inferred:
         plain = make_plain(path, Path(folder) / "rows", dialect)
         if isinstance(plain, WrongFile):
             raise NotInferredError(plain.describe(path))
-        names = _find_names(plain.path, dialect, width)
-        dialect = replace(dialect, has_header=names is not None)
         table = _read_all(plain.path, width, dialect)
-    sources = names or [f"column_{number + 1}" for number in range(width)]
+        fields, lines = _read_first(plain.path, dialect)
+        first = _judge(fields, table)
+        if first.role is Role.UNUSABLE_NAMES:
+            dialect = replace(dialect, skip_lines=plain.line_of(lines))
+    dialect = replace(dialect, has_header=first.role is Role.NAMES)
+    sources = _name_sources(fields, first.role, width)
+    table = [column.slice(0 if first.role is Role.RECORD else 1) for column in table]
     found = _find_types(dict(zip(sources, table, strict=True)))
+    found = replace(found, notes=(*_notes_of(first), *found.notes))
     dialect = replace(
         dialect,
         decimal=found.notation.decimal,
@@ -206,8 +213,9 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
         lines = list(islice(file, _LOOKED_AT))
     if not any(line.strip() for line in lines):
         raise NotInferredError("the file is empty")
+    declared = _SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n"))
     comment = "#" if any(line.startswith("#") for line in lines) else None
-    records = [line for line in lines if comment is None or not line.startswith(comment)]
+    records = [line for line in lines[declared is not None :] if comment is None or not line.startswith(comment)]
 
     def rate(delimiter: str) -> tuple[int, int]:
         widths = Counter(len(row) for row in csv.reader(records, delimiter=delimiter) if row)
@@ -216,43 +224,52 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
         width, count = max(several.items(), key=lambda each: (each[1], each[0]), default=(1, 0))
         return count, width
 
-    delimiter = max(_DELIMITERS, key=rate)
+    delimiter = declared[1] if declared is not None else max(_DELIMITERS, key=rate)
     _, width = rate(delimiter)
-    if width == 1:
+    if width == 1 and declared is None:
         delimiter = ","
-    skipped = 0
-    for line in lines:
+    skipped = int(declared is not None)
+    for line in lines[skipped:]:
         fields = next(csv.reader([line], delimiter=delimiter), [])
         if len(fields) == width and any(map(str.strip, fields)) and not (comment and line.startswith(comment)):
             break
         skipped += 1
     before = [line for line in lines[:skipped] if not (comment and line.startswith(comment))]
-    skip_lines = skipped if before and (width > 1 or not any(map(str.strip, before))) else 0
+    is_skipped = width > 1 or declared is not None or not any(map(str.strip, before))
+    skip_lines = skipped if before and is_skipped else 0
     return replace(dialect, delimiter=delimiter, comment=comment, skip_lines=skip_lines), width
 
 
-def _find_names(path: Path, dialect: Dialect, width: int) -> list[str] | None:
-    """The names in the first line; None if it has values."""
+def _read_first(path: Path, dialect: Dialect) -> tuple[list[str], int]:
+    """The fields of the first record, and how many lines it has."""
     with path.open(encoding="utf-8-sig", newline="") as file:
-        first = next(csv.reader(file, delimiter=dialect.delimiter), [])
-    if len(first) != width or any(not name.strip() for name in first):
-        return None
-    if len({name.casefold() for name in first}) < width or any(_is_value(name) for name in first):
-        return None
-    return first
+        reader = csv.reader(file, delimiter=dialect.delimiter)
+        return next(reader, []), reader.line_num
 
 
-def _is_value(text: str) -> bool:
-    """Whether a text is a number or a date rather than a name."""
-    return bool(re.fullmatch(r"\s*[+-]?[0-9][0-9.,' \u00a0]*\s*|[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}", text))
+def _judge(fields: Sequence[str], table: Sequence[pyarrow.ChunkedArray]) -> FirstLine:
+    """What the first record is, by those that follow it."""
+    if len(fields) != len(table):
+        return FirstLine(Role.RECORD)
+    return judge_first_line(fields, [column.slice(1, _LOOKED_AT).drop_null().to_pylist() for column in table])
+
+
+def _name_sources(fields: Sequence[str], role: Role, width: int) -> list[str]:
+    """The names of columns in the file; where it does not tell them apart, names for formulas."""
+    if role is Role.NAMES:
+        return list(fields)
+    return _make_names(fields if role is Role.UNUSABLE_NAMES else [""] * width)
+
+
+def _notes_of(first: FirstLine) -> tuple[str, ...]:
+    return (first.note,) if first.note is not None else ()
 
 
 def _read_all(path: Path, width: int, dialect: Dialect) -> list[pyarrow.ChunkedArray]:
+    """All records, the first one included."""
     import pyarrow as pa
 
-    batches = [
-        batch.slice(1 if dialect.has_header and first == 1 else 0) for first, batch in read_texts(path, width, dialect)
-    ]
+    batches = [batch for _, batch in read_texts(path, width, dialect)]
     empty = [pa.array([], pa.string())]
     return [pa.chunked_array([batch.column(at) for batch in batches] or empty) for at in range(width)]
 
@@ -276,11 +293,15 @@ def _infer_excel(path: Path, sheet: str | None) -> Inferred:
         raise NotInferredError(f"sheet `{chosen}` of `{path}` is empty")
     used = [position for position, name in enumerate(rows[at]) if name]
     header = rows[at][used[0] : used[-1] + 1]
-    if not all(header) or any(_is_value(str(name)) for name in header):
-        raise NotInferredError(f"sheet `{chosen}` of `{path}` has no row with the names of all columns")
     inside = [row[used[0] : used[-1] + 1] for row in rows[at + 1 :]]
     below = [row for row in inside if any(value is not None for value in row)]
-    sources = [str(name) for name in header]
+    sources = [name or "" for name in header]
+    columns = zip(*below[:_LOOKED_AT], strict=True) if below else [()] * len(sources)
+    values = [[text for text in column if text is not None] for column in columns]
+    if judge_first_line(sources, values).role is not Role.NAMES:
+        unusable = explain_unusable(sources)
+        why = f": row {at + 1} is not usable, since {unusable}" if unusable is not None else ""
+        raise NotInferredError(f"sheet `{chosen}` of `{path}` has no row with the names of all columns{why}")
     table = {
         name: pa.chunked_array([pa.array([row[n] for row in below], pa.string())]) for n, name in enumerate(sources)
     }
@@ -384,9 +405,9 @@ def _trim(notation: Notation, texts: list[str]) -> Notation:
 def _find_null_texts(distinct: Mapping[str, list[str]]) -> tuple[str, ...]:
     """Texts that stand for NULL in columns of numbers or dates, and are in no other column."""
     found: list[str] = []
-    for word in _NULL_TEXTS:
+    for word in NULL_TEXTS:
         having = [values for values in distinct.values() if word in values]
-        others = [[text.strip() for text in values if text not in _NULL_TEXTS] for values in having]
+        others = [[text.strip() for text in values if text not in NULL_TEXTS] for values in having]
         if having and all(each and any(_are_numbers(each, notation) for notation in _NOTATIONS) for each in others):
             found.append(word)
     return tuple(found)
@@ -496,7 +517,12 @@ def _names_key(name: str) -> bool:
 
 def _name_columns(sources: Sequence[str]) -> dict[str, str]:
     """A name for formulas for each name in a file."""
-    named: dict[str, str] = {}
+    return dict(zip(sources, _make_names(sources), strict=True))
+
+
+def _make_names(sources: Sequence[str]) -> list[str]:
+    """Names for formulas that differ."""
+    names: list[str] = []
     taken: set[str] = set()
     for number, source in enumerate(sources, start=1):
         base = name_column(source) or f"column_{number}"
@@ -504,8 +530,8 @@ def _name_columns(sources: Sequence[str]) -> dict[str, str]:
         while name.casefold() in taken:
             name, more = f"{base}_{more}", more + 1
         taken.add(name.casefold())
-        named[source] = name
-    return named
+        names.append(name)
+    return names
 
 
 def name_column(text: str) -> str:
