@@ -372,9 +372,9 @@ def _find_types(
         if name in numbers[best] and not (date_format and date_format in formats[name]):
             kinds[name] = _number_type(each, best)
             if rivals and _is_doubtful(each, best):
-                kinds[name] = kinds[name] if best == PLAIN else TEXT
+                kinds[name] = TEXT
                 notes.append(
-                    f"`{name}` has values such as `{each[0]}`: is that a decimal sign, or are thousands separated?"
+                    f"`{name}` has values such as `{each[0]}`, with a decimal sign or with separated thousands: text"
                 )
         elif each and date_format is not None and date_format in formats[name]:
             kinds[name] = DATE
