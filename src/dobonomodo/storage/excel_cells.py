@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 from xml.parsers import expat
@@ -259,8 +260,8 @@ def show_cell(value: object) -> str | None:
 
 
 def show_number(value: float) -> str:
-    """The decimal that Excel shows: 15 significant digits, whole numbers without a point."""
-    text = f"{value:.{_DIGITS}g}"
+    """The decimal of 15 significant digits, in plain digits; whole numbers have no point."""
+    text = f"{Decimal(f'{value:.{_DIGITS}g}'):f}"
     return "0" if text == "-0" else text
 
 
