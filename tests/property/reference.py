@@ -849,6 +849,12 @@ def _day_of(value: Day | Moment) -> Day:
     return value.day if isinstance(value, Moment) else value
 
 
+def _in_same_week(value: Day | Moment) -> date:
+    """A date with the same weeks: the calendar repeats every 400 years."""
+    year, month, day = _day_of(value).parts
+    return date(2000 + year % 400, month, day)
+
+
 CALLS: dict[str, Callable[..., Value]] = {
     "ABS": lambda node, number: negative(number, node.type) if number < 0 else number,
     "ROUND": _rounding(lambda units, rest: units + (rest >= HALF)),
@@ -887,6 +893,8 @@ CALLS: dict[str, Callable[..., Value]] = {
     "QUARTER": lambda node, value: (_day_of(value).parts[1] + 2) // 3,
     "MONTH": lambda node, value: _day_of(value).parts[1],
     "DAY": lambda node, value: _day_of(value).parts[2],
+    "WEEKDAY": lambda node, value: _in_same_week(value).isoweekday() % 7 + 1,
+    "ISOWEEKNUM": lambda node, value: _in_same_week(value).isocalendar().week,
     "DATEDIFF": lambda node, end, start: _int32(end.number - start.number),
     "DATEADD": lambda node, day, count: Day.checked(day.number + _bounded(count, 7)),
     "EDATE": lambda node, day, months: day.plus_months(_bounded(months, 6)),

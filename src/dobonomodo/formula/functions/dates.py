@@ -145,6 +145,11 @@ def _checked_day(year: int, month: int, of_month: int) -> Day:
     return Day(int32(Day.of(year, month, of_month).number))
 
 
+def _iso_week(day: Day) -> int:
+    thursday = day.number - (day.number + 3) % 7 + 3
+    return (thursday - Day.of(Day(thursday).parts[0], 1, 1).number) // 7 + 1
+
+
 def _day(moment: Day | Moment) -> Day:
     return moment.day if isinstance(moment, Moment) else moment
 
@@ -180,6 +185,13 @@ DATES: tuple[Function, ...] = (
     fn("DAY", sig(moment, to=INTEGER), "CAST(day({0}) AS BIGINT)", "The day of the month, 1 to 31.", 'DAY(DATE("2026-01-31")) = 31',
        "ISNULL(DAY(NULL))",
        python=each(lambda moment: _day(moment).parts[2])),
+    fn("WEEKDAY", sig(moment, to=INTEGER), "CAST(dayofweek({0}) AS BIGINT)", "The day of the week, 1 for Sunday to 7 for Saturday.",
+       'WEEKDAY(DATE("2026-01-04")) = 1', 'WEEKDAY(DATE("2026-01-31")) = 7', "ISNULL(WEEKDAY(NULL))",
+       python=each(lambda moment: (_day(moment).number + 4) % 7 + 1)),
+    fn("ISOWEEKNUM", sig(moment, to=INTEGER), "CAST(weekofyear({0}) AS BIGINT)",
+       "The ISO week, 1 to 53: it begins on Monday and belongs to the year of its Thursday.",
+       'ISOWEEKNUM(DATE("2026-01-01")) = 1', 'ISOWEEKNUM(DATE("2027-01-03")) = 53', "ISNULL(ISOWEEKNUM(NULL))",
+       python=each(lambda moment: _iso_week(_day(moment)))),
     fn("DATEDIFF", sig(day, day, to=INTEGER), "CAST(datediff({0}, {1}) AS BIGINT)",
        "The number of days from the second date to the first: DATEDIFF(end, start).",
        'DATEDIFF(DATE("2026-02-01"), DATE("2026-01-01")) = 31', 'DATE("2026-01-01") - DATE("2026-02-01") = -31',
