@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -19,15 +20,18 @@ from dobonomodo.cli.console import (
     say,
     show,
     show_json,
-    show_problems,
     stop,
     writing,
 )
+from dobonomodo.problems import Rejected
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from dobonomodo.scenarios import Result
+
+MAX_NAME = 60
+"""Maximum number of characters that a scenario gives to the name of a file; file systems limit it to 255 bytes."""
 
 
 def test(
@@ -48,21 +52,19 @@ def test(
     wanted = [in_folder(path) for path in paths or ()] or [workspace.root / "scenarios"]
     missing = [path for path in wanted if not path.exists()]
     if missing:
-        say(f"there is no {missing[0]}")
-        stop(Exit.NOTHING)
+        _leave_without(f"there is no {missing[0]}", as_json=as_json)
     found, problems = suite.find_scenarios(wanted, root=workspace.root)
     chosen = suite.choose(found, choose)
     if problems:
-        show_problems(problems)
-        stop(Exit.FAILURE)
+        raise Rejected(problems)
     if not chosen:
-        say("no scenario found")
-        stop(Exit.NOTHING)
+        _leave_without("no scenario found", as_json=as_json)
     results = []
+    kept: set[str] = set()
     for result in suite.run_suite(chosen, _spark, definitions=workspace.definitions, stop_at_first=first):
         results.append(result)
         if not as_json:
-            _show(result, workspace.root)
+            _show(result, workspace.root, kept)
     failed = [result for result in results if not result.passed]
     if junitxml is not None:
         with writing(in_folder(junitxml)):
@@ -90,7 +92,15 @@ def _spark() -> SparkSession:
     return _session[0]
 
 
-def _show(result: Result, root: Path) -> None:
+def _leave_without(reason: str, *, as_json: bool) -> NoReturn:
+    """End without a result."""
+    if as_json:
+        show_json("test", [], ok=False)
+    say(reason)
+    stop(Exit.NOTHING)
+
+
+def _show(result: Result, root: Path, kept: set[str]) -> None:
     if result.passed:
         if Settings.verbose:
             show(f"passed  {result.file}: {result.name} ({result.seconds:.2f} s)")
@@ -104,6 +114,15 @@ def _show(result: Result, root: Path) -> None:
     if result.actual:
         folder = root / ".dobo" / "failed"
         folder.mkdir(parents=True, exist_ok=True)
-        kept = folder / (Path(result.file).stem + ".json")
-        kept.write_text(json.dumps(result.actual, indent=2, default=str, ensure_ascii=False), encoding="utf-8")
-        show(f"        the actual rows are in {kept.relative_to(root)}")
+        show(f"        the actual rows are in {keep_rows(result, folder, kept).relative_to(root)}")
+
+
+def keep_rows(result: Result, folder: Path, kept: set[str]) -> Path:
+    """Write the actual rows of a scenario to a file of its own; ``kept`` are the names of those before it."""
+    name = re.sub(r"[^\w.]+", "-", f"{Path(result.file).stem}-{result.name}")[:MAX_NAME].strip("-")
+    names = (name, *(f"{name}-{number}" for number in range(2, len(kept) + 2)))
+    free = next(each for each in names if each.casefold() not in kept)
+    kept.add(free.casefold())
+    path = folder / f"{free}.json"
+    path.write_text(json.dumps(result.actual, indent=2, default=str, ensure_ascii=False), encoding="utf-8")
+    return path

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from dobonomodo.cli.test import keep_rows
+from dobonomodo.scenarios import Result
 from tests.unit.cli.conftest import Dobo
 
 SCENARIO = """\
@@ -41,3 +45,36 @@ def test_its_problems_as_json(dobo: Dobo, sales: Path) -> None:
     (found,) = result.document["data"]
     assert "UNKNOWN_KEY" in found["differences"][0]
     assert "UNKNOWN_KEY" in result.codes
+
+
+def test_each_failed_scenario_keeps_its_rows(tmp_path: Path) -> None:
+    found = [
+        Result("gold customers", "scenarios/a.yaml", ("differs",), actual={"out": [{"id": 1}]}),
+        Result("silver/customers", "scenarios/a.yaml", ("differs",), actual={"out": [{"id": 2}]}),
+        Result("gold: customers", "scenarios/more/a.yaml", ("differs",), actual={"out": [{"id": 3}]}),
+        Result("x" * 1000, "scenarios/a.yaml", ("differs",), actual={"out": [{"id": 4}]}),
+    ]
+    taken: set[str] = set()
+    kept = [keep_rows(each, tmp_path, taken) for each in found]
+    assert [path.name for path in kept[:3]] == [
+        "a-gold-customers.json",
+        "a-silver-customers.json",
+        "a-gold-customers-2.json",
+    ]
+    assert [f'"id": {number}' in path.read_text() for number, path in enumerate(kept, start=1)] == [True] * 4
+
+
+@pytest.mark.parametrize("arguments", [("-k", "nothing"), ("nowhere",)], ids=["no such name", "no such file"])
+def test_no_scenario_as_json(dobo: Dobo, sales: Path, arguments: tuple[str, ...]) -> None:
+    assert dobo("test", "--json").document["ok"] is False  # there is no folder of scenarios
+    (sales / "scenarios").mkdir()
+    (sales / "scenarios" / "gold.yaml").write_text(SCENARIO)
+    result = dobo("--json", "test", *arguments)
+    assert (result.code, result.document["ok"], result.document["data"]) == (5, False, [])
+
+
+def test_a_file_that_is_no_yaml_as_json(dobo: Dobo, sales: Path) -> None:
+    (sales / "scenarios").mkdir()
+    (sales / "scenarios" / "gold.yaml").write_text("scenario: [")
+    result = dobo("test", "--json")
+    assert (result.code, result.codes) == (1, ["YAML_SYNTAX"])
