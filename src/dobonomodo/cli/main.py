@@ -145,14 +145,20 @@ def run(arguments: list[str]) -> int:
     from dobonomodo.problems import Rejected, RunFailed
     from dobonomodo.problems.internal import InternalFault
     from dobonomodo.problems.package import find_missing_package
+    from dobonomodo.problems.workspace import InvalidUsage
 
     Settings.reset()
     try:
         result = _all_commands()(arguments, prog_name="dobo", standalone_mode=False)
     except TyperException as error:
-        from dobonomodo.cli.usage import explain_usage
+        from dobonomodo.cli.usage import explain_usage, join_help
 
-        complain(explain_usage(error))
+        # An option that does not exist is found before the others are read.
+        Settings.as_json = Settings.as_json or "--json" in arguments
+        message, *more = explain_usage(error).splitlines()
+        if Settings.as_json:
+            return refuse([InvalidUsage(reason=message, advice=join_help(more))])
+        complain("\n".join([message, *more]))
         return Exit.USAGE
     except (KeyboardInterrupt, typer.Abort):
         complain("interrupted")

@@ -46,6 +46,11 @@ def explain_usage(error: TyperException) -> str:
     return "\n".join([*lines, f"Try: {path} --help"])
 
 
+def join_help(lines: Iterable[str]) -> str | None:
+    """The lines behind a message as one, without the layout for people."""
+    return " ".join(line.strip().removeprefix("help: ") for line in lines).strip() or None
+
+
 def _explain_option(name: str, context: Any) -> list[str]:
     known = [each for parameter in context.command.params for each in getattr(parameter, "opts", ()) if each[0] == "-"]
     tried = (nearest(name, [*known, *_MEANT]) if name.startswith("--") else None) or name

@@ -115,7 +115,26 @@ class UnwritableFolder(Problem):
         return "choose a folder that this user may write to; no files were left behind"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvalidUsage(Problem):
+    """A command was called without something that it needs, or with something that it does not know."""
+
+    code: ClassVar[str] = "INVALID_USAGE"
+    blamed: ClassVar[Blame] = Blame.CALLER
+    example: ClassVar[Example] = Example("dobo --json run", "dobo --json run monthly-sales --period 2026-01")
+
+    reason: str
+    advice: str | None = None
+
+    def message(self) -> str:
+        return self.reason
+
+    def hint(self) -> str | None:
+        return self.advice
+
+
 WORKSPACE_PROBLEMS: tuple[type[Problem], ...] = (
+    InvalidUsage,
     WorkspaceNotFound,
     EnvironmentNotFound,
     NotDefined,

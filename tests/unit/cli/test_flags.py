@@ -112,12 +112,7 @@ def test_flags_work_in_every_place(
         if path not in WITHOUT_WORKSPACE:
             assert (result.code, result.codes) == (2, ["ENVIRONMENT_NOT_FOUND"]), way
     result = dobo(*path, *ARGUMENTS[path], "-C", str(stored), "--json")
-    if path == ("init",):
-        assert result.code == 2  # there is a workspace already
-    elif path == ("test",):
-        assert result.code == 5
-    else:
-        assert set(result.document) == {"schema", "ok", "data", "problems"}
+    assert set(result.document) == {"schema", "ok", "data", "problems"}
 
 
 def test_a_value_that_looks_like_a_flag_is_a_value(dobo: Dobo, sales: Path) -> None:

@@ -105,3 +105,21 @@ def test_rows_of_an_operation_are_listed_with_the_functions(dobo: Dobo) -> None:
     (found,) = dobo("functions", "MADE_BY", "--json").document["data"]
     assert (found["name"], found["usage"]) == ("MADE_BY", ['MADE_BY("name of an operation")'])
     assert [each["name"] for each in dobo("functions", "--json").document["data"]][-1] == "MADE_BY"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message", "hint"),
+    [
+        (("--json", "run"), "`dobo run` needs PROJECT", "there is `monthly-sales`"),
+        (("run", "--json"), "`dobo run` needs PROJECT", "there is `monthly-sales`"),
+        (("validate", "--json", "--fromat"), "`dobo validate` has no option `--fromat`", "`--output-format`"),
+        (("--json", "nothing"), "nothing", "dobo --help"),
+        (("--json",), "Missing command", "dobo --help"),
+    ],
+)
+def test_a_wrong_call_as_json(dobo: Dobo, sales: Path, arguments: tuple[str, ...], message: str, hint: str) -> None:
+    result = dobo(*arguments)
+    assert (result.code, result.codes, result.document["ok"]) == (2, ["INVALID_USAGE"], False)
+    (problem,) = result.document["problems"]
+    assert message in problem["message"]
+    assert hint in (problem["hint"] or "")
