@@ -445,7 +445,11 @@ class TestWriting:
         assert object_server.read(f"{csv.address}/reports/orders.csv").splitlines()[1:] == [b'1,"a"']
         outputs(rows("b"), run="run-2")
         assert object_server.read(f"{csv.address}/reports/orders.csv").splitlines()[1:] == [b'1,"b"']
+        stored = csv.outputs(run="run-2").stored(named_output(csv, "reports/orders.csv"))
+        inspect = partial(Storages(csv.root, {csv.source.id: csv.source}).inspect_named, stored)
+        assert (inspect().changed, inspect().gone, inspect().files) == ((), (), 1)
         csv.plant_text("mine", "reports/orders.csv")
+        assert inspect().changed == (f"`{csv.address}/reports/orders.csv` is not what the run wrote",)
         assert "not as a run wrote it" in unwritable(lambda: outputs(rows("c"), run="run-3")).detail
         assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
         destination = replace(csv.write(SIMPLE).destination, file="reports/orders.csv")

@@ -134,6 +134,29 @@ def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_
     assert [problem.code for problem in ledger.open().audit().problems] == ["OUTPUT_CHANGED"]
 
 
+def test_a_changed_file_that_people_open_is_found_by_all(ledger: Ledger) -> None:
+    ledger.folder.change("dobo.yaml", "path: texts/all", 'file: "texts/all-{{period}}.csv"')
+    ledger.activate()
+    run, workspace = ledger.run(), ledger.open()
+    made = workspace.write_evidence(run.id, ledger.root / "evidence.zip", sample=1)
+    command = [sys.executable, str(made.path), "--workspace", str(ledger.root)]
+    assert workspace.verify(run.id, spark=ledger.spark)[1] == ()
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    path = ledger.root / "texts/all-2026-01.csv"
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"20.50", b"20.51"))
+    _, problems = workspace.verify(run.id, spark=ledger.spark)
+    assert [problem.code for problem in problems] == ["OUTPUT_CHANGED"]
+    with pytest.raises(Rejected) as refused:
+        workspace.why(run.id, "all", key={"id": 1})
+    assert refused.value.problems == problems == workspace.audit().problems
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1
+    path.write_bytes(content)
+    ledger.run(at=CLOCK + timedelta(hours=1))
+    assert workspace.why(run.id, "all", key={"id": 1}).row["id"] == 1
+    assert workspace.audit().problems == ()
+
+
 def test_an_audit_finds_that_the_end_of_the_history_was_cut_off_with_all_that_it_knew(ledger: Ledger) -> None:
     ledger.run()
     store = ledger.root / ".dobo/store.db"

@@ -9,8 +9,10 @@ from dobonomodo.model.plain import hash_document
 from dobonomodo.runs.neighbours import is_draft
 from dobonomodo.runs.resume import came_after
 from dobonomodo.runs.state import RunStatus
+from dobonomodo.storage import load_stored
 
 if TYPE_CHECKING:
+    from dobonomodo.storage import Stored
     from dobonomodo.store import Run, Version
 
 
@@ -37,6 +39,32 @@ def find_later_result(run: Run, others: Iterable[Run]) -> Run | None:
     same = [each for each in others if (each.project, each.period) == (run.project, run.period)]
     (latest,) = find_results(same) or (run,)
     return latest if came_after(latest, run) else None
+
+
+def find_later_writer(run: Run, stored: Stored, others: Iterable[Run]) -> Run | None:
+    """The later run for the period that wrote where an output of a run is: to the same destination, or the same file."""
+    for other in others:
+        if other.period == run.period and _is_later(other, run):
+            places = (load_stored(each["location"]) for each in other.progress.get("outputs", ()))
+            if any(_is_same_place(each, stored) for each in places):
+                return other
+    return None
+
+
+def is_publishing_later(run: Run, others: Iterable[Run]) -> bool:
+    """Whether a later run of the same project and period has begun to publish, and its record does not say yet what it wrote."""
+    same = (each for each in others if (each.project, each.period) == (run.project, run.period))
+    return any(came_after(each, run) and each.progress.get("intent") is not None for each in same)
+
+
+def _is_later(other: Run, run: Run) -> bool:
+    if other.id == run.id:
+        return False
+    return came_after(other, run) if other.project == run.project else other.created_at > run.created_at
+
+
+def _is_same_place(one: Stored, other: Stored) -> bool:
+    return one.place == other.place or (one.shown is not None and one.shown == other.shown)
 
 
 def fingerprint_run(run: Run) -> str:

@@ -21,10 +21,12 @@ from dobonomodo.storage.database import DatabaseStorage
 from dobonomodo.storage.delta import DeltaStorage
 from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
+from dobonomodo.storage.file_storage import FileStorage
 from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
 from dobonomodo.storage.sql import SqlStorage
 from dobonomodo.storage.storage import Pin, Session, Storage, Stored
+from dobonomodo.storage.target import Inspected, WrittenFile
 
 OWN_LOCATIONS = "files"
 """The folder of the sandbox for outputs that give themselves a location."""
@@ -150,6 +152,16 @@ class Storages:
             return self.of_source(name, use=use)
         source = self.datasources[name] if name is not None else None
         return find_storage(record.kind).open(source, root=str(self.root), record=record, session=self.session)
+
+    def list_files(self, stored: Stored) -> tuple[WrittenFile, ...]:
+        """The files that an output wrote; none where its rows are in a database."""
+        storage = self.of_record(stored)
+        return storage.list_files(stored) if isinstance(storage, FileStorage) else ()
+
+    def inspect_named(self, stored: Stored) -> Inspected:
+        """Whether the file that people open is what the run wrote; nothing is known of outputs that write no such file."""
+        storage = self.of_record(stored)
+        return storage.inspect_named(stored) if isinstance(storage, FileStorage) else Inspected()
 
     def of_destination(self, destination: Destination) -> Storage:
         """The storage that an output writes to."""

@@ -42,7 +42,7 @@ from dobonomodo.storage.object_shelf import ObjectShelf
 from dobonomodo.storage.objects import ObjectChangedError
 from dobonomodo.storage.shelf import Listed, Shelf
 from dobonomodo.storage.storage import Answer, Belongs, Pin, Row, Scratch, Session, Storage, Stored
-from dobonomodo.storage.target import Inspected, OutputPlace, Target
+from dobonomodo.storage.target import Inspected, OutputPlace, Target, WrittenFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -368,6 +368,18 @@ class FileStorage(ABC):
         """The hashes of the files and of their manifest."""
         del run, seq
         return self.shelf.inspect(_own_files(stored))
+
+    def list_files(self, stored: Stored) -> tuple[WrittenFile, ...]:
+        """Those of the data, then the one that people open."""
+        own = _own_files(stored)
+        hashes = own.hashes or (None,) * len(own.files)
+        files = [WrittenFile(f"{own.data}/{name}", sha256) for name, sha256 in zip(own.files, hashes, strict=True)]
+        named = [WrittenFile(own.named, own.named_sha256, is_named=True)] if own.named is not None else []
+        return (*files, *named)
+
+    def inspect_named(self, stored: Stored) -> Inspected:
+        """The hash of the file that people open."""
+        return self.shelf.inspect_named(_own_files(stored))
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The files stay where they are."""

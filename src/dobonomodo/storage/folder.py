@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -106,6 +106,8 @@ class StoredFiles:
     """The file that people open, where the output writes one of its own name."""
     datasource_id: str | None = None
     """The datasource that is needed to read them; None for files of this machine, which have addresses of their own."""
+    named_sha256: str | None = None
+    """The SHA-256 of the file that people open; None if an earlier version published it."""
 
     @property
     def kind(self) -> str:
@@ -143,6 +145,8 @@ class StoredFiles:
             own |= {"hashes": list(self.hashes), "manifest": self.manifest}
         if self.named is not None:
             own["named"] = self.named
+        if self.named_sha256 is not None:
+            own["named_sha256"] = self.named_sha256
         if self.datasource_id is not None:
             own["datasource_id"] = self.datasource_id
         return {**own, **self.format.options}
@@ -160,6 +164,7 @@ class StoredFiles:
             document.get("manifest"),
             document.get("named"),
             document.get("datasource_id"),
+            document.get("named_sha256"),
         )
 
 
@@ -542,6 +547,7 @@ class FolderTarget:
             hashes,
             hash_file(version / MANIFEST) if hashes is not None else None,
             self._portable(self.named.path) if self.named is not None else None,
+            named_sha256=self.named.find_hash(version) if self.named is not None else None,
         )
 
     def registered(self) -> tuple[Mapping[str, Type], StoredFolders]:
@@ -648,7 +654,31 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
     if not data.is_dir() or not all((data / file).is_file() for file in stored.files):
         return None
     (data.parent / KEPT).touch()
-    return replace(stored, folder=stored.data, named=None)
+    return replace(stored, folder=stored.data, named=None, named_sha256=None)
+
+
+def compare_named(stored: StoredFiles, name: str, hash_named: Callable[[], str | None]) -> Inspected:
+    """Whether the file that people open is what the run wrote; ``hash_named`` gives None if it is missing."""
+    if stored.named_sha256 is None:
+        return Inspected()
+    found = hash_named()
+    if found is None:
+        return Inspected(gone=(f"`{name}`",))
+    is_right = found == stored.named_sha256
+    return Inspected(files=1) if is_right else Inspected(changed=(f"`{name}` is not what the run wrote",))
+
+
+def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
+    """Whether the file that people open is what the run wrote."""
+    path = root / (stored.named or "")
+
+    def hash_named() -> str | None:
+        try:
+            return hash_file(path)
+        except OSError:
+            return None
+
+    return compare_named(stored, str(path), hash_named)
 
 
 def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:

@@ -19,7 +19,15 @@ from dobonomodo.storage.files import (
     list_files,
     pin_files,
 )
-from dobonomodo.storage.folder import FolderTarget, Format, StoredFiles, StoredFolders, inspect_files, keep_files
+from dobonomodo.storage.folder import (
+    FolderTarget,
+    Format,
+    StoredFiles,
+    StoredFolders,
+    inspect_files,
+    inspect_named,
+    keep_files,
+)
 from dobonomodo.storage.manifest import find_columns
 from dobonomodo.storage.named import NamedFile
 from dobonomodo.storage.pointer import find_folder
@@ -149,6 +157,10 @@ class LocalShelf:
     def inspect(self, stored: StoredFiles) -> Inspected:
         """The hashes of the files and of their manifest."""
         return inspect_files(stored, root=self.root)
+
+    def inspect_named(self, stored: StoredFiles) -> Inspected:
+        """The hash of the file that people open."""
+        return inspect_named(stored, root=self.root)
 
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
         """The files stay where they are."""

@@ -50,6 +50,12 @@ class NamedFile:
         mark = _read_mark(version)
         return mark is not None and bool(mark["placed"])
 
+    @staticmethod
+    def find_hash(version: Path) -> str | None:
+        """The SHA-256 of the file that was made of the rows of a version; None if there was none."""
+        mark = _read_mark(version)
+        return str(mark["sha256"]) if mark is not None else None
+
     def place(self, versions: Iterable[Path]) -> None:
         """Put the finished file where it belongs, in one act, and remember it with the versions whose rows it holds."""
         versions = list(versions)

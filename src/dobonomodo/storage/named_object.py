@@ -67,6 +67,11 @@ class NamedObject:
         mark = self._read(self.pointer.key(f"{version}/{MARK}"))
         return mark is not None and bool(mark["placed"])
 
+    def find_hash(self, version: str) -> str | None:
+        """The SHA-256 of the object that was made of the rows of a version; None if there was none."""
+        mark = self._read(self.pointer.key(f"{version}/{MARK}"))
+        return str(mark["sha256"]) if mark is not None else None
+
     def place(self, path: Path, versions: Sequence[str]) -> None:
         """Put a finished file where it belongs, in one act, and remember it with the versions whose rows it holds."""
         before = self.require_own()

@@ -15,7 +15,7 @@ from dobonomodo.problems.run import CredentialNotFound
 from dobonomodo.storage.access import Access
 from dobonomodo.storage.address import HDFS, Address
 from dobonomodo.storage.files import PinnedFile, is_hidden, most_alike
-from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders
+from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders, compare_named
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, version_of
 from dobonomodo.storage.named_object import NamedObject
 from dobonomodo.storage.object_copies import Copy, download_all
@@ -300,6 +300,11 @@ class ObjectShelf:
         found = self._pointer.objects.read(self._pointer.key(key))
         return found[0] if found is not None else None
 
+    def inspect_named(self, stored: StoredFiles) -> Inspected:
+        """The hash of the object that people open."""
+        name = stored.named or ""
+        return compare_named(stored, name, lambda: self.objects.hash(Address.parse(name).key))
+
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
         """The objects stay where they are."""
         pointer, version = self._pointer, self._version_of(stored.data)
@@ -307,7 +312,7 @@ class ObjectShelf:
         if f"{version}/{OWN}" not in keys or not keys >= {f"{version}/{DATA}/{name}" for name in stored.files}:
             return None
         pointer.objects.put(pointer.key(f"{version}/{KEPT}"), b"")
-        return replace(stored, folder=stored.data, named=None)
+        return replace(stored, folder=stored.data, named=None, named_sha256=None)
 
 
 def _find_fault(secret: str, scheme: str) -> str | None:

@@ -293,6 +293,7 @@ class ObjectTarget:
                 self._find_manifest(version),
                 self.named.shown if self.named is not None else None,
                 self.source,
+                self.named.find_hash(version) if self.named is not None else None,
             )
 
     def _find_manifest(self, version: str) -> str | None:

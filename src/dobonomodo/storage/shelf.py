@@ -103,6 +103,10 @@ class Shelf(Protocol):
         """Whether files match their record, and there are no others next to them."""
         ...
 
+    def inspect_named(self, stored: StoredFiles) -> Inspected:
+        """Whether the file that people open is what the run wrote, where the output writes one of its own name."""
+        ...
+
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
         """Mark the files of an output to be kept; returns a place that no other run writes to."""
         ...

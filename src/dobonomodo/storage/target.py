@@ -101,6 +101,18 @@ class Inspected:
     """The number of files that match the record."""
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenFile:
+    """A file that an output wrote, as its record has it."""
+
+    path: str
+    """From the workspace, where it is inside; else the whole path or address."""
+    sha256: str | None
+    """None if the run did not record it."""
+    is_named: bool = False
+    """Whether it is the file that people open, which later runs replace."""
+
+
 class Target(Protocol):
     """One output of one run at its destination."""
 

@@ -17,6 +17,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Group, Scan, walk_relation
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
 from dobonomodo.problems import Rejected
+from dobonomodo.problems.audit import OutputChanged
 from dobonomodo.problems.problem import LISTED_AT_MOST
 from dobonomodo.problems.why import (
     NotAContributor,
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 
 FindLater = Callable[[Output], str | None]
 """The later run that has replaced the rows of an output."""
-
+FindDamage = Callable[[Output, Storages], str | None]
+"""What is wrong with the file that people open, where an output writes one of its own name."""
 
 OpenLarge = Callable[[RunSpec, int | None], LargeGroups]
 """Opens what computes large groups of a run, with a limited number of their rows."""
@@ -65,12 +67,14 @@ class AskedRun:
         datasources: Mapping[str, DataSource],
         folder: Path,
         find_later: FindLater,
+        find_damage: FindDamage,
         open_large: OpenLarge | None = None,
     ) -> None:
         self.view, self._open_large = view, open_large
         self._spec = restore_snapshot(view.snapshot)
         self._facts = self._spec.facts
-        self._find_later = find_later
+        self._find_later, self._find_damage = find_later, find_damage
+        self._unchanged: set[int] = set()
         self._storages = Storages(root, {**datasources, **self._spec.datasources})
         self._inputs = Inputs(
             root=root,
@@ -155,7 +159,11 @@ class AskedRun:
         reads = frozenset(name for each in totals.values() for name in each.reads)
         by = next(iter(reads)) if len(reads) == 1 else None
         touches, origin = self._explainer.explain_contributor(found[0], group, contributors=contributors, column=by)
-        first = replace(touches[0], values={name: each for name, each in touches[0].values.items() if name in totals})
+        first = replace(
+            touches[0],
+            values={name: each for name, each in touches[0].values.items() if name in totals},
+            reads={name: each for name, each in touches[0].reads.items() if name in totals},
+        )
         amounts = {name: each.value for name, each in first.values.items()}
         needed = None if behind is None else reads | frozenset(totals)
         explanation = replace(
@@ -295,6 +303,7 @@ class AskedRun:
         is_table = output.location.datasource_id is not None and not isinstance(output.location, StoredFiles)
         if is_table and (later := self._find_later(output)) is not None:
             raise self._refuse(output, "replaced", other=later)
+        self._require_file(output)
         storage = self._storages.of_record(output.location)
         try:
             pin = storage.pin_output(output.location, name=output.destination, period=self.view.period)
@@ -303,6 +312,14 @@ class AskedRun:
         except FileNotFoundError as fault:
             later = self._find_later(output)
             raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
+
+    def _require_file(self, output: Output) -> None:
+        """Refuse to explain rows that are not those of the file that people open."""
+        if output.seq in self._unchanged:
+            return
+        if (detail := self._find_damage(output, self._storages)) is not None:
+            raise Rejected([OutputChanged(run=self.view.id, table=output.table, detail=detail)])
+        self._unchanged.add(output.seq)
 
     def _find_stored(self, output: Output, asked: Mapping[str, Value]) -> StoredRow:
         found = self._find_by_place(output, asked) or self.find_rows(output, asked, at_most=LISTED_AT_MOST + 1)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dobonomodo.problems import InternalError, Problem, Rejected, RunFailed
 from dobonomodo.problems.audit import HistoryBroken, OutputChanged, RecordChanged
 from dobonomodo.runs.progress import Progress
-from dobonomodo.runs.resume import came_after
-from dobonomodo.runs.snapshot import load_datasources
-from dobonomodo.storage import Storages
+from dobonomodo.runs.results import find_later_writer
 from dobonomodo.store import StoreAudit, audit_store
 from dobonomodo.workspace.files import KINDS
 from dobonomodo.workspace.session import SparkChoice
+from dobonomodo.workspace.verifying import explain_damage, inspect_named, open_storages
 
 if TYPE_CHECKING:
     from dobonomodo.runs.progress import PublishedOutput
@@ -113,16 +112,18 @@ class _OutputAudit:
         self.outputs += 1
         name = f"output {output.table} of run {run.id}"
         try:
-            sources = {**self._files.definitions.datasources, **load_datasources(run.snapshot)}
-            storages = Storages(self._files.root, sources, session=SparkChoice(self._files).session())
+            storages = open_storages(self._files, run, session=SparkChoice(self._files).session())
             storage = storages.of_record(output.location)
             now = storage.inspect(output.location, run=run.id, seq=output.seq)
-        except (RunFailed, Rejected, KeyError) as fault:
+            named = inspect_named(run, output.location, storages, lambda: self._runs)
+        except (RunFailed, Rejected, KeyError, OSError) as fault:
             self.unproved.append(f"{name}: it cannot be reached ({fault})")
             return
-        self.files += now.files
+        self.files += now.files + named.files
+        if (detail := explain_damage(named)) is not None:
+            yield OutputChanged(run=run.id, table=output.table, detail=detail)
         yield from (OutputChanged(run=run.id, table=output.table, detail=each) for each in now.changed)
-        if now.gone and not _is_replaced(run, output, self._runs):
+        if now.gone and find_later_writer(run, output.location, self._runs) is None:
             lost = ", ".join(now.gone)
             yield OutputChanged(run=run.id, table=output.table, detail=f"{lost} is missing")
         yield from self._check_heads(name, now)
@@ -137,16 +138,3 @@ class _OutputAudit:
             self._seen.add(head)
             if self._hashes.get(head.number) != head.hash:
                 yield HistoryBroken(number=head.number, noted_by=f"the destination of {name}")
-
-
-def _is_replaced(run: Run, output: PublishedOutput, runs: Sequence[Run]) -> bool:
-    """Whether a later run wrote to the same place."""
-    for other in runs:
-        same = (other.project, other.period) == (run.project, run.period)
-        if other.id != run.id and other.period == run.period:
-            later = came_after(other, run) if same else other.created_at > run.created_at
-            if later and any(
-                each.location.place == output.location.place for each in Progress.load(other.progress).outputs
-            ):
-                return True
-    return False

@@ -14,13 +14,15 @@ from urllib.parse import quote
 
 from dobonomodo.plan.explain import describe_plan
 from dobonomodo.runs.progress import Progress
+from dobonomodo.runs.results import find_later_writer
 from dobonomodo.runs.snapshot import restore_snapshot
-from dobonomodo.storage import KeptInputs
+from dobonomodo.storage import KeptInputs, load_stored
 from dobonomodo.workspace import package
 
 if TYPE_CHECKING:
     from dobonomodo.model.plain import Document
     from dobonomodo.runs import RunView
+    from dobonomodo.storage import Storages
     from dobonomodo.store import Run, Store, Version
 
 README = """\
@@ -66,15 +68,15 @@ class Evidence:
 
 
 def write_evidence(
-    view: RunView, run: Run, *, store: Store, root: Path, to: Path, more: Mapping[str, bytes] | None = None
+    view: RunView, run: Run, *, store: Store, storages: Storages, to: Path, more: Mapping[str, bytes] | None = None
 ) -> Evidence:
     """Write the package of a run. ``more`` are files of others: explained rows below `cells/`."""
-    files = package.seal({**collect_evidence(view, run, store=store, root=root, name=to.name), **(more or {})})
+    files = package.seal({**collect_evidence(view, run, store=store, storages=storages, name=to.name), **(more or {})})
     to.write_bytes(package.pack(files))
     return Evidence(to, json.loads(files[package.MANIFEST])["fingerprint"], len(files))
 
 
-def collect_evidence(view: RunView, run: Run, *, store: Store, root: Path, name: str) -> dict[str, bytes]:
+def collect_evidence(view: RunView, run: Run, *, store: Store, storages: Storages, name: str) -> dict[str, bytes]:
     """The files of a package, without their manifest."""
     definitions = list(_list_definitions(run, store))
     texts = {each["file"]: text for each, text in definitions if each["file"] is not None and text is not None}
@@ -85,8 +87,8 @@ def collect_evidence(view: RunView, run: Run, *, store: Store, root: Path, name:
         "by": run.by,
         "clock": view.started_at,
         "programs": run.snapshot["versions"],
-        "inputs": list(_list_inputs(run, root)),
-        "outputs": list(_list_outputs(run)),
+        "inputs": list(_list_inputs(run, storages.root)),
+        "outputs": list(_list_outputs(run, storages, store)),
         "definitions": [each for each, _ in definitions],
         "override": view.override.to_dict() if view.override is not None else None,
         "sign_offs": [each.to_dict() for each in view.signed],
@@ -178,10 +180,10 @@ def _list_inputs(run: Run, root: Path) -> Iterator[dict[str, Any]]:
             yield {"reading": key, "name": pin["name"], "fingerprint": pin.get("fingerprint"), "files": files}
 
 
-def _list_outputs(run: Run) -> Iterator[dict[str, Any]]:
+def _list_outputs(run: Run, storages: Storages, store: Store) -> Iterator[dict[str, Any]]:
     for output in run.progress.get("outputs", ()):
-        location = output["location"]
-        names, hashes = location.get("files", ()), location.get("hashes") or ()
+        location = load_stored(output["location"])
+        later = find_later_writer(run, location, store.list_runs(period=run.period))
         yield {
             "seq": output["seq"],
             "table": output["table"],
@@ -189,10 +191,11 @@ def _list_outputs(run: Run) -> Iterator[dict[str, Any]]:
             "rows": output["rows"],
             "digest": output["digest"],
             "columns": output["columns"],
-            "manifest": location.get("manifest"),
+            "manifest": output["location"].get("manifest"),
+            "replaced_by": later.id if later is not None else None,
             "files": [
-                {"path": f"{location['data']}/{name}", "sha256": sha256}
-                for name, sha256 in zip(names, (*hashes, *[None] * len(names)), strict=False)
+                {"path": file.path, "sha256": file.sha256, "named": file.is_named}
+                for file in storages.list_files(location)
             ],
         }
 

@@ -15,7 +15,7 @@ from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs import view_run
 from dobonomodo.storage import find_storage
 from dobonomodo.why.asking import AskedRun
-from dobonomodo.workspace.verifying import find_later
+from dobonomodo.workspace.verifying import explain_damage, find_later, inspect_named
 
 RUNS_SEARCHED = 10_000
 """The number of latest runs among which the writer of a file is searched."""
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from dobonomodo.engine.grouping import LargeGroup
     from dobonomodo.formula import Typed
     from dobonomodo.plan.relation import Group
-    from dobonomodo.runs import RunSpec, RunView
+    from dobonomodo.runs import Output, RunSpec, RunView
+    from dobonomodo.storage import Storages
     from dobonomodo.store import Run, Store
     from dobonomodo.why.absence import Absence
     from dobonomodo.why.asking import OpenLarge
@@ -145,8 +146,14 @@ class Opener:
             datasources=self._files.definitions.datasources,
             folder=Path(self._folder.name),
             find_later=lambda output: find_later(record, output, self._store),
+            find_damage=lambda output, storages: self._find_damage(record, output, storages),
             open_large=open_large,
         )
+
+    def _find_damage(self, record: Run, output: Output, storages: Storages) -> str | None:
+        """What is wrong with the file that people open."""
+        list_runs = partial(self._store.list_runs, period=record.period)
+        return explain_damage(inspect_named(record, output.location, storages, list_runs))
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
         """The run that wrote a file, and the name of the output; None for a file that no run wrote."""

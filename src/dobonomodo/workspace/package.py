@@ -235,6 +235,7 @@ def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:
     for kind in ("outputs", "inputs"):
         for each in evidence[kind]:
             for file in each["files"]:
+                later = ": run " + each["replaced_by"] + " replaced it" if each.get("replaced_by") else ""
                 name = kind[:-1] + " " + os.path.basename(file["path"])
                 if file["sha256"] is None:
                     yield name, True, "its hash was not recorded"
@@ -243,12 +244,13 @@ def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:
                     with open(os.path.join(workspace, file["path"]), "rb") as opened:
                         found = _hash_opened(opened)
                 except OSError:
-                    kept = file.get("kept")
-                    lost = "it is not there any more"
-                    yield name, kind == "inputs", lost + (", a copy is kept" if kept else "")
+                    kept = ", a copy is kept" if file.get("kept") else ""
+                    yield name, kind == "inputs" or bool(later), "it is not there any more" + kept + later
                     continue
                 right = found == file["sha256"]
-                yield name, right or kind == "inputs", file["path"] + ("" if right else " has changed since")
+                later = later if file.get("named") else ""
+                detail = file["path"] + ("" if right else " has changed since" + later)
+                yield name, right or kind == "inputs" or bool(later), detail
 
 
 def _hash_opened(file: IO[bytes]) -> str:

@@ -212,9 +212,11 @@ class Records(ABC):
         from dobonomodo.workspace.cells import SAMPLE, explain_cells
         from dobonomodo.workspace.evidence import write_evidence
         from dobonomodo.workspace.explaining import Opener
+        from dobonomodo.workspace.verifying import open_storages
 
         record = find_run(self._stores.find_main(), run_id)
         view, store = self.find_run(record.id), self._stores.main
         with Opener(self._files, store) as opener:
             more = explain_cells(opener.open(view, record), cells, sample=SAMPLE if sample is None else sample)
-        return write_evidence(view, record, store=store, root=self._files.root, to=Path(to), more=more)
+        storages = open_storages(self._files, record)
+        return write_evidence(view, record, store=store, storages=storages, to=Path(to), more=more)

@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.problems import Problem, Rejected, RunFailed
+from dobonomodo.problems.audit import OutputChanged
 from dobonomodo.problems.run import DigestDiffers, InputChanged, SparkLost
 from dobonomodo.runs import restore_snapshot
-from dobonomodo.runs.resume import came_after
-from dobonomodo.storage import load_stored
+from dobonomodo.runs.results import find_later_writer, is_publishing_later
+from dobonomodo.runs.snapshot import load_datasources
+from dobonomodo.storage import Inspected, Storages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from dobonomodo.engine.engine import SparkEngine
     from dobonomodo.runs import Output, RunView
+    from dobonomodo.storage import Session, Stored
     from dobonomodo.store import Run, Store
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.running import RunData
@@ -33,7 +36,20 @@ def verify_outputs(
         output.seq: _digest_stored(engine, view, output, files=files, later=find_later(record, output, store))
         for output in view.outputs.values()
     }
-    return _compare(view, found)
+    return (*_compare(view, found), *_find_changed_files(view, record, files=files, store=store))
+
+
+def _find_changed_files(view: RunView, record: Run, *, files: Files, store: Store) -> Iterator[Problem]:
+    """The files that people open, and that are not what the run wrote."""
+    storages = open_storages(files, record)
+    for output in view.outputs.values():
+        try:
+            found = inspect_named(record, output.location, storages, lambda: store.list_runs(period=record.period))
+            detail = explain_damage(found)
+        except OSError as fault:
+            detail = f"`{output.location.shown}` cannot be read ({fault})"
+        if detail is not None:
+            yield OutputChanged(run=view.id, table=output.table, detail=detail)
 
 
 def verify_replay(
@@ -79,16 +95,32 @@ def _digest_stored(engine: SparkEngine, view: RunView, output: Output, *, files:
     return engine.digest(frame, list(output.columns))
 
 
+def open_storages(files: Files, run: Run, *, session: Session | None = None) -> Storages:
+    """The storages of a run's outputs, with the datasources as they were."""
+    datasources = {**files.definitions.datasources, **load_datasources(run.snapshot)}
+    return Storages(files.root, datasources, session=session)
+
+
 def find_later(own: Run, output: Output, store: Store) -> str | None:
     """The later run that has replaced the rows of an output."""
-    for other in store.list_runs(period=own.period):
-        later = came_after(other, own) if other.project == own.project else other.created_at > own.created_at
-        if not later:
-            continue
-        for each in other.progress.get("outputs", ()):
-            if load_stored(each["location"]).place == output.location.place:
-                return other.id
-    return None
+    later = find_later_writer(own, output.location, store.list_runs(period=own.period))
+    return later.id if later is not None else None
+
+
+def inspect_named(own: Run, stored: Stored, storages: Storages, list_runs: Callable[[], Sequence[Run]]) -> Inspected:
+    """Whether the file that people open is what a run wrote. A later run may have replaced it, which is no damage."""
+    found = storages.inspect_named(stored)
+    if not found.changed and not found.gone:
+        return found
+    others = list_runs()
+    is_replaced = find_later_writer(own, stored, others) is not None or is_publishing_later(own, others)
+    return Inspected() if is_replaced else found
+
+
+def explain_damage(found: Inspected) -> str | None:
+    """What is wrong with an output, in one line."""
+    gone = [f"{', '.join(found.gone)} is missing"] if found.gone else []
+    return "; ".join([*found.changed, *gone]) or None
 
 
 def with_frames(view: RunView, files: Files) -> RunView:

@@ -18,8 +18,9 @@ from dobonomodo.plan.destination import Destination, name_store
 from dobonomodo.plan.relation import Rel, Write
 from dobonomodo.problems.run import OutputWrite
 from dobonomodo.problems.store import LeaseLost
-from dobonomodo.storage import Outputs, Storages, WrittenOutput, named
+from dobonomodo.storage import Inspected, Outputs, Storages, WrittenOutput, load_stored, named
 from dobonomodo.storage.fence import Fence
+from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.schema import arrow_type
 from tests import world
 from tests.unit.storage.syncing import Syncs
@@ -184,3 +185,19 @@ def test_a_folder_that_cannot_be_written_is_found_before_anything_is_computed(tm
     (tmp_path / "data" / "results").write_text("a file where the folder should be")
     failed = world.failure(outputs_of(tmp_path).check, WrittenOutput(10, write_of(), COLUMNS))
     assert isinstance(failed.problem, OutputWrite)
+
+
+def test_a_file_that_was_changed_or_is_gone_is_found(tmp_path: Path) -> None:
+    stored = publish(tmp_path, [row(1)]).stored(WrittenOutput(10, write_of(), COLUMNS))
+    storages = Storages(tmp_path, {})
+    path = tmp_path / "data" / "results" / "summary-2026-01.csv"
+    assert storages.inspect_named(load_stored(stored.document())) == Inspected(files=1)
+    assert [(file.path, file.sha256) for file in storages.list_files(stored) if file.is_named] == [
+        ("data/results/summary-2026-01.csv", hash_file(path))
+    ]
+    path.write_text("mine")
+    assert storages.inspect_named(stored) == Inspected(changed=(f"`{path}` is not what the run wrote",))
+    path.unlink()
+    assert storages.inspect_named(stored) == Inspected(gone=(f"`{path}`",))
+    before = {name: value for name, value in stored.document().items() if name != "named_sha256"}
+    assert storages.inspect_named(load_stored(before)) == Inspected(), "earlier versions recorded no hash"

@@ -125,6 +125,20 @@ def test_inputs_and_outputs_where_they_are(tmp_path: Path) -> None:
     assert wrong(FILES, workspace=str(tmp_path)) == ["output out.csv"]
 
 
+def test_what_a_later_run_replaced_is_not_wrong(tmp_path: Path) -> None:
+    (tmp_path / "in.csv").write_bytes(b"in")
+    replaced = change(package.EVIDENCE, '"table": "totals"', '"table": "totals", "replaced_by": "r2"')
+    assert wrong(replaced, workspace=str(tmp_path)) == []
+    (tmp_path / "out.csv").write_bytes(b"of r2")
+    assert wrong(replaced, workspace=str(tmp_path)) == ["output out.csv"]
+    hashed = f'"sha256": "{package.sha256(b"out")}"'
+    both = '"table": "totals", "replaced_by": "r2"'
+    content = (
+        FILES[package.EVIDENCE].decode().replace('"table": "totals"', both).replace(hashed, hashed + ', "named": true')
+    )
+    assert wrong(package.seal({**collect(), package.EVIDENCE: content.encode()}), workspace=str(tmp_path)) == []
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "evidence.zip"
     path.write_bytes(PACKED)
