@@ -167,6 +167,7 @@ class _Sheet:
                 f"has no names of columns in row {number + 1} of sheet `{cells.sheet}`", "set `header_row`"
             )
         width = max(position for position, name in enumerate(header) if name) + 1
+        cells.refuse_merged(top=number, width=width)
         for position, name in enumerate(header[:width]):
             if not name:
                 address = name_cell(number, cells.area.left + position)

@@ -11,7 +11,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -84,14 +84,20 @@ class Area:
             raise ValueError
         return area
 
-    def has(self, row: int, column: int) -> bool:
-        """Whether a cell is in it."""
-        return (
-            row >= self.top
-            and column >= self.left
-            and (self.bottom is None or row <= self.bottom)
-            and (self.right is None or column <= self.right)
+    @property
+    def name(self) -> str:
+        """Its first and its last cell, such as ``B3:F200``, for an area that has an end."""
+        return f"{name_cell(self.top, self.left)}:{name_cell(self.bottom or 0, self.right or 0)}"
+
+    def overlaps(self, other: Area) -> bool:
+        """Whether both have a cell in common."""
+        return _meet(self.top, self.bottom, other.top, other.bottom) and _meet(
+            self.left, self.right, other.left, other.right
         )
+
+
+def _meet(first: int, last: int | None, other_first: int, other_last: int | None) -> bool:
+    return (last is None or other_first <= last) and (other_last is None or first <= other_last)
 
 
 def column_number(letters: str) -> int:
@@ -122,6 +128,18 @@ class Cells:
     """Every row of the area, from its first column to its last; None for a cell without a value."""
     faults: Mapping[tuple[int, int], str]
     """What is wrong in a cell, in words that follow its value."""
+    merged: Sequence[Area] = ()
+    """Cells of the sheet that are merged, inside of the area and outside."""
+
+    def refuse_merged(self, *, top: int, width: int) -> None:
+        """Raise `WorkbookFault` for merged cells among some columns of the area, from a row on."""
+        used = Area(top, self.area.left, self.area.bottom, self.area.left + width - 1)
+        for merged in self.merged:
+            if merged.overlaps(used):
+                raise WorkbookFault(
+                    f"has merged cells {merged.name} in sheet `{self.sheet}`, of which only the first has a value",
+                    "split them in Excel, or set `range` or `header_row` to where the rows are",
+                )
 
 
 def sheet_names(path: Path) -> list[str]:
@@ -141,8 +159,8 @@ def open_cells(path: Path, *, sheet: str | None, area: Area | None, table: str |
             raise WorkbookFault(f"has no sheet `{name}`", _existing("sheets", book.sheet_names))
         found = book.get_sheet_by_name(name)
         whole = area or Area()
-        _refuse_merged(found, whole)
-        yield Cells(name, whole, _rows(found, whole), find_faults(path, name))
+        merged = [Area(*first, *last) for first, last in found.merged_cell_ranges or ()]
+        yield Cells(name, whole, _rows(found, whole), find_faults(path, name), merged)
 
 
 @contextmanager
@@ -206,16 +224,6 @@ def _find_table(book: CalamineWorkbook, name: str) -> tuple[str, Area]:
         raise WorkbookFault(f"has a table `{name}` without rows")
     # The rows of a table start behind its header.
     return table.sheet, Area(table.start[0] - 1, table.start[1], table.end[0], table.end[1])
-
-
-def _refuse_merged(sheet: CalamineSheet, area: Area) -> None:
-    for (top, left), (bottom, right) in sheet.merged_cell_ranges or ():
-        if any(area.has(row, column) for row, column in ((top, left), (bottom, right))):
-            cells = f"{name_cell(top, left)}:{name_cell(bottom, right)}"
-            raise WorkbookFault(
-                f"has merged cells {cells} in sheet `{sheet.name}`, of which only the first has a value",
-                "split them in Excel, or set `range` or `header_row` to where the rows are",
-            )
 
 
 def _rows(sheet: CalamineSheet, area: Area) -> Iterator[list[str | None]]:

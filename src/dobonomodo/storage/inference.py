@@ -554,7 +554,8 @@ def _try(proposed: Inferred, load: Callable[[DatasetUse, Path], Iterable[str]]) 
             try:
                 refused = set(load(use, Path(folder) / "rows.parquet"))
             except RunFailed as failed:
-                raise NotInferredError(failed.problem.message()) from failed
+                said = (failed.problem.message(), failed.problem.hint())
+                raise NotInferredError("; ".join(filter(None, said))) from failed
         if not refused:
             return proposed
         notes = tuple(f"`{name}` has values that are refused in every other type: text" for name in sorted(refused))

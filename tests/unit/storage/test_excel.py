@@ -89,13 +89,16 @@ class TestReading:
     def test_a_header_further_down(self, tmp_path: Path) -> None:
         def fill(book: xlsxwriter.Workbook, sheet: xlsxwriter.worksheet.Worksheet) -> None:
             del book
-            sheet.write("A1", "Report")
+            sheet.merge_range("A1:C1", "Report")
             sheet.write_column("A3", ["id", 1])
+            sheet.merge_range("B4:C4", None)
 
         make(tmp_path / "rows.xlsx", fill)
         assert read(tmp_path, {"id": INTEGER}, header_row=3) == [{"id": 1}]
         problem = refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel")
-        assert problem.differences == ("column `id` is missing", "column `Report` is not declared")
+        assert "merged cells A1:C1" in problem.detail
+        problem = refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel", header_row=4)
+        assert problem.differences == ("column `id` is missing", "column `1` is not declared")
         assert (
             "has no names" in refused(tmp_path, use_of({"id": INTEGER}, "rows.xlsx"), kind="excel", header_row=2).detail
         )

@@ -58,8 +58,8 @@ def fault_of(path: Path, **where: str | Area | None) -> WorkbookFault:
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (0.1 + 0.2, "0.3"), (1234567.89, "1234567.89"), (5.0, "5"), (-0.0, "0"), (1e20, "1" + "0" * 20), (1e-7, "0.0000001"), (True, "true"),
-        (1e15, "1000000000000000"), (-0.00001, "-0.00001"), (123456789012345678.0, "123456789012346000"), (4711.0, "4711"),
+        (0.1 + 0.2, "0.3"), (1234567.89, "1234567.89"), (5.0, "5"), (-0.0, "0"), (1e20, "1" + "0" * 20), (1e-7, "0.0000001"),
+        (True, "true"), (1e15, "1000000000000000"), (-0.00001, "-0.00001"), (123456789012345678.0, "123456789012346000"), (4711.0, "4711"),
         (False, "false"), (2**53 + 1, "9007199254740993"), (0.1234567890123456, "0.123456789012346"), (None, None),
         ("", None), ("007", "007"), (" a ", " a "), (date(2026, 1, 31), "2026-01-31"), (datetime(2026, 1, 31), "2026-01-31"),
         (datetime(2026, 1, 31, 8, 30), "2026-01-31T08:30:00"), (time(12), "12:00:00"), (timedelta(hours=25), "1 day, 1:00:00"),
@@ -82,11 +82,16 @@ def test_addresses() -> None:
             Area.parse(wrong)
 
 
-def test_an_area_has_the_cells_on_its_edges_and_none_beyond() -> None:
+def test_areas_that_have_a_cell_in_common() -> None:
     area = Area.parse("B3:D5")
-    inside = {name_cell(row, column) for row in range(9) for column in range(9) if area.has(row, column)}
+    cells = [name_cell(row, column) for row in range(9) for column in range(9)]
+    inside = {cell for cell in cells if area.overlaps(Area.parse(f"{cell}:{cell}"))}
     assert inside == {"B3", "C3", "D3", "B4", "C4", "D4", "B5", "C5", "D5"}
-    assert (Area.parse("B:C").has(10**6, 1), Area().has(0, 10**4)) == (True, True)
+    # No corner of either is in the other.
+    assert Area.parse("A4:H4").overlaps(area)
+    assert area.overlaps(Area.parse("C1:C9"))
+    assert (Area.parse("B:C").overlaps(Area.parse("B999:B999")), Area().overlaps(area)) == (True, True)
+    assert not Area.parse("A:A").overlaps(area)
 
 
 def test_a_part_of_a_sheet_and_a_table(tmp_path: Path) -> None:
@@ -149,15 +154,26 @@ def test_a_workbook_that_is_too_large_is_not_unpacked(tmp_path: Path, monkeypatc
 def test_merged_cells_are_refused_where_they_are_read(tmp_path: Path) -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         sheet = book.add_worksheet()
-        sheet.merge_range("A1:B1", "both")
-        sheet.write_row("A2", ["a", "b"])
+        sheet.write_row("A1", ["a", "b", "c"])
+        sheet.merge_range("A3:C3", "all")
+
+    def refused(area: str | None, *, top: int, width: int) -> str | None:
+        where = Area.parse(area) if area is not None else None
+        with open_cells(path, sheet=None, area=where, table=None) as cells:
+            try:
+                cells.refuse_merged(top=top, width=width)
+            except WorkbookFault as fault:
+                return fault.what
+        return None
 
     path = make(tmp_path / "a.xlsx", fill)
-    assert "merged cells A1:B1" in fault_of(path).what
+    assert "merged cells A3:C3 in sheet `Sheet1`" in str(refused(None, top=0, width=3))
     # A part of them is enough.
-    assert "merged cells A1:B1" in fault_of(path, area=Area.parse("B1:B2")).what
-    assert "merged cells A1:B1" in fault_of(path, area=Area.parse("A1:A2")).what
-    assert cells_of(path, area=Area.parse("A2:B2")) == [["a", "b"]]
+    assert all(refused(area, top=0, width=1) for area in ("A:C", "B:B", "C1:C3"))
+    assert refused(None, top=2, width=1)
+    assert not refused(None, top=3, width=3)
+    assert not refused("A1:C2", top=0, width=3)
+    assert not refused("D:E", top=0, width=2)
 
 
 def test_errors_and_formulas_without_a_value_are_found(tmp_path: Path) -> None:

@@ -336,6 +336,16 @@ def test_a_sheet_is_read_where_its_names_are(tmp_path: Path) -> None:
     assert (found.options, found.rows) == ({"range": "A:B", "header_row": 2}, 2)
 
 
+def test_a_merged_title_is_above_the_names(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+        sheet = book.add_worksheet("Plan")
+        sheet.merge_range("A1:C1", "Report of January")
+        sheet.write_row("A3", ["id", "name", "amount"])
+        sheet.write_row("A4", ["a", "x", 1.5])
+    found = infer(tmp_path / "plan.xlsx")
+    assert (found.options, found.rows) == ({"header_row": 3}, 1)
+
+
 def test_a_parquet_file(tmp_path: Path) -> None:
     columns = {
         "id": pa.array([1], pa.int32()),
