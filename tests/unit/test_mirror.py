@@ -17,7 +17,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
         " projects/test_agree.py property/test_ranges.py",
         (
             "engine/archive.py", "engine/computed.py",
-            "engine/context.py", "engine/culprit.py", "engine/cutting.py", "engine/engine.py",
+            "engine/context.py", "engine/cutting.py", "engine/engine.py",
             "engine/differences.py", "engine/grouping.py",
             "engine/frames.py", "engine/joins.py", "engine/labels.py", "engine/loading.py", "engine/matches.py", "engine/observation.py",
             "engine/ranges.py", "engine/reach.py", "engine/reading.py", "engine/requirement.py", "engine/tracking.py", "engine/tree.py",

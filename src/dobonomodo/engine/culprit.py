@@ -9,6 +9,7 @@ from dobonomodo.engine.faults import (
     ExpressionPlace,
     explain_fault,
     find_fragments,
+    find_joining,
     find_loss,
     find_repeated,
     find_suspects,
@@ -19,6 +20,7 @@ from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.relation import Derive, expressions_of, walk_between
 from dobonomodo.problems import OperationRef, Problem
+from dobonomodo.problems.run import JoinMultipleMatches
 from dobonomodo.storage.faults import is_of_spark
 
 
@@ -29,6 +31,12 @@ def explain_failure(error: Exception, plan: Plan, frames: Frames, *, until: Step
     """
     if (repeated := find_repeated(error)) is not None:
         return frames.explain_repeated(repeated)
+    fault = explain_fault(error)
+    if isinstance(fault, JoinMultipleMatches):
+        joining = find_joining(error) or None
+        fault = replace(fault, lookup_of=_find_declaring(plan, fault.alias, joining))
+        if joining is None:
+            return fault
     suspects = find_suspects(error, list(_places(plan, frames.facts)))
     steps = [step for step in plan.steps if step.spec.ref in suspects and _is_before(step, until)]
     operation = steps[0].spec.ref if len(steps) == 1 else _find_culprit(steps, frames)
@@ -36,7 +44,15 @@ def explain_failure(error: Exception, plan: Plan, frames: Frames, *, until: Step
         operation = until.spec.ref
     culprit = next((step for step in plan.steps if step.spec.ref == operation), None)
     expression = _find_expression(culprit, error, frames.facts) if culprit is not None else None
-    return replace(explain_fault(error), operation=operation, expression=expression)
+    return replace(fault, operation=operation, expression=expression)
+
+
+def _find_declaring(plan: Plan, alias: str, seq: int | None) -> str | None:
+    """The dataset that declares a lookup; None if the alias is one of an operation's own joins."""
+    uses = [use for use in plan.uses if use.seq == seq]
+    if not any(use.role == "lookup" and use.alias == alias for use in uses):
+        return None
+    return next(use.dataset_id for use in uses if use.role in ("input", "append"))
 
 
 def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:

@@ -147,6 +147,12 @@ def find_repeated(error: Exception) -> int | None:
     return int(found["number"]) if found else None
 
 
+def find_joining(error: Exception) -> int | None:
+    """The number of the operation whose join found several rows, if this stopped the job; 0 for a lookup of the input."""
+    found = _MULTIPLE.search(text_of(error))
+    return int(found["seq"]) if found else None
+
+
 def find_suspects(error: Exception, places: Sequence[ExpressionPlace]) -> list[OperationRef]:
     """The operations that may have raised an error: one if Spark points to its SQL, several if that is ambiguous."""
     text = text_of(error)

@@ -23,12 +23,16 @@ class JoinMultipleMatches(Problem):
     alias: str
     keys: str
     count: int
+    lookup_of: str | None = None
+    """The dataset that declares the join as a lookup; None for a join of an operation."""
 
     def message(self) -> str:
-        return f"{self.count} rows of `{self.alias}` match {self.keys}; at most one may match"
+        lookup = f", a lookup of dataset `{self.lookup_of}`," if self.lookup_of is not None else ""
+        return f"{self.count} rows of `{self.alias}`{lookup} match {self.keys}; at most one may match"
 
     def hint(self) -> str | None:
-        return "correct the data, or add a condition to `on` so that one row matches"
+        where = "`on`" if self.lookup_of is None else "`join_conditions` of the lookup"
+        return f"correct the data, or add a condition to {where} so that one row matches"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
