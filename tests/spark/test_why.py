@@ -108,11 +108,19 @@ project:
   input_dataset_id: orders
   operations:
     - {seq: 5, type: update, arguments: {assignments: [{column: amount, expression: "ROUND(amount * 2, 2)"}]}}
-    - {seq: 10, type: aggregate, arguments: {group_by: [customer], aggregations: [{column: amount, expression: SUM(amount)}]}}
+    - seq: 10
+      type: aggregate
+      arguments:
+        group_by: [customer]
+        aggregations:
+          - {column: amount, expression: SUM(amount)}
+          - {column: rest, expression: COUNT(*) * 100 - SUM(amount)}
+          - {column: quarter, expression: "ROUND(SUM(amount) / 4, 1)"}
+          - {column: mean, expression: AVG(amount)}
     - seq: 90
       type: output
       selector: _operation_seq = 10
-      arguments: {destination: {datasource_id: out, table: totals}, columns: [customer, amount]}
+      arguments: {destination: {datasource_id: out, table: totals}, columns: [customer, amount, rest, quarter, mean]}
 """
 
 
@@ -229,10 +237,16 @@ def test_a_summary_of_many_rows_whose_output_has_nothing_else(
     """By what the output selects, its rows are summaries, though it does not write the number of the operation."""
     workspace = dobo.open(ran[0])
     run = workspace.run("totals", period="2026-01", spark=spark, draft=True)
+    small = workspace.why(run.id, "totals", key={"customer": "C1"}, column="rest").origin
     monkeypatch.setattr("dobonomodo.why.loading.AT_MOST", 2)
-    found = workspace.why(run.id, "totals", key={"customer": "C1"}, spark=spark)
+    found = workspace.why(run.id, "totals", key={"customer": "C1"}, column="rest", spark=spark)
     assert isinstance(found.origin, Summary)
     assert (found.origin.rows, found.row["amount"]) == (3, Decimal("204.50"))
+    # What its rows add to it is the same as with few rows.
+    assert isinstance(small, Summary)
+    assert found.origin.sums == small.sums == {"amount", "rest"}
+    assert [each.amounts for each in found.origin.contributors] == [each.amounts for each in small.contributors]
+    assert [each.reads for each in found.origin.contributors] == [each.reads for each in small.contributors]
 
 
 def test_a_summary_of_many_rows_by_spark(

@@ -27,6 +27,7 @@ from dobonomodo.cli.console import (
 )
 
 if TYPE_CHECKING:
+    from dobonomodo.formula.meaning import Value
     from dobonomodo.why.explanation import Explanation
 
 LISTED = 20
@@ -155,14 +156,15 @@ def _write(path: Path, text: str) -> None:
 
 
 def write_contributors(found: Explanation) -> str:
-    """The rows of a summary as CSV: key, row id, amounts and place."""
+    """The rows of a summary as CSV: key, row id, amounts, what totals read that are not sums of amounts, and place."""
     from dobonomodo.why.explanation import Summary, plain
 
     if not isinstance(found.origin, Summary):
         usage_error("--csv is for summary rows, which have contributors")
-    rows = [
-        {**each.key, "_row_id": each.row_id, **each.amounts, "place": each.place} for each in found.origin.contributors
-    ]
+    rows: list[dict[str, Value]] = []
+    for each in found.origin.contributors:
+        reads = {f"reads {text}": value for read in each.reads.values() for text, value in read.items()}
+        rows.append({**each.key, "_row_id": each.row_id, **each.amounts, **reads, "place": each.place})
     names = list(dict.fromkeys(name for row in rows for name in row))
     buffer = StringIO()
     writer = csv.writer(buffer, lineterminator="\n")

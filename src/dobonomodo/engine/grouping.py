@@ -11,7 +11,7 @@ from dobonomodo.formula import Type, Typed
 from dobonomodo.formula.meaning import Value, as_value
 from dobonomodo.formula.moment import Day, Moment
 from dobonomodo.formula.sql import literal, quote_name
-from dobonomodo.formula.types import DATE, TIMESTAMP
+from dobonomodo.formula.types import DATE, TIMESTAMP, is_number
 from dobonomodo.plan.relation import Group
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ class Member:
 
     values: Mapping[str, Value]
     amounts: Mapping[str, Value]
-    """What it adds to each total."""
+    """What it adds to each total that is the sum of that, by the name of the total in the node."""
+    reads: Mapping[str, Value]
+    """What is read of it for totals, by the formula."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,6 +40,8 @@ class LargeGroup:
     rows: int
     members: tuple[Member, ...]
     """The largest first; not necessarily all."""
+    sums: frozenset[str]
+    """The totals that are exactly the sums of what their rows add."""
 
 
 def read_groups(
@@ -51,8 +55,8 @@ def read_groups(
 ) -> list[LargeGroup]:
     """The groups of a node with the given key values.
 
-    ``names`` are the columns that identify rows, ``shares`` what a row adds to each total; rows are sorted by the first
-    share.
+    ``names`` are the columns that identify rows. ``shares`` are what a row adds to a total, by the name of the total in the
+    node, and what is read of it, by the formula; rows are sorted by them.
     """
     from pyspark.sql import functions as F
 
@@ -62,17 +66,22 @@ def read_groups(
     sql = {name: frames.sql(value) for name, value in node.keys.items()}
     values = [F.expr(frames.sql(value)).alias(name) for name, value in node.values.items()]
     grouped = rows.groupBy(*(F.expr(key).alias(name) for name, key in sql.items()))
-    counted = grouped.agg(*values, F.expr("count(1)").alias(_ROWS))
+    added = {name: f"{_ROWS} {name}" for name in shares if name in node.values}
+    sums = [F.expr(f"try_sum({frames.sql(shares[name])})").alias(other) for name, other in added.items()]
+    counted = grouped.agg(*values, *sums, F.expr("count(1)").alias(_ROWS))
     types = {**node.schema.columns}
     shown = [f"{_readable(quote_name(name), kind)} AS {quote_name(name)}" for name, kind in types.items()]
+    shown += [quote_name(each) for each in (*added.values(), _ROWS)]
     found = []
-    for row in counted.selectExpr(*shown, quote_name(_ROWS)).limit(GROUPS_AT_MOST).collect():
+    for row in counted.selectExpr(*shown).limit(GROUPS_AT_MOST).collect():
         own = {name: _value(row[name], kind) for name, kind in types.items()}
         inside = rows
         for name, key in node.keys.items():
             inside = inside.where(_is_one_of(sql[name], key.type, [own[name]]))
-        members = tuple(_read_members(inside, frames, node, names, shares, at_most))
-        found.append(LargeGroup(own, int(row[_ROWS]), members))
+        wrong = {name for name, other in added.items() if row[other] != own[name]}
+        used = {name: share for name, share in shares.items() if name not in wrong}
+        members = tuple(_read_members(inside, frames, node, names, used, at_most))
+        found.append(LargeGroup(own, int(row[_ROWS]), members, frozenset(added) - wrong))
     return found
 
 
@@ -90,24 +99,30 @@ def _read_members(
 ) -> Iterator[Member]:
     kinds = {name: node.rows.schema.columns[name] for name in names if name in node.rows.schema.columns}
     columns = [f"{_readable(quote_name(name), kind)} AS {quote_name(name)}" for name, kind in kinds.items()]
-    amounts = [f"{frames.sql(share)} AS {quote_name(f'={name}')}" for name, share in shares.items()]
+    places = {name: f"{_ROWS} {number}" for number, name in enumerate(shares)}
+    amounts = [
+        f"{_readable(frames.sql(share), share.type)} AS {quote_name(places[name])}" for name, share in shares.items()
+    ]
     if not columns and not amounts:
         return
     chosen = rows.selectExpr(*columns, *amounts)
     if shares:
-        first = quote_name(f"={next(iter(shares))}")
-        chosen = chosen.orderBy(*_descending(first, kinds))
+        numbers = [quote_name(places[name]) for name, share in shares.items() if is_number(share.type)]
+        chosen = chosen.orderBy(*_descending(numbers, kinds))
     for row in (chosen if at_most is None else chosen.limit(at_most)).toLocalIterator():
+        values = {name: _value(row[places[name]], share.type) for name, share in shares.items()}
         yield Member(
             {name: _value(row[name], kind) for name, kind in kinds.items()},
-            {name: as_value(row[f"={name}"]) for name in shares},
+            {name: value for name, value in values.items() if name in node.values},
+            {name: value for name, value in values.items() if name not in node.values},
         )
 
 
-def _descending(first: str, kinds: Mapping[str, Type]) -> list[Any]:
+def _descending(numbers: Sequence[str], kinds: Mapping[str, Type]) -> list[Any]:
     from pyspark.sql import functions as F
 
-    return [F.expr(f"abs({first})").desc_nulls_last(), *(F.expr(quote_name(name)).asc() for name in kinds)]
+    largest = (F.expr(f"abs({each})").desc_nulls_last() for each in numbers)
+    return [*largest, *(F.expr(quote_name(name)).asc() for name in kinds)]
 
 
 def _is_one_of(sql: str, kind: Type, allowed: Collection[Value]) -> str:

@@ -44,6 +44,8 @@ class Total:
     """The meaning of an aggregate over the rows of a group: a function of its type and the arguments."""
 
     of: Callable[[Type, Arguments], Value]
+    of_row: Callable[[Apply], Typed] | None = None
+    """What one row adds, if the total is the sum of that over all rows; NULL adds nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,8 +116,8 @@ class AskedRun:
         stored = replace(stored, values=step.write.working_names(stored.values))
         large = self._open_large(self._spec, contributors) if self._open_large is not None else None
         try:
-            row = self._find_computed(output, step, stored, large)
             own = next(iter(step.write.working_names({named: None}))) if named is not None else None
+            row = self._find_computed(output, step, stored, large, by=own)
             touches, origin = self._explainer.explain(row, step, contributors=contributors, column=own)
             found = Explanation(
                 run=self.view.id,
@@ -347,12 +347,20 @@ class AskedRun:
 
     # --- the computed row
 
-    def _find_computed(self, output: Output, step: Step, stored: StoredRow, large: LargeGroups | None = None) -> Traced:
+    def _find_computed(
+        self,
+        output: Output,
+        step: Step,
+        stored: StoredRow,
+        large: LargeGroups | None = None,
+        *,
+        by: str | None = None,
+    ) -> Traced:
         """The row of the plan that is stored; refused if no such row exists."""
         wanted = {name: frozenset([value]) for name, value in stored.values.items()}
         for name, value in constants_of(step.write.rows):
             wanted.setdefault(name, frozenset([value]))
-        interpreter = self._interpreter_of(self._loader, large)
+        interpreter = self._interpreter_of(self._loader, large, by)
         try:
             found = interpreter.find(step.write.rows, wanted)
             if found:
@@ -369,12 +377,13 @@ class AskedRun:
         """Computes rows of the plan."""
         return self._interpreter_of(self._loader)
 
-    def _interpreter_of(self, loader: Loader, large: LargeGroups | None = None) -> Interpreter:
+    def _interpreter_of(self, loader: Loader, large: LargeGroups | None = None, by: str | None = None) -> Interpreter:
         return Interpreter(
             loader,
             facts=self._facts,
             seed=self._seed,
             large=large,
+            by=by,
             always=names_of(self._spec.plan.steps) | {OPERATION_SEQ},
         )
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Typed, columns_of, flat_name
-from dobonomodo.formula.evaluate import Result, evaluate, evaluate_group, evaluate_known
+from dobonomodo.formula.evaluate import Result, compute, evaluate, evaluate_group, evaluate_known
 from dobonomodo.formula.meaning import Total, Value
 from dobonomodo.formula.print import print_checked
 from dobonomodo.formula.typed import Apply, ColumnRef, Literal, Operation, Over, walk, windows_of
@@ -21,6 +21,7 @@ from dobonomodo.plan.operations.lowered import Formula
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Match, Rel, Scan, Window, walk_between
 from dobonomodo.plan.shares import Shares
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
+from dobonomodo.why.amount import adds_up, amount_of, arguments_of, simplify_amount
 from dobonomodo.why.explanation import (
     Contributor,
     Effect,
@@ -32,7 +33,7 @@ from dobonomodo.why.explanation import (
     Touch,
     show,
 )
-from dobonomodo.why.interpret import find_keys, share_of, without_casts
+from dobonomodo.why.interpret import find_keys, without_casts
 from dobonomodo.why.row import Traced
 
 if TYPE_CHECKING:
@@ -64,17 +65,41 @@ class Explainer:
         """The same for a row of a group, up to what it adds to the totals of the group."""
         step = self.step_of(group)
         path = trace_path(row)
-        shares = {name: share_of(formula.tree) for name, formula in step.lowered.formulas.items()}
-        values = {
-            name: self.evaluate(print_checked(share), share, row.values)
-            for name, share in shares.items()
-            if share is not None
+        formulas = step.lowered.formulas
+        amounts = self._find_amounts(group, formulas)
+        values = {name: self._explain_amount(amount, row.values) for name, amount in amounts.items()}
+        reads = {
+            name: tuple(self.evaluate(text, each, row.values) for text, each in arguments_of(formula.tree).items())
+            for name, formula in formulas.items()
+            if name not in amounts
         }
         condition, joins = self._explain_taken(step, row, path)
-        touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "selected", condition, joins, values)
+        touch = Touch(step.spec.seq, step.spec.name, step.spec.type, "selected", condition, joins, values, reads=reads)
         earlier = [each for each in self._plan.steps if each.spec.seq < step.spec.seq]
         touches, origin = self._explain_path(path, earlier, step, contributors=contributors, column=column)
         return (touch, *touches), origin
+
+    def _find_amounts(self, group: Traced, formulas: Mapping[str, Formula]) -> dict[str, Typed]:
+        """What a row adds to each total of a group that is the sum of that, by column."""
+        keys = group.node.keys.values() if isinstance(group.node, Group) else ()
+        found = {name: amount_of(formula.tree, keys, self._facts) for name, formula in formulas.items()}
+        amounts = {name: amount for name, amount in found.items() if amount is not None}
+        if group.large is not None:
+            sums = {name.removeprefix("=").casefold() for name in group.large.sums}
+            return {name: amount for name, amount in amounts.items() if name.casefold() in sums}
+        given = [row.values for row in group.below]
+        return {
+            name: amount
+            for name, amount in amounts.items()
+            if adds_up(
+                evaluate_group(formulas[name].tree, given, self._facts).value,
+                (compute(amount, each, self._facts) for each in given),
+            )
+        }
+
+    def _explain_amount(self, amount: Typed, values: Mapping[str, Value]) -> Evaluated:
+        shown = simplify_amount(amount, values, self._facts)
+        return self.evaluate(print_checked(shown), shown, values)
 
     def step_of(self, group: Traced) -> Step:
         """The operation that made a group."""
@@ -263,20 +288,18 @@ class Explainer:
         key = {name.removeprefix("#").strip(): group.values[name] for name in node.keys}
         if group.large is not None:
             return self._summarise_large(key, group, group.large, formulas)
-        members = group.below
-        given = [row.values for row in members]
+        given = [row.values for row in group.below]
         totals: dict[str, Evaluated] = {}
-        shares: dict[str, Typed] = {}
         for name, formula in formulas.items():
             result = evaluate_group(formula.tree, given, self._facts)
             totals[name] = Evaluated(str(formula), result.value, tuple(parts_of(result)), _reads(formula.tree))
-            share = share_of(formula.tree)
-            if share is not None:
-                shares[name] = share
+        amounts = self._find_amounts(group, formulas)
+        others = {name: arguments_of(each.tree) for name, each in formulas.items() if name not in amounts}
         mixed = _are_mixed(given)
-        found = [self._contributor(row, shares, mixed=mixed) for row in members]
-        found.sort(key=lambda each: _size(each.amounts, column), reverse=True)
-        return Summary(key, len(members), totals, tuple(found if contributors is None else found[:contributors]))
+        found = [self._contributor(row, amounts, others, mixed=mixed) for row in group.below]
+        found.sort(key=lambda each: _size(each, column), reverse=True)
+        listed = found if contributors is None else found[:contributors]
+        return Summary(key, len(found), totals, tuple(listed), frozenset(amounts))
 
     def _summarise_large(
         self, key: Mapping[str, Value], group: Traced, large: LargeGroup, formulas: Mapping[str, Formula]
@@ -286,11 +309,16 @@ class Explainer:
             name: Evaluated(str(formula), results[name.casefold()], (), _reads(formula.tree))
             for name, formula in formulas.items()
         }
+        amounts = self._find_amounts(group, formulas)
+        others = {name: arguments_of(each.tree) for name, each in formulas.items() if name not in amounts}
         mixed = _are_mixed([each.values for each in large.members])
-        members = tuple(
-            Contributor(self._key_of(each.values, mixed=mixed), None, each.amounts, None) for each in large.members
-        )
-        return Summary(key, large.rows, totals, members)
+        members = []
+        for each in large.members:
+            added = {name.removeprefix("=").casefold(): value for name, value in each.amounts.items()}
+            own = {name: added[name.casefold()] for name in amounts}
+            reads = {name: {text: each.reads[text] for text in read} for name, read in others.items()}
+            members.append(Contributor(self._key_of(each.values, mixed=mixed), None, own, None, reads))
+        return Summary(key, large.rows, totals, tuple(members), frozenset(amounts))
 
     def _key_of(self, values: Mapping[str, Value], *, mixed: bool) -> dict[str, Value]:
         """The natural or group key of a row; with the operation that made it, if rows of several are mixed."""
@@ -300,16 +328,22 @@ class Explainer:
         names = rows.parts.get(seq) or (*rows.keys.get(seq, ()), *([OPERATION_SEQ] if mixed and seq else []))
         return {name: values[name] for name in names if name in values}
 
-    def _contributor(self, row: Traced, shares: Mapping[str, Typed], *, mixed: bool) -> Contributor:
-        amounts = {name: evaluate(share, row.values, self._facts).value for name, share in shares.items()}
+    def _contributor(
+        self, row: Traced, amounts: Mapping[str, Typed], others: Mapping[str, Mapping[str, Typed]], *, mixed: bool
+    ) -> Contributor:
+        """``amounts`` are those that it adds to totals, ``others`` the arguments of the other totals."""
         row_id = row.values.get(ROW_ID)
         stored = next((each.stored for each in trace_path(row).values() if each.stored is not None), None)
         return Contributor(
             self._key_of(row.values, mixed=mixed),
             row_id if isinstance(row_id, str) else None,
-            amounts,
+            self._compute(amounts, row),
             stored.place if stored is not None else None,
+            {name: self._compute(read, row) for name, read in others.items()},
         )
+
+    def _compute(self, formulas: Mapping[str, Typed], row: Traced) -> dict[str, Value]:
+        return {name: compute(each, row.values, self._facts) for name, each in formulas.items()}
 
     def name_member(self, row: Traced) -> str:
         """What identifies a row of a group, as text."""
@@ -428,11 +462,19 @@ def _has_aggregates(tree: Typed) -> bool:
     )
 
 
-def _size(amounts: Mapping[str, Value], column: str | None) -> Decimal:
-    """The sort key of contributors: their contribution to a column, otherwise to the first total with a contribution."""
-    wanted = [amounts[column]] if column is not None and column in amounts else amounts.values()
-    numbers = [abs(Decimal(each)) for each in wanted if isinstance(each, int | Decimal)]
-    return numbers[0] if numbers else Decimal(-1)
+def _size(each: Contributor, column: str | None) -> list[Decimal]:
+    """The sort key of contributors: the amounts that they add, then what is read of them; those of one column if it has any."""
+    values = {
+        **{name: [value] for name, value in each.amounts.items()},
+        **{n: [*r.values()] for n, r in each.reads.items()},
+    }
+    wanted = (
+        values[column] if column is not None and column in values else [v for many in values.values() for v in many]
+    )
+    return [
+        Decimal(value).copy_abs() if isinstance(value, int | Decimal) and not isinstance(value, bool) else Decimal(-1)
+        for value in wanted
+    ]
 
 
 def _scan_of(node: Rel) -> Scan:

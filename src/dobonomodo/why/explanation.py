@@ -114,6 +114,8 @@ class Touch:
     """The columns that it set, or what a check expects."""
     sets: tuple[str, ...] = ()
     """The names of all of them, also where values are left out."""
+    reads: Mapping[str, tuple[Evaluated, ...]] = field(default_factory=dict)
+    """What totals read of the row that are not sums of amounts of rows, by column."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -125,6 +127,7 @@ class Touch:
             "condition": self.condition.to_dict() if self.condition is not None else None,
             "joins": [each.to_dict() for each in self.joins],
             "values": {name: each.to_dict() for name, each in self.values.items()},
+            "reads": {name: [each.to_dict() for each in read] for name, read in self.reads.items()},
         }
 
 
@@ -136,8 +139,10 @@ class Contributor:
     """What identifies it: its natural or group key."""
     row_id: str | None
     amounts: Mapping[str, Value]
-    """What it adds to each aggregate."""
+    """What it adds to each total that is the sum of such amounts."""
     place: str | None
+    reads: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
+    """What the other totals read of it: by column, the arguments with their values."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
@@ -145,6 +150,7 @@ class Contributor:
             "key": plain_row(self.key),
             "row_id": self.row_id,
             "amounts": plain_row(self.amounts),
+            "reads": {name: plain_row(read) for name, read in self.reads.items()},
             "place": self.place,
         }
 
@@ -158,13 +164,15 @@ class Summary:
     totals: Mapping[str, Evaluated]
     contributors: tuple[Contributor, ...]
     """The largest first; not necessarily all."""
+    sums: frozenset[str]
+    """The totals that are exactly the sums of amounts of rows."""
 
     def to_dict(self) -> dict[str, object]:
         """As plain data."""
         return {
             "key": plain_row(self.key),
             "rows": self.rows,
-            "totals": {name: each.to_dict() for name, each in self.totals.items()},
+            "totals": {name: {**each.to_dict(), "is_sum": name in self.sums} for name, each in self.totals.items()},
             "contributors": [each.to_dict() for each in self.contributors],
         }
 
@@ -259,6 +267,7 @@ def with_relevant(touches: tuple[Touch, ...], columns: frozenset[str] | None) ->
     needed = set(columns)
     for touch in touches:
         found = {name: each for name, each in touch.values.items() if name in needed}
+        read = {name: each for name, each in touch.reads.items() if name in needed}
         reads = {name for each in found.values() for name in each.reads}
         aliases = {name.partition(".")[0] for name in reads if "." in name}
         joins = tuple(each for each in touch.joins if each.alias in aliases)
@@ -267,7 +276,8 @@ def with_relevant(touches: tuple[Touch, ...], columns: frozenset[str] | None) ->
             needed |= {name for each in joins if each.on is not None for name in each.on.reads}
         if touch.condition is not None and found:
             needed |= touch.condition.reads
-        yield replace(touch, values=found, joins=joins, condition=touch.condition if found else None)
+        condition = touch.condition if found or read else None
+        yield replace(touch, values=found, reads=read, joins=joins, condition=condition)
 
 
 def columns_behind(touches: tuple[Touch, ...], columns: frozenset[str] | None) -> frozenset[str] | None:

@@ -14,8 +14,8 @@ from typing import assert_never
 from dobonomodo.engine.rowid import IdSeed, write_id_by_key
 from dobonomodo.formula import ColumnRef, Typed, columns_of, flat_name
 from dobonomodo.formula.evaluate import compute, compute_over, evaluate_group
-from dobonomodo.formula.meaning import Total, Value, as_value, write_number
-from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, walk
+from dobonomodo.formula.meaning import Value, as_value, write_number
+from dobonomodo.formula.typed import Cast, Literal, Operation
 from dobonomodo.formula.types import Type, is_number
 from dobonomodo.plan.condition import parts_of
 from dobonomodo.plan.facts import RunFacts
@@ -40,6 +40,7 @@ from dobonomodo.plan.relation import (
 )
 from dobonomodo.plan.system import PLACE, ROW_ID
 from dobonomodo.plan.tree import Above, find_ancestors
+from dobonomodo.why.amount import amount_of, arguments_of
 from dobonomodo.why.loading import Loader
 from dobonomodo.why.row import AT_MOST, LargeGroups, TooManyRows, Traced, Wanted, satisfies
 
@@ -63,10 +64,13 @@ class Interpreter:
         seed: IdSeed,
         always: frozenset[str] = frozenset(),
         large: LargeGroups | None = None,
+        by: str | None = None,
     ) -> None:
         self._loader, self._facts, self._seed, self._large = loader, facts, seed, large
         self._always = always | {ROW_ID}
         """Columns of the rows of groups that are needed to name them."""
+        self._by = by.casefold() if by is not None else None
+        """The total by which the rows of large groups are sorted; the default is the first one."""
         self.dropped: list[Traced] = []
         """The rows that a filter has dropped, each as it was before it, with the node of the filter."""
         self._found: dict[_Question, list[Traced]] = {}
@@ -218,11 +222,12 @@ class Interpreter:
     def _find_large(self, large: LargeGroups, node: Group, wanted: Wanted) -> Iterator[Traced]:
         keys = {name: wanted[name] for name in node.keys if name in wanted}
         names = [name for name in node.rows.schema.columns if name in self._always and name != ROW_ID]
-        shares = {
-            name.removeprefix("="): share
-            for name, value in node.values.items()
-            if (share := share_of(value)) is not None
-        }
+        shares: dict[str, Typed] = {}
+        for name, value in sorted(node.values.items(), key=lambda each: each[0].casefold() != f"={self._by}"):
+            amount = amount_of(value, node.keys.values(), self._facts)
+            shares |= {name: amount} if amount is not None else arguments_of(value)
+        for value in node.values.values():
+            shares |= arguments_of(value)
         for each in large.read(node, keys, names=names, shares=shares):
             identity = (id(node), *(each.values[name] for name in node.keys))
             yield Traced(node, each.values, (), identity, large=each)
@@ -361,14 +366,6 @@ class SeveralMatches(Exception):
     def __init__(self, node: Lookup) -> None:
         super().__init__(node.alias)
         self.alias = node.alias
-
-
-def share_of(tree: Typed) -> Typed | None:
-    """The contribution of one row to an aggregate: the argument of the first function."""
-    for each in walk(tree):
-        if isinstance(each, Apply) and isinstance(each.function.python, Total) and each.operands:
-            return each.operands[0] if is_number(each.operands[0].type) else None
-    return None
 
 
 def find_keys(on: Typed, alias: str) -> list[tuple[Typed, str]]:

@@ -8,6 +8,7 @@ from dobonomodo.formula.meaning import Value
 from dobonomodo.plan.system import is_system
 from dobonomodo.why.explanation import (
     Contribution,
+    Contributor,
     Evaluated,
     Explanation,
     JoinedRow,
@@ -68,13 +69,14 @@ def render_touch(touch: Touch) -> Iterator[str]:
     """An operation, and what it did with the row."""
     title = f"{touch.seq:<3} {touch.name}" + (f" ({touch.type})" if touch.type else "")
     left_out = [name for name in touch.sets if name not in touch.values] if touch.effect == "selected" else []
-    is_short = not (touch.values or touch.joins or touch.condition)
+    is_short = not (touch.values or touch.reads or touch.joins or touch.condition)
     if touch.effect != "selected" or is_short:
         title += f": {touch.effect}" + (f", set {', '.join(left_out)}" if left_out else "")
     yield title
-    labelled = {**({"selected": touch.condition} if touch.condition is not None else {}), **touch.values}
-    width = max([_LABEL, *map(len, labelled), *(len(join.alias) for join in touch.joins)])
-    for name, each in labelled.items():
+    labelled = [*([("selected", touch.condition)] if touch.condition is not None else []), *touch.values.items()]
+    labelled += [(f"{name} reads", each) for name, read in touch.reads.items() for each in read]
+    width = max([_LABEL, *(len(name) for name, _ in labelled), *(len(join.alias) for join in touch.joins)])
+    for name, each in labelled:
         yield from _formula(name, each, width)
     for join in touch.joins:
         yield from _join(join, width)
@@ -125,18 +127,25 @@ def _summary(summary: Summary, columns: frozenset[str] | None) -> Iterator[str]:
     width = max([_LABEL, *map(len, totals)])
     yield f"    {'group':<{width}} {_values(summary.key) or 'all rows'}: {rows}"
     for name, total in totals.items():
-        yield f"    {name:<{width}} {total.text} = {show(total.value)}"
+        words = "" if name in summary.sums else ", which is not a sum of amounts of rows"
+        yield f"    {name:<{width}} {total.text} = {show(total.value)}{words}"
     if summary.contributors:
         shown = len(summary.contributors)
         yield f"    {_title(shown, of=summary.rows)}:"
     keys = [_values(each.key) for each in summary.contributors]
-    amounts = [
-        _values({name: value for name, value in each.amounts.items() if columns is None or name in columns})
-        for each in summary.contributors
-    ]
+    amounts = [_amounts(each, columns) for each in summary.contributors]
     first, second = (min(_WIDEST, max(map(len, cells), default=0)) for cells in (keys, amounts))
     for key, amount, each in zip(keys, amounts, summary.contributors, strict=True):
         yield f"      {key:<{first}}  {amount:<{second}}  {each.place or ''}".rstrip()
+
+
+def _amounts(each: Contributor, columns: frozenset[str] | None) -> str:
+    """What a row adds, and what is read of it for totals to which it adds nothing."""
+    added = {name: value for name, value in each.amounts.items() if columns is None or name in columns}
+    read: dict[str, Value] = {}
+    for name, arguments in each.reads.items():
+        read |= arguments if columns is None or name in columns else {}
+    return "; ".join([*([_values(added)] if added else []), *([f"reads {_values(read)}"] if read else [])])
 
 
 def _title(shown: int, *, of: int) -> str:

@@ -88,9 +88,10 @@ def test_a_summary_row_has_contributors_the_largest_first() -> None:
     assert (origin.key, origin.rows) == ({"status": "active"}, 3)
     assert {name: each.value for name, each in origin.totals.items()} == {"total": Decimal("120.00"), "number": 3}
     assert [(each.key, each.amounts) for each in origin.contributors] == [
-        ({"id": "A1"}, {"total": Decimal("90.00")}),
-        ({"id": "A2"}, {"total": Decimal("30.00")}),
+        ({"id": "A1"}, {"total": Decimal("90.00"), "number": 1}),
+        ({"id": "A2"}, {"total": Decimal("30.00"), "number": 1}),
     ]
+    assert origin.sums == {"total", "number"}
 
 
 def test_text_of_a_column() -> None:
@@ -197,11 +198,99 @@ def test_a_row_of_a_total_is_explained_up_to_it() -> None:
     (total,) = asked.find(status="active", _operation_seq=20)
     touches, origin = contributor(asked, total, id="A1")
     assert [(each.seq, each.effect) for each in touches] == [(20, "selected"), (10, "selected")]
-    assert (values_of(touches[0]), values_of(touches[1])) == ({"total": Decimal(90)}, {"net": Decimal(90)})
+    assert values_of(touches[0]) == {"total": Decimal(90), "number": 1}
+    assert values_of(touches[1]) == {"net": Decimal(90)}
     assert touches[0].condition is not None
     assert [join.dataset for join in touches[1].joins] == ["customers"]
     assert isinstance(origin, StoredPlace)
     assert origin.place == "orders.parquet, row 1"
+
+
+OTHERS = (
+    UPDATE
+    + """
+    - seq: 20
+      name: Totals
+      type: aggregate
+      selector: status = "active"
+      arguments:
+        group_by: [status]
+        aggregations:
+          - {column: number, expression: COUNT(*)}
+          - {column: discount, expression: SUM(amount) - SUM(net)}
+          - {column: tax, expression: "ROUND(SUM(net * 0.19), 1)"}
+          - {column: rate, expression: 100 * SUM(net) / SUM(amount)}
+"""
+    + OUTPUT
+)
+
+
+def explain_others(column: str | None = None, rows: Given = ROWS) -> Summary:
+    asked = Asked(OTHERS, rows)
+    (row,) = asked.find(status="active", _operation_seq=20)
+    _, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=None, column=column)
+    assert isinstance(origin, Summary)
+    return origin
+
+
+def test_contributors_have_the_amounts_that_add_up_to_the_total() -> None:
+    origin = explain_others()
+    assert origin.totals["discount"].value == Decimal(10)
+    assert [(each.key["id"], each.amounts["discount"]) for each in origin.contributors] == [
+        ("A1", Decimal(10)),
+        ("A2", Decimal(0)),
+        ("A4", Decimal(0)),
+    ]
+
+
+def test_a_total_that_is_no_sum_of_amounts_shows_what_it_reads() -> None:
+    origin = explain_others()
+    assert origin.sums == {"number", "discount", "tax"}
+    assert [dict(each.reads) for each in origin.contributors][:2] == [
+        {"rate": {"net": Decimal(90), "amount": Decimal(100)}},
+        {"rate": {"net": Decimal(30), "amount": Decimal(30)}},
+    ]
+
+
+def test_a_rounded_total_has_amounts_only_if_rounding_changed_nothing() -> None:
+    assert [each.amounts["tax"] for each in explain_others("tax").contributors] == [
+        Decimal("17.1"),
+        Decimal("5.7"),
+        Decimal(0),
+    ]
+    rows = {**ROWS, "orders": [*ROWS["orders"], {**ROWS["orders"][1], "id": "A6", "amount": 1}]}
+    rounded = explain_others("tax", rows)
+    assert rounded.totals["tax"].value == Decimal("23.0")
+    assert "tax" not in rounded.sums
+    assert [each.reads["tax"] for each in rounded.contributors][:1] == [{"net * 0.19": Decimal("17.1000")}]
+
+
+def test_contributors_are_sorted_by_their_amounts() -> None:
+    assert [each.key["id"] for each in explain_others("rate").contributors] == ["A1", "A2", "A4"]
+
+
+def test_a_contributor_has_its_amount_and_what_is_read_of_it() -> None:
+    asked = Asked(OTHERS)
+    (total,) = asked.find(status="active", _operation_seq=20)
+    touches, _ = contributor(asked, total, id="A1")
+    assert values_of(touches[0]) == {"number": 1, "discount": Decimal(10), "tax": Decimal("17.1")}
+    assert touches[0].values["discount"].text == "amount - net"
+    assert [(each.text, each.value) for each in touches[0].reads["rate"]] == [
+        ("net", Decimal(90)),
+        ("amount", Decimal(100)),
+    ]
+
+
+def test_text_of_totals_that_are_no_sums() -> None:
+    asked = Asked(OTHERS)
+    (row,) = asked.find(status="active", _operation_seq=20)
+    touches, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=1)
+    found = Explanation("R", "p", "2026-01", "net", row.values, {}, None, touches, origin)
+    lines = list(render_text(found))
+    assert "    discount    SUM(amount) - SUM(net) = 10.00" in lines
+    rate = next(line for line in lines if line.startswith("    rate "))
+    assert rate.endswith(", which is not a sum of amounts of rows")
+    assert any("discount 10.00, tax 17.1000; reads net 90.00, amount 100.00" in line for line in lines)
 
 
 JOINED = """

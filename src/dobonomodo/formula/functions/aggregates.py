@@ -24,8 +24,8 @@ from dobonomodo.formula.functions.signature import (
 )
 from dobonomodo.formula.meaning import EXACT, Arguments, Number, Total, Value, divide, fit
 from dobonomodo.formula.sql import cast
-from dobonomodo.formula.typed import Typed
-from dobonomodo.formula.types import INTEGER, MAX_DIGITS, TEXT, DecimalType, Type, as_decimal
+from dobonomodo.formula.typed import Apply, Cast, Literal, Operation, Typed
+from dobonomodo.formula.types import BOOLEAN, INTEGER, MAX_DIGITS, TEXT, DecimalType, Type, as_decimal
 
 AVERAGE_EXTRA = 4
 """Fractional digits that Spark's avg adds to those of its input."""
@@ -120,21 +120,37 @@ def _joined(kind: Type, rows: Arguments) -> Value:
     return str(rows[0][1]).join(texts) if texts else None
 
 
+# --- what one row adds
+
+
+def _summand(node: Apply) -> Typed:
+    (value,) = node.operands
+    return value if value.type == node.type else Cast(value, node.type)
+
+
+def _one_if(test: Typed) -> Typed:
+    return Operation("CASE", (test, Literal(1, INTEGER), Literal(0, INTEGER)), INTEGER)
+
+
+def _one_if_present(node: Apply) -> Typed:
+    return _one_if(Operation("IS NOT NULL", node.operands, BOOLEAN))
+
+
 AGGREGATES: tuple[Function, ...] = (
     fn("SUM", sig(_summed, to=_sum_type), _sum,
        "The exact sum. NULLs are ignored; NULL if there are no other values.",
        "SUM(amount) = 30.50", "SUM(quantity) = 6", 'ISNULL(SUM(IF(region = "X", amount, NULL)))', 'SUM(IF(region = "N", quantity, 0)) = 3',
-       window=RUNNING, python=Total(_total)),
+       window=RUNNING, python=Total(_total, _summand)),
     fn("COUNT", [(sig(anything, to=INTEGER), "count({0})")],
        "The number of rows with a value; COUNT(*) counts all rows.",
        "COUNT(amount) = 2", "COUNT(*) = 3",
-       window=RUNNING, python=Total(lambda kind, rows: len(_present(rows)))),
+       window=RUNNING, python=Total(lambda kind, rows: len(_present(rows)), _one_if_present)),
     fn("COUNT_ALL", sig(to=INTEGER), "count(1)", "The number of rows, the same as COUNT(*).", "COUNT_ALL() = 3",
        "COUNT_ALL() = COUNT(*)",
-       window=RUNNING, python=Total(lambda kind, rows: len(rows))),
+       window=RUNNING, python=Total(lambda kind, rows: len(rows), lambda node: Literal(1, INTEGER))),
     fn("COUNT_IF", sig(condition, to=INTEGER), _COUNT_IF, "The number of rows for which a condition is true.",
        "COUNT_IF(quantity > 1) = 2", "COUNT_IF(amount > 0) = 2",
-       python=Total(lambda kind, rows: sum(value is True for (value,) in rows))),
+       python=Total(lambda kind, rows: sum(value is True for (value,) in rows), lambda node: _one_if(node.operands[0]))),
     fn("COUNT_DISTINCT", sig(anything, to=INTEGER), "count(DISTINCT {0})", "The number of distinct values. NULLs are ignored.",
        "COUNT_DISTINCT(region) = 2", "COUNT_DISTINCT(amount) = 2",
        python=Total(lambda kind, rows: len(set(_present(rows))))),

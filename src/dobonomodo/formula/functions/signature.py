@@ -164,6 +164,8 @@ class Function:
     """How it is used before OVER, where it can be."""
     never_fails: bool = False
     """Whether it never raises, for any values of its arguments. If unset, it may raise."""
+    keeps_number: bool = False
+    """Whether it returns its first argument, a number, unless that is NULL or has to be rounded."""
 
     @property
     def is_aggregate(self) -> bool:
@@ -209,6 +211,7 @@ def fn(
     aliases: tuple[str, ...] = (),
     window: Window | None = None,
     never_fails: bool = False,
+    keeps_number: bool = False,
 ) -> Function:
     """A row of the catalogue: name, signature, what it renders to, a line of documentation, examples that are TRUE, its meaning.
 
@@ -230,6 +233,7 @@ def fn(
         aliases=aliases,
         window=window,
         never_fails=never_fails,
+        keeps_number=keeps_number,
     )
 
 
