@@ -43,7 +43,8 @@ class Proposal:
 def infer_dataset(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A CSV, Excel or Parquet file.")],
     sheet: Annotated[
-        str | None, typer.Option("--sheet", help="The sheet of a workbook; the default is the first.")
+        str | None,
+        typer.Option("--sheet", help="The sheet of a workbook; the default is the first that is not hidden."),
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -142,10 +142,13 @@ class Cells:
                 )
 
 
-def sheet_names(path: Path) -> list[str]:
-    """The sheets of a workbook; raises `WorkbookFault`."""
+def find_sheets(path: Path) -> dict[str, bool]:
+    """The sheets of a workbook, each with whether it is one with cells that Excel shows; raises `WorkbookFault`."""
+    from python_calamine import SheetTypeEnum, SheetVisibleEnum
+
+    shown = (SheetTypeEnum.WorkSheet, SheetVisibleEnum.Visible)
     with _explaining(), _open(path) as book:
-        return list(book.sheet_names)
+        return {sheet.name: (sheet.typ, sheet.visible) == shown for sheet in book.sheets_metadata}
 
 
 @contextmanager
@@ -153,7 +156,7 @@ def open_cells(path: Path, *, sheet: str | None, area: Area | None, table: str |
     """The cells of a sheet, of a part of it or of a table with its header; raises `WorkbookFault`."""
     with _explaining(), _open(path) as book:
         if table is not None:
-            sheet, area = _find_table(book, table)
+            sheet, area = _find_table(book, table, path)
         name = sheet if sheet is not None else _only_sheet(book)
         if name not in book.sheet_names:
             raise WorkbookFault(f"has no sheet `{name}`", _existing("sheets", book.sheet_names))
@@ -215,15 +218,28 @@ def _only_sheet(book: CalamineWorkbook) -> str:
     raise WorkbookFault(f"has {len(names)} sheets: {shown}", "set `sheet` in the options")
 
 
-def _find_table(book: CalamineWorkbook, name: str) -> tuple[str, Area]:
+def _find_table(book: CalamineWorkbook, name: str, path: Path) -> tuple[str, Area]:
     names = book.table_names or []
     if name not in names:
         raise WorkbookFault(f"has no table `{name}`", _existing("tables", names))
     table = book.get_table_by_name(name)
     if table.start is None or table.end is None:
         raise WorkbookFault(f"has a table `{name}` without rows")
+    if not _has_header(path, name):
+        raise WorkbookFault(
+            f"has a table `{name}` without a header row",
+            "turn on `Header Row` in the table design of Excel; without it, nothing says which column is which",
+        )
     # The rows of a table start behind its header.
     return table.sheet, Area(table.start[0] - 1, table.start[1], table.end[0], table.end[1])
+
+
+def _has_header(path: Path, table: str) -> bool:
+    """Whether a table has a row with names, which calamine does not tell."""
+    with zipfile.ZipFile(path) as archive:
+        parts = [name for name in archive.namelist() if name.lower().startswith("xl/tables/")]
+        tables = [each for part in parts for each in _elements(archive, part, "table")]
+    return not any(each.get("displayName") == table and each.get("headerRowCount") == "0" for each in tables)
 
 
 def _rows(sheet: CalamineSheet, area: Area) -> Iterator[list[str | None]]:

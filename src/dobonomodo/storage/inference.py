@@ -25,7 +25,7 @@ from dobonomodo.storage.csv import extract_csv, read_texts
 from dobonomodo.storage.csv_dialect import Dialect, Encoding, make_plain
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, is_workbook, looks_like_utf16
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
-from dobonomodo.storage.excel_cells import WorkbookFault, name_cell, open_cells, sheet_names
+from dobonomodo.storage.excel_cells import WorkbookFault, find_sheets, name_cell, open_cells
 from dobonomodo.storage.header import NULL_TEXTS, FirstLine, Role, explain_unusable, judge_first_line
 from dobonomodo.storage.notation import PLAIN, Notation, find_date_formats
 from dobonomodo.storage.schema import type_of_arrow
@@ -281,8 +281,8 @@ def _infer_excel(path: Path, sheet: str | None) -> Inferred:
     import pyarrow as pa
 
     try:
-        names = sheet_names(path)
-        chosen = sheet or names[0]
+        sheets = find_sheets(path)
+        chosen = sheet or next((name for name, is_shown in sheets.items() if is_shown), next(iter(sheets), ""))
         with open_cells(path, sheet=chosen, area=None, table=None) as cells:
             rows = list(cells.rows)
     except WorkbookFault as fault:
@@ -307,7 +307,7 @@ def _infer_excel(path: Path, sheet: str | None) -> Inferred:
     }
     wide = max(map(len, rows)) > used[-1] + 1 and any(any(row[used[-1] + 1 :]) for row in rows)
     letters = f"{name_cell(0, used[0])[:-1]}:{name_cell(0, used[-1])[:-1]}" if used[0] or wide else None
-    form = ExcelFormat(sheet=chosen if len(names) > 1 else None, range=letters, header_row=at + 1 if at else None)
+    form = ExcelFormat(sheet=chosen if len(sheets) > 1 else None, range=letters, header_row=at + 1 if at else None)
     found = _find_types(table, notations=(PLAIN,), dates=False)
     proposed = _propose(path, "excel", form.options, found, table, len(below))
 

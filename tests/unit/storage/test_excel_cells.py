@@ -20,9 +20,9 @@ from dobonomodo.storage.excel_cells import (
     WorkbookFault,
     column_number,
     find_faults,
+    find_sheets,
     name_cell,
     open_cells,
-    sheet_names,
     show_cell,
 )
 
@@ -112,6 +112,34 @@ def test_a_part_of_a_sheet_and_a_table(tmp_path: Path) -> None:
     assert fault_of(path, table="Rats").remedy == "existing tables: `Rates`"
 
 
+def test_a_table_without_a_header_row_is_refused(tmp_path: Path) -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        sheet = book.add_worksheet("Data")
+        sheet.write_row("B2", ["id", "amount"])
+        sheet.add_table("B3:C4", {"name": "Rates", "header_row": False, "data": [["a", 1], ["b", 2]]})
+        sheet.add_table("E1:E2", {"name": "Other", "columns": [{"header": "a"}], "data": [[1]]})
+
+    path = make(tmp_path / "a.xlsx", fill)
+    fault = fault_of(path, table="Rates")
+    assert (fault.what, "`Header Row`" in str(fault.remedy)) == ("has a table `Rates` without a header row", True)
+    assert cells_of(path, table="Other") == [["a"], ["1"]]
+
+
+def test_hidden_sheets_and_charts_are_not_shown(tmp_path: Path) -> None:
+    def fill(book: xlsxwriter.Workbook) -> None:
+        book.add_worksheet("Hidden").hide()
+        book.add_worksheet("Very").very_hidden()
+        chart = book.add_chart({"type": "line"})
+        chart.add_series({"values": "=Data!$A$1:$A$2"})
+        book.add_chartsheet("Chart").set_chart(chart)
+        data = book.add_worksheet("Data")
+        data.activate()
+        data.set_first_sheet()
+
+    path = make(tmp_path / "a.xlsx", fill)
+    assert find_sheets(path) == {"Hidden": False, "Very": False, "Chart": False, "Data": True}
+
+
 def test_rows_and_columns_before_the_first_value_are_there(tmp_path: Path) -> None:
     def fill(book: xlsxwriter.Workbook) -> None:
         sheet = book.add_worksheet("Data")
@@ -120,7 +148,7 @@ def test_rows_and_columns_before_the_first_value_are_there(tmp_path: Path) -> No
         book.add_worksheet("Empty")
 
     path = make(tmp_path / "a.xlsx", fill)
-    assert sheet_names(path) == ["Data", "Empty"]
+    assert find_sheets(path) == {"Data": True, "Empty": True}
     assert cells_of(path, sheet="Data") == [
         [None] * 5, [None, None, "a", "b", None], [None] * 5, [None, None, None, None, "c"],
     ]  # fmt: skip

@@ -285,6 +285,20 @@ def test_a_workbook(tmp_path: Path) -> None:
         infer(tmp_path / "plan-2026-01.xlsx")
 
 
+def test_the_first_sheet_that_is_shown(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+        hidden, shown = book.add_worksheet("Hidden"), book.add_worksheet("Shown")
+        hidden.write_column("A1", ["h", 1])
+        hidden.hide()
+        shown.write_column("A1", ["s", 1])
+        shown.activate()
+        shown.set_first_sheet()
+    assert (infer(tmp_path / "plan.xlsx").options, infer(tmp_path / "plan.xlsx", sheet="Hidden").options) == (
+        {"sheet": "Shown"},
+        {"sheet": "Hidden"},
+    )
+
+
 def test_amounts_of_a_workbook_have_cents_and_its_texts_are_texts(tmp_path: Path) -> None:
     with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
         sheet = book.add_worksheet()
