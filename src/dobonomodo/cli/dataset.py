@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dobonomodo.cli.console import Json, in_folder, say, show, show_json, usage_error
+from dobonomodo.problems import render
 
 if TYPE_CHECKING:
     from dobonomodo.model.plain import PlainDict
@@ -87,7 +88,7 @@ def _notes(found: Inferred) -> list[str]:
 
 
 def render_definition(kind: str, definition: PlainDict, *, notes: list[str] | None = None) -> str:
-    """A definition as YAML, with columns and options on a line each."""
+    """A definition as YAML, with columns and options on a line each, and escapes for characters that are not seen."""
     import yaml
 
     class Lines(yaml.SafeDumper):
@@ -100,10 +101,15 @@ def render_definition(kind: str, definition: PlainDict, *, notes: list[str] | No
     def represent_list(dumper: yaml.SafeDumper, data: list[object]) -> yaml.Node:
         return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=not _is_list_of_mappings(data))
 
+    def represent_text(dumper: yaml.SafeDumper, data: str) -> yaml.Node:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", data, style=None if data.isprintable() else '"')
+
+    Lines.add_representer(str, represent_text)
     Lines.add_representer(dict, represent)
     Lines.add_representer(list, represent_list)
     text: str = yaml.dump({kind: definition}, Dumper=Lines, sort_keys=False, allow_unicode=True, width=140)
-    return "".join(f"# {note}\n" for note in notes or ()) + text
+    # Escapes of Python are escapes of YAML too, inside of double quotes.
+    return "".join(f"# {render.printable(note)}\n" for note in notes or ()) + render.printable_lines(text)
 
 
 def _is_list_of_mappings(value: object) -> bool:
