@@ -41,7 +41,7 @@ from dobonomodo.storage.csv import BLOCK
 from dobonomodo.storage.file_storage import file_pin
 from dobonomodo.storage.files import PinnedFile, find_changes, pin_files
 from dobonomodo.storage.folder import GRACE_SECONDS
-from dobonomodo.storage.kept import KeptInputs
+from dobonomodo.storage.kept import KeptInputs, hash_file
 from dobonomodo.storage.manifest import HIDDEN
 from dobonomodo.storage.rows import ROW_NUMBER
 from dobonomodo.storage.table_files import stored_files
@@ -1902,6 +1902,23 @@ def cut_waiting_connections(storage: Storage, over: threading.Event) -> None:
             ).fetchall()
         if found:
             return
+
+
+# --- what outputs wrote
+
+
+@pytest.mark.parametrize("storage", ["csv", "delta", "iceberg", *FILES_IN_S3[1:], "iceberg in S3"], indirect=True)
+def test_the_files_of_an_output_are_listed_with_their_hashes(storage: Storage) -> None:
+    stored = load_stored(storage.put(rows("a", "b"), SIMPLE))
+    files = storage.port.list_files(stored)
+    assert files
+    for file in files:
+        assert not file.is_named
+        if storage.is_remote:
+            assert file.path.startswith(f"{storage.address}/")
+        else:
+            assert not file.path.startswith("/"), "the workspace can be moved"
+            assert hash_file(storage.root / file.path) == file.sha256
 
 
 # --- what became of inputs

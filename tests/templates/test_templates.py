@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import subprocess
 import sys
@@ -22,6 +23,7 @@ from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.scenarios import find_scenarios, run_suite
 from dobonomodo.why.explanation import Summary
 from dobonomodo.workspace import Workspace
+from dobonomodo.workspace.package import EVIDENCE, check, unpack
 from tests.searching import tries
 
 if TYPE_CHECKING:
@@ -381,6 +383,13 @@ def test_lake(tmp_path: Path, spark: SparkSession) -> None:
     assert {(row["_period"], row["region"], row["tier"]): row["sales"] for row in found} == february
     active = sum(row["status"] == "active" for row in orders)
     assert tables["silver/orders"].to_pyarrow_table().num_rows == active
+
+    files = unpack(workspace.write_evidence("gold@2026-02", tmp_path / "gold.zip", sample=0).path.read_bytes())
+    lines = check(files, str(tmp_path / "lake"))
+    assert all(right for _, right, _ in lines), lines
+    (written,) = [file for output in json.loads(files[EVIDENCE])["outputs"] for file in output["files"]]
+    (tmp_path / "lake" / written["path"]).write_bytes(b"")
+    assert [right for _, right, _ in check(files, str(tmp_path / "lake"))].count(False) == 1
 
     again = _parquet_twin(tmp_path).run("silver", period=PERIODS[0], spark=spark)
     digests = [{name: output.digest for name, output in run.outputs.items()} for run in (runs[0], again)]

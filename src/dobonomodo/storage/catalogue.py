@@ -26,6 +26,7 @@ from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
 from dobonomodo.storage.sql import SqlStorage
 from dobonomodo.storage.storage import Pin, Session, Storage, Stored
+from dobonomodo.storage.table_files import TableFilesStorage
 from dobonomodo.storage.target import Inspected, WrittenFile
 
 OWN_LOCATIONS = "files"
@@ -156,7 +157,7 @@ class Storages:
     def list_files(self, stored: Stored) -> tuple[WrittenFile, ...]:
         """The files that an output wrote; none where its rows are in a database."""
         storage = self.of_record(stored)
-        return storage.list_files(stored) if isinstance(storage, FileStorage) else ()
+        return storage.list_files(stored) if isinstance(storage, FileStorage | TableFilesStorage) else ()
 
     def inspect_named(self, stored: Stored) -> Inspected:
         """Whether the file that people open is what the run wrote; nothing is known of outputs that write no such file."""

@@ -48,6 +48,7 @@ from dobonomodo.storage.parquet import (
 from dobonomodo.storage.schema import stored_arrow_type
 from dobonomodo.storage.storage import Belongs, Pin, Row, Scratch, Session, Storage, Stored
 from dobonomodo.storage.table_home import TableHome
+from dobonomodo.storage.target import WrittenFile
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -382,6 +383,14 @@ class TableFilesStorage(ABC):
             home = self.home_of(own, copies=Path(copies))
             files = ((home.fetch(file.path), file) for file in own.files)
             return sample_files(files, own.columns or tuple(columns), rows)
+
+    def list_files(self, stored: Stored) -> tuple[WrittenFile, ...]:
+        """Those of the version that the output made, without its log."""
+        own = stored_files(stored)
+        home, hashes = self.home_of(own), own.hashes or (None,) * len(own.files)
+        root = os.path.realpath(self.root)
+        names = (home.name(file.path).removeprefix(f"{root}/") for file in own.files)
+        return tuple(WrittenFile(name, sha256) for name, sha256 in zip(names, hashes, strict=True))
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The version stays readable, until the files of old versions are removed."""

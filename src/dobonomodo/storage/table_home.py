@@ -57,6 +57,10 @@ class TableHome(Protocol):
         """The content of a small file; None if there is none."""
         ...
 
+    def name(self, path: str) -> str:
+        """The whole path or address of a file of the table."""
+        ...
+
     def pin(self, path: str) -> PinnedFile:
         """A file of the table as it is now."""
         ...
@@ -117,6 +121,10 @@ class LocalFiles:
             return self._path(path).read_bytes()
         except FileNotFoundError:
             return None
+
+    def name(self, path: str) -> str:
+        """The path."""
+        return str(self._path(path))
 
     def pin(self, path: str) -> PinnedFile:
         """By size and time."""
@@ -182,6 +190,10 @@ class ObjectFiles:
         found = self.objects.read(self._key(path))
         return found[0] if found is not None else None
 
+    def name(self, path: str) -> str:
+        """The address."""
+        return path if is_address(path) else f"{self.address}/{path}"
+
     def pin(self, path: str) -> PinnedFile:
         """By size and tag."""
         found = self.objects.find(self._key(path))
@@ -224,8 +236,7 @@ class ObjectFiles:
         return address.key
 
     def _missing(self, path: str) -> FileNotFoundError:
-        named = path if is_address(path) else f"{self.address}/{path}"
-        return FileNotFoundError(2, "No such file or directory", named)
+        return FileNotFoundError(2, "No such file or directory", self.name(path))
 
 
 def local_path(path: str) -> Path:

@@ -192,6 +192,7 @@ def _list_outputs(run: Run, storages: Storages, store: Store) -> Iterator[dict[s
             "digest": output["digest"],
             "columns": output["columns"],
             "manifest": output["location"].get("manifest"),
+            "version": output["location"].get("version"),
             "replaced_by": later.id if later is not None else None,
             "files": [
                 {"path": file.path, "sha256": file.sha256, "named": file.is_named}

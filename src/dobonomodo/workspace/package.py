@@ -234,11 +234,16 @@ def _find_fault(cell: Document, output: Document, inputs: list[Document]) -> str
 def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:
     for kind in ("outputs", "inputs"):
         for each in evidence[kind]:
+            if kind == "outputs" and (not each["files"] or each.get("version") is not None):
+                yield "output " + each["table"], True, _explain_limit(each)
             for file in each["files"]:
                 later = ": run " + each["replaced_by"] + " replaced it" if each.get("replaced_by") else ""
                 name = kind[:-1] + " " + os.path.basename(file["path"])
                 if file["sha256"] is None:
                     yield name, True, "its hash was not recorded"
+                    continue
+                if "://" in file["path"]:
+                    yield name, True, "not checked: " + file["path"] + " is read by `dobo audit verify` alone"
                     continue
                 try:
                     with open(os.path.join(workspace, file["path"]), "rb") as opened:
@@ -251,6 +256,15 @@ def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:
                 later = later if file.get("named") else ""
                 detail = file["path"] + ("" if right else " has changed since" + later)
                 yield name, right or kind == "inputs" or bool(later), detail
+
+
+def _explain_limit(output: Document) -> str:
+    """What cannot be checked of an output without the program that wrote it."""
+    if not output["files"]:
+        return "not checked: no files are recorded; `dobo verify` compares its rows"
+    return (
+        "version " + str(output["version"]) + " of a table; `dobo audit verify` checks its log, this program its files"
+    )
 
 
 def _hash_opened(file: IO[bytes]) -> str:

@@ -139,6 +139,23 @@ def test_what_a_later_run_replaced_is_not_wrong(tmp_path: Path) -> None:
     assert wrong(package.seal({**collect(), package.EVIDENCE: content.encode()}), workspace=str(tmp_path)) == []
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"path": "out.csv"', '"path": "s3://bucket/out.csv"', "output out.csv"),
+        ('"path": "in.csv"', '"path": "s3://bucket/in.csv"', "input in.csv"),
+        ('"table": "totals"', '"table": "totals", "version": 7', "output totals"),
+    ],
+)
+def test_what_this_program_cannot_check_is_said(tmp_path: Path, old: str, new: str, said: str) -> None:
+    (tmp_path / "in.csv").write_bytes(b"in")
+    (tmp_path / "out.csv").write_bytes(b"out")
+    lines = package.check(change(package.EVIDENCE, old, new), workspace=str(tmp_path))
+    (detail,) = [detail for name, right, detail in lines if name == said and right]
+    assert "`dobo audit verify`" in detail
+    assert all(right for _, right, _ in lines)
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "evidence.zip"
     path.write_bytes(PACKED)
