@@ -164,10 +164,11 @@ class _CsvFile:
         if found.records and not self.dialect.has_header and found.records[0] == 1:
             self._suspect_separator()
         width = len(self.types)
+        noun = "value" if width == 1 else "values"
         numbers = _number_rows([row for row, _ in found.cells], found.records)
         cells = [(number, cell) for number, (_, cell) in zip(numbers, found.cells, strict=True)]
         cells += [
-            (number, WrongCell(place=str(self.source), rule=f"{width} values expected, {each} found"))
+            (number, WrongCell(place=str(self.source), rule=f"{width} {noun} expected, {each} found"))
             for number, each in zip(found.records, found.widths, strict=False)
         ]
         cells = sorted(cells, key=lambda each: each[0])[:CELLS_AT_MOST]

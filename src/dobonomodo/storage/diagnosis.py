@@ -53,7 +53,9 @@ def diagnose_separator(first_line: str, declared: Sequence[str], *, delimiter: s
 
     def rate(separator: str) -> int:
         found = next(csv.reader([first_line], delimiter=separator), [])
-        return len({name.strip().casefold() for name in found} & known) if named else len(found) == len(declared)
+        if named:
+            return len({name.strip().casefold() for name in found} & known)
+        return separator in first_line and len(found) == len(declared)
 
     best = max(_SEPARATORS, key=rate)
     if rate(best) <= rate(delimiter):

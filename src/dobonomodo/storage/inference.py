@@ -10,7 +10,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, islice
 from pathlib import Path
@@ -26,6 +26,7 @@ from dobonomodo.storage.csv_dialect import Dialect, Encoding, make_plain
 from dobonomodo.storage.diagnosis import WrongFile, diagnose_kind, is_workbook, looks_like_utf16
 from dobonomodo.storage.excel import ExcelFormat, extract_excel
 from dobonomodo.storage.excel_cells import WorkbookFault, find_sheets, name_cell, open_cells
+from dobonomodo.storage.findings import RECORD, Findings
 from dobonomodo.storage.header import NULL_TEXTS, FirstLine, Role, explain_unusable, judge_first_line
 from dobonomodo.storage.notation import PLAIN, Notation, find_date_formats
 from dobonomodo.storage.schema import type_of_arrow
@@ -182,8 +183,8 @@ def _infer_csv(path: Path) -> Inferred:
     rows = len(table[0]) if table else 0
     proposed = _propose(path, "csv", options, found, dict(zip(sources, table, strict=True)), rows)
 
-    def load(use: DatasetUse, target: Path) -> Iterable[str]:
-        return extract_csv(path, target, use, dialect).counts
+    def load(use: DatasetUse, target: Path) -> Findings:
+        return extract_csv(path, target, use, dialect)
 
     return _try(proposed, load)
 
@@ -228,6 +229,8 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
     _, width = rate(delimiter)
     if width == 1 and declared is None:
         delimiter = ","
+        # Records that agree on no number of values are told by the first one.
+        width = len(next((row for row in csv.reader(records, delimiter=delimiter) if row), [""]))
     skipped = int(declared is not None)
     for line in lines[skipped:]:
         fields = next(csv.reader([line], delimiter=delimiter), [])
@@ -311,8 +314,8 @@ def _infer_excel(path: Path, sheet: str | None) -> Inferred:
     found = _find_types(table, notations=(PLAIN,), dates=False)
     proposed = _propose(path, "excel", form.options, found, table, len(below))
 
-    def load(use: DatasetUse, target: Path) -> Iterable[str]:
-        return extract_excel(path, target, use, form).counts
+    def load(use: DatasetUse, target: Path) -> Findings:
+        return extract_excel(path, target, use, form)
 
     return _try(proposed, load)
 
@@ -544,24 +547,34 @@ def name_column(text: str) -> str:
     return f"c_{name}" if name[:1].isdigit() else name
 
 
-def _try(proposed: Inferred, load: Callable[[DatasetUse, Path], Iterable[str]]) -> Inferred:
+def _try(proposed: Inferred, load: Callable[[DatasetUse, Path], Findings]) -> Inferred:
     """The proposal, with columns as text whose values it would refuse after all."""
     from dobonomodo.problems import RunFailed
 
+    found = Findings()
     for _ in range(2):
         with TemporaryDirectory() as folder:
             use = _use_of(proposed)
             try:
-                refused = set(load(use, Path(folder) / "rows.parquet"))
+                found = load(use, Path(folder) / "rows.parquet")
             except RunFailed as failed:
                 said = (failed.problem.message(), failed.problem.hint())
                 raise NotInferredError("; ".join(filter(None, said))) from failed
-        if not refused:
+        if not found:
             return proposed
+        refused = set(found.counts)
         notes = tuple(f"`{name}` has values that are refused in every other type: text" for name in sorted(refused))
         columns = tuple(replace(each, kind=TEXT) if each.source in refused else each for each in proposed.columns)
         proposed = replace(proposed, columns=columns, notes=(*proposed.notes, *notes))
-    raise NotInferredError(f"`{proposed.path}` has records of different lengths")
+    raise NotInferredError(_describe_refused(proposed, found))
+
+
+def _describe_refused(proposed: Inferred, found: Findings) -> str:
+    """What no type accepts: errors of Excel, records of another width."""
+    shown = "".join(f"\n  {cell.describe()}" for cell in found.cells)
+    more = sum(found.counts.values()) - len(found.cells)
+    what = "records of different lengths" if RECORD in found.counts else "values that no type accepts"
+    return f"`{proposed.path}` has {what}:{shown}" + (f"\n  and {more:,} more" if more else "")
 
 
 def _use_of(proposed: Inferred) -> DatasetUse:

@@ -167,6 +167,8 @@ class TestSeparators:
         assert wrong is not None
         assert '";"' in wrong.remedy
         assert diagnose_separator("1,a;b,c", ["a", "b", "c"], delimiter=",", named=False) is None
+        # One that does not occur in the line explains nothing.
+        assert diagnose_separator("1,a", ["a"], delimiter=",", named=False) is None
 
 
 def _expected(text: str) -> bool:

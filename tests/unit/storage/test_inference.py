@@ -261,7 +261,8 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes, sai
     [
         ("", "empty"),
         ("\n\n", "empty"),
-        ("a,b\n1,2\n1,2,3\n", "different lengths"),
+        ("a,b\n1,2\n1,2,3\n", "different lengths:\n.*line 3: 2 values expected, 3 found"),
+        ("id,n\n1,2,3\n4\n", "line 2: 2 values expected, 3 found\n.*line 3: 2 values expected, 1 found"),
         ('a,b\n1,"x"y\n', "quote"),
     ],
 )
@@ -328,6 +329,18 @@ def test_a_sheet_without_names_of_all_columns(tmp_path: Path) -> None:
     assert "since it has the name `ID` twice" in fault_of(["id", "ID"], [1, 2])
     assert "merged cells A3:B3" in fault_of(["id", "v"], [1, 2], merged="A3:B3")
     assert "; split them in Excel" in fault_of(["id", "v"], merged="A3:B3")
+
+
+def test_errors_of_excel_are_named(tmp_path: Path) -> None:
+    with xlsxwriter.Workbook(str(tmp_path / "plan.xlsx")) as book:
+        sheet = book.add_worksheet("Plan")
+        sheet.write_row("A1", ["id", "v"])
+        for row in range(1, 26):
+            sheet.write_formula(row, 1, "=1/0", None, "#DIV/0!")
+    with pytest.raises(NotInferredError) as failed:
+        infer(tmp_path / "plan.xlsx")
+    assert "sheet `Plan`, cell B2, column `v`: `#DIV/0!` is an error of Excel\n" in str(failed.value)
+    assert str(failed.value).endswith("\n  and 5 more")
 
 
 def test_a_sheet_is_read_where_its_names_are(tmp_path: Path) -> None:
