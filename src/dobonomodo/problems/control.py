@@ -99,6 +99,7 @@ class Unsignable(StrEnum):
     DRAFT = "draft"
     NOT_COMPLETED = "not completed"
     REPLACED = "replaced"
+    OVERWRITTEN = "overwritten"
     OLD_VERSION = "old version"
     NOT_ACTIVE = "not active"
     NOT_CLOSED = "not closed"
@@ -130,6 +131,8 @@ class CannotSign(Problem):
                 return f"the run is {self.detail}, not completed"
             case Unsignable.REPLACED:
                 return f"run `{self.detail}` has replaced its rows"
+            case Unsignable.OVERWRITTEN:
+                return f"run `{self.detail}` failed, and its quarantine has replaced an output"
             case Unsignable.OLD_VERSION:
                 return f"there is a newer version, `{self.detail}`"
             case Unsignable.NOT_ACTIVE:
@@ -147,6 +150,8 @@ class CannotSign(Problem):
                 return "sign a run that completed: dobo runs list --status completed"
             case Unsignable.REPLACED | Unsignable.OLD_VERSION:
                 return f"sign the current one: dobo sign {self.detail}"
+            case Unsignable.OVERWRITTEN:
+                return "run the period again, and sign that run"
             case Unsignable.NOT_ACTIVE:
                 return f"dobo activate {self.detail}"
             case Unsignable.NOT_CLOSED:

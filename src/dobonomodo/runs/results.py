@@ -41,6 +41,15 @@ def find_later_result(run: Run, others: Iterable[Run]) -> Run | None:
     return latest if came_after(latest, run) else None
 
 
+def find_overwriting(run: Run, others: Iterable[Run]) -> Run | None:
+    """The run of the same project and period that wrote over an output of a run, and is not its successor as a result: a check
+    stopped it, so that it published its quarantine alone.
+    """
+    same = [each for each in others if each.project == run.project and not is_draft(each)]
+    places = (load_stored(output["location"]) for output in run.progress.get("outputs", ()))
+    return next((later for each in places if (later := find_later_writer(run, each, same)) is not None), None)
+
+
 def find_later_writer(run: Run, stored: Stored, others: Iterable[Run]) -> Run | None:
     """The later run for the period that wrote where an output of a run is: to the same destination, or the same file."""
     for other in others:
@@ -76,9 +85,11 @@ def fingerprint_run(run: Run) -> str:
     return hash_document({"run": run.id, "snapshot": hash_document(run.snapshot), "outputs": outputs})
 
 
-def fingerprint_results(results: Iterable[Run]) -> str:
-    """All results of a period; any run that replaces one changes it."""
-    return hash_document({"runs": [fingerprint_run(run) for run in results]})
+def fingerprint_results(results: Iterable[Run], overwriting: Iterable[Run] = ()) -> str:
+    """All results of a period; any run that replaces one or writes over one of its outputs changes it."""
+    runs = {"runs": [fingerprint_run(run) for run in results]}
+    written = [fingerprint_run(run) for run in overwriting]
+    return hash_document({**runs, "overwriting": written} if written else runs)
 
 
 def fingerprint_override(version: Version, period: str, result: Run | None) -> str:

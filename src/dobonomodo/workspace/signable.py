@@ -47,10 +47,11 @@ class Signable(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignableRun:
-    """A run, and the one whose rows have replaced its rows."""
+    """A run, the one whose rows have replaced its rows, and a failed one whose quarantine has replaced an output of it."""
 
     run: Run
     later: Run | None
+    overwriting: Run | None = None
 
     @property
     def subject(self) -> Subject:
@@ -75,11 +76,14 @@ class SignableRun:
             yield CannotSign(name=self.name, reason=Unsignable.NOT_COMPLETED, detail=self.run.status)
         elif self.later is not None:
             yield CannotSign(name=self.name, reason=Unsignable.REPLACED, detail=self.later.id)
+        elif self.overwriting is not None:
+            yield CannotSign(name=self.name, reason=Unsignable.OVERWRITTEN, detail=self.overwriting.id)
 
     def why_void(self, signed: SignOff) -> str | None:
         """A later run has replaced the rows."""
-        if self.later is not None:
-            return f"run {self.later.id} came later"
+        later = self.later or self.overwriting
+        if later is not None:
+            return f"run {later.id} came later"
         return None if signed.fingerprint == self.fingerprint else "the record of the run has changed"
 
 
@@ -120,10 +124,11 @@ class SignableVersion:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignablePeriod:
-    """The results of a period: one run per project."""
+    """The results of a period: one run per project, and the runs that wrote over outputs of them."""
 
     period: str
     results: tuple[Run, ...]
+    overwriting: tuple[Run, ...] = ()
 
     @property
     def subject(self) -> Subject:
@@ -137,18 +142,20 @@ class SignablePeriod:
 
     @property
     def fingerprint(self) -> str:
-        """That of all results."""
-        return fingerprint_results(self.results)
+        """That of all results, as far as they are still there."""
+        return fingerprint_results(self.results, self.overwriting)
 
     def find_obstacles(self) -> Iterator[Problem]:
-        """None: that a period has no results can be signed too."""
-        yield from ()
+        """A result of which an output was replaced. That a period has no results can be signed."""
+        yield from (
+            CannotSign(name=self.name, reason=Unsignable.OVERWRITTEN, detail=run.id) for run in self.overwriting
+        )
 
     def why_void(self, signed: SignOff) -> str | None:
         """A later run has changed a result."""
         if signed.fingerprint == self.fingerprint:
             return None
-        later = [run for run in self.results if run.updated_at > signed.at]
+        later = [run for run in (*self.results, *self.overwriting) if run.updated_at > signed.at]
         return f"run {later[0].id} of {later[0].project} came later" if later else "the results have changed"
 
 

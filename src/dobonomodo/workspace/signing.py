@@ -9,7 +9,7 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.control import NotSigned
 from dobonomodo.problems.store import VersionNotFound
 from dobonomodo.runs.control import Signed
-from dobonomodo.runs.results import find_later_result, find_results
+from dobonomodo.runs.results import find_later_result, find_overwriting, find_results
 from dobonomodo.store import Approvals, Override
 from dobonomodo.workspace.arguments import read_text
 from dobonomodo.workspace.naming import find_run
@@ -101,7 +101,7 @@ class Signing:
     def of_run(self, run: Run) -> SignableRun:
         """A run."""
         others = self._stores.main.list_runs(project=run.project, period=run.period)
-        return SignableRun(run, find_later_result(run, others))
+        return SignableRun(run, find_later_result(run, others), find_overwriting(run, others))
 
     def of_version(self, version: Version) -> SignableVersion:
         """A version of a project."""
@@ -109,7 +109,11 @@ class Signing:
 
     def of_period(self, identifier: str) -> SignablePeriod:
         """The results of a period."""
-        return SignablePeriod(identifier, self.list_results(identifier))
+        store = self._stores.find_main()
+        runs = store.list_runs(period=identifier) if store is not None else ()
+        results = find_results(runs)
+        found = (find_overwriting(result, runs) for result in results)
+        return SignablePeriod(identifier, results, tuple(run for run in found if run is not None))
 
     def of_override(self, project: str, period: str) -> SignableOverride:
         """Running a project for a closed period."""

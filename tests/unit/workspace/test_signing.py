@@ -27,7 +27,7 @@ def test_a_later_run_makes_a_sign_off_void_visibly(office: Office) -> None:
     first = office.put_run()
     office.at_desk("bob").sign(first.id)
     office.put_run(draft=True)
-    office.put_run(status="failed")
+    office.put_run(status="failed", progress={"outputs": []})
     office.put_run(period="2026-02")
     assert standing(office, first.id) == [("bob", None, None)]
     later = office.put_run()
@@ -41,6 +41,23 @@ def test_an_output_that_was_published_before_a_run_failed_replaces_the_result(of
     later = office.put_run(status="failed", snapshot={**first.snapshot, "project": document})
     office_view = office.at_desk("ann").show_period(PERIOD)
     assert [each.run for each in office_view.results] == [later.id]
+
+
+def test_a_quarantine_of_a_failed_run_replaces_an_output_of_what_was_signed(office: Office) -> None:
+    signed = office.put_run()
+    office.at_desk("bob").sign(signed.id)
+    office.at_desk("bob").sign(PERIOD)
+    failed = office.put_run(status="failed", updated_at=datetime.now(UTC) + timedelta(minutes=1))
+    assert standing(office, signed.id) == [("bob", None, f"run {failed.id} came later")]
+    view = office.at_desk("ann").show_period(PERIOD)
+    assert [each.run for each in view.results] == [signed.id]
+    assert [each.void for each in view.signed] == [f"run {failed.id} of {PROJECT} came later"]
+    for name in (signed.id, PERIOD):
+        problem = refusal(office.at_desk("cy").sign, name)
+        assert problem == CannotSign(name=name, reason=Unsignable.OVERWRITTEN, detail=failed.id)
+    again = office.put_run()
+    office.at_desk("cy").sign(PERIOD)
+    assert standing(office, again.id) == []
 
 
 @pytest.mark.parametrize(
