@@ -202,8 +202,16 @@ def _judge_groups(frames: Frames, check: Check, condition: GroupCondition) -> Ch
     reached, violations = (counts[0], counts[1]) if counts is not None else (0, 0)
     named = {_LEFT: "left", _RIGHT: "right"} if condition.left is not None else {}
     sample = _sample(judged.where(violated), (*condition.keys, *named)) if violations else ()
-    renamed = tuple(tuple((named.get(name, name), value) for name, value in row) for row in sample)
-    return check.result(reached=reached, violations=violations, sample=renamed)
+    renamed = [tuple((named.get(name, name), value) for name, value in row) for row in sample]
+    shown = tuple(with_difference(row) for row in renamed) if named else tuple(renamed)
+    return check.result(reached=reached, violations=violations, sample=shown)
+
+
+def with_difference(row: Cells) -> Cells:
+    """A row that ends with the two sides, and their difference if they are numbers."""
+    (_, left), (_, right) = row[-2:]
+    difference = _subtract(left, right)
+    return row if difference is None else (*row, ("difference", difference))
 
 
 def _metric(seq: int, name: str) -> str:

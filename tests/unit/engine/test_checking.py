@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dobonomodo.engine.checking import Checking
+from dobonomodo.engine.checking import Checking, with_difference
 from tests.unit.plan.building import plan_of
 
 CHECKS = """\
@@ -28,3 +28,11 @@ def test_what_is_kept_of_other_rows_is_apart() -> None:
         [" reached1", " check1"],
         [" reached3", " measure3=0"],
     ]
+
+
+def test_violating_groups_are_shown_with_the_difference_of_numbers() -> None:
+    numbers = (("region", "north"), ("left", "10.00"), ("right", "10.25"))
+    assert with_difference(numbers) == (*numbers, ("difference", "-0.25"))
+    for right in ("NULL", "south"):
+        other = (("region", "north"), ("left", "10.00"), ("right", right))
+        assert with_difference(other) == other
