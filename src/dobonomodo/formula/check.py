@@ -272,6 +272,7 @@ class _Checker:
             name=node.name,
             qualifier=qualifier,
             known=known,
+            state=scope.state if qualifier is None or scope.is_main(qualifier) else None,
             known_qualifiers=tuple(filter(None, (scope.table, *scope.joined))),
             also_under=tuple(under),
             made_by_this_update=(qualifier is None or scope.is_main(qualifier)) and node.name.casefold() in upcoming,

@@ -47,6 +47,8 @@ class Scope:
     """The names that are visible at one point of a project."""
 
     columns: Columns = field(default_factory=lambda: NO_COLUMNS)
+    state: str | None = None
+    """What an expression calls these rows, where they are not the current ones."""
     table: str | None = None
     """The logical name of the rows' own table; `orders.amount` and `amount` are then the same."""
     joined: Mapping[str, Columns] = field(default_factory=dict)

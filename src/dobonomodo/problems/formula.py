@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, assert_never
@@ -11,6 +12,8 @@ from dobonomodo.problems.problem import Example, Problem, Severity, did_you_mean
 
 _CELL = re.compile(r"[A-Z]{1,3}[1-9][0-9]{0,6}")
 """A cell of a spreadsheet, such as F2."""
+_STATE = re.compile(r"start|after_\d+", re.IGNORECASE)
+"""The name of a state that checks read."""
 
 
 class SyntaxReason(StrEnum):
@@ -97,6 +100,8 @@ class UnknownColumn(Problem):
     also_under: tuple[str, ...] = ()
     """Qualifiers that do have a column of this name."""
     made_by_this_update: bool = False
+    state: str | None = None
+    """The state or the other dataset that a check reads and that lacks a column of its selector or its groups."""
 
     @property
     def _wrong_qualifier(self) -> bool:
@@ -105,6 +110,8 @@ class UnknownColumn(Problem):
     def message(self) -> str:
         if self._wrong_qualifier:
             return f"there is no table or alias `{self.qualifier}` here"
+        if self.state is not None:
+            return f"column `{self.name}` does not exist in `{self.state}`"
         if self.qualifier:
             return f"`{self.qualifier}` has no column `{self.name}`"
         return f"column `{self.name}` does not exist here"
@@ -112,7 +119,14 @@ class UnknownColumn(Problem):
     def hint(self) -> str | None:
         if self.made_by_this_update:
             return "all assignments of an update read the values before the update; use two updates"
+        if self.state is not None:
+            there = f"; available there: {listed(self.known)}" if self.known else ""
+            return (
+                f"`expect` reads `{self.state}`, so the selector and the groups of the check are made there too{there}"
+            )
         if self._wrong_qualifier:
+            if _STATE.fullmatch(self.qualifier or ""):
+                return _explain_states(self.known_qualifiers)
             if self.known_qualifiers:
                 return did_you_mean(self.qualifier or "", self.known_qualifiers)
             return f"write `{self.name}` without a table"
@@ -124,6 +138,14 @@ class UnknownColumn(Problem):
             there = f"; available: {listed(self.known)}" if self.known else ""
             return f"`{self.name}` looks like a spreadsheet cell; a formula refers to columns{there}"
         return did_you_mean(self.name, self.known, otherwise="there are no columns here")
+
+
+def _explain_states(known: Sequence[str]) -> str:
+    """What names of states mean, and which there are."""
+    states = [name for name in known if _STATE.fullmatch(name)]
+    if not states:
+        return "only the `expect` of a check can read `start` and `after_N`"
+    return f"`after_N` is the state after an earlier operation `N`; available: {listed(states)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,7 @@ class Against(Entity):
 class CheckRows(Operation):
     """A condition that must be true: for every selected row, for aggregates over them, or for each group."""
 
+    kind: ClassVar[str] = "check"
     type: ClassVar[str] = "check"
     facts: ClassVar[Facts] = Facts(Effect.SELECTS | Effect.CHECKS, badge="✓", color="teal", counted="checked")
 
@@ -282,7 +283,7 @@ class _Sides:
         """The rows not deleted in a state for which the selector of the check is true with that state's values."""
         if name not in self._known:
             state = self._ctx.states[str(name)]
-            selected = all_of(ACTIVE, self._ctx.selector(self._ctx.scope(state)))
+            selected = all_of(ACTIVE, self._ctx.selector(replace(self._ctx.scope(state), state=name)))
             self._known[name] = Side(state.node, selected, state.columns, state.joined)
         return self._known[name]
 
@@ -301,7 +302,7 @@ def _make_groups(
     used = dict.fromkeys(side for _, side in placed)
     # Rows of the working dataset come first: they carry what the engine remembers of them.
     ordered = sorted(used, key=lambda side: side == AGAINST)
-    key_types = _key_types(keys, [sides.find(side) for side in ordered], ctx)
+    key_types = _key_types(keys, {side: sides.find(side) for side in ordered}, ctx)
     operands: dict[str, tuple[str | None, Typed]] = {}
     over: dict[str, Apply] = {}
     measures: list[Measure] = []
@@ -377,19 +378,19 @@ def _key_in(side: Side, key: ColumnRef, name: str | None) -> ColumnRef:
     return ColumnRef(stored, None, side.columns[stored])
 
 
-def _key_types(keys: Mapping[str, ColumnRef], sides: list[Side], ctx: Context) -> dict[str, Type] | None:
+def _key_types(keys: Mapping[str, ColumnRef], sides: Mapping[str | None, Side], ctx: Context) -> dict[str, Type] | None:
     """The types of keys over all sides; None where a side lacks one, or has another kind of values."""
     types: dict[str, Type] = {}
     for position, (name, key) in enumerate(keys.items()):
         at = ctx.arguments.at("group_by", position) or ctx.arguments
         found = []
-        for side in sides:
+        for state, side in sides.items():
             if key.qualifier is not None and key.qualifier in side.joined:
                 found.append(side.joined[key.qualifier][key.name])
             elif (stored := side.columns.spelling(key.name)) is not None:
                 found.append(side.columns[stored])
             else:
-                ctx.report(UnknownColumn(name=key.name, known=tuple(side.columns), span=at.span()))
+                ctx.report(UnknownColumn(name=key.name, known=tuple(side.columns), state=state, span=at.span()))
                 return None
         common = unify(tuple(found))
         if common is None:

@@ -9,6 +9,7 @@ from dobonomodo.formula.types import TEXT
 from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from dobonomodo.plan.conservation import find_conservation
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
+from dobonomodo.problems.formula import UnknownColumn
 from tests.unit.plan.building import aggregate, append, codes, delete, plan_of, problem_in, update
 
 
@@ -124,6 +125,34 @@ def test_a_selector_must_fit_every_state_that_is_read() -> None:
     assert plan_of(before + good).steps
     bad = check("expect: SUM(amount) = SUM(start.amount)", selector="fresh > 1")
     assert set(codes(before + bad)) == {"UNKNOWN_COLUMN"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "selector"),
+    [
+        ("expect: SUM(amount) = SUM(start.amount), group_by: [fresh]", None),
+        ("expect: SUM(amount) = SUM(start.amount)", "fresh > 1"),
+        ("expect: SUM(amount) = SUM(start.amount)", "orders.fresh > 1"),
+    ],
+)
+def test_a_state_that_lacks_a_column_is_named(arguments: str, selector: str | None) -> None:
+    problem = problem_in(update("fresh = 2", seq=10) + check(arguments, selector=selector))
+    assert isinstance(problem, UnknownColumn)
+    assert (problem.name, problem.state) == ("fresh", "start")
+    assert "`start`" in problem.message()
+
+
+def test_a_state_after_a_later_operation_is_answered_with_those_there_are() -> None:
+    problem = problem_in(delete(seq=10) + check("expect: SUM(after_90.amount) > 0") + delete(seq=90))
+    hint = problem.hint() or ""
+    assert "`start`, `after_10`" in hint
+    assert "`after_50`" not in hint
+    assert "check" in (problem_in(update("x = after_90.amount")).hint() or "")
+
+
+@pytest.mark.parametrize("arguments", ["severity: warn", "expect: amount > 0, tolerance: 1"])
+def test_wrong_keys_are_told_of_the_check(arguments: str) -> None:
+    assert problem_in(check(arguments)).owner == "`check`"
 
 
 def test_a_check_behind_the_last_output_has_an_effect() -> None:
