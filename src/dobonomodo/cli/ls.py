@@ -131,12 +131,13 @@ def show_one(
 
 def _is_run(name: str) -> bool:
     from dobonomodo.problems import Rejected
+    from dobonomodo.workspace.naming import LATEST
 
     try:
         open_workspace().find_run(name)
     except Rejected as unknown:
         # An ambiguous name is treated as a run: its problem lists the candidates.
-        return bool(getattr(unknown.problems[0], "known", ()))
+        return name == LATEST or bool(getattr(unknown.problems[0], "known", ()))
     return True
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Literal
@@ -219,8 +219,8 @@ class CheckResult:
         """Whether nothing of the run may be published."""
         return not self.holds and self.severity == "stop"
 
-    def problem(self) -> CheckFailed | CheckEmpty | None:
-        """The problem, if it did not pass."""
+    def problem(self, published: Sequence[str] = ()) -> CheckFailed | CheckEmpty | None:
+        """The problem, if it did not pass, with the outputs that were published before."""
         if self.holds:
             return None
         operation = OperationRef(self.seq, self.name)
@@ -236,6 +236,7 @@ class CheckResult:
             right=self.right,
             difference=self.difference,
             sample=self.sample,
+            published=tuple(published),
             expression=self.text,
         )
 
@@ -252,8 +253,13 @@ class CheckResult:
         return cls(**{**found, "sample": sample})  # type: ignore[arg-type]
 
 
-def find_stop(results: Iterable[CheckResult], *, until: int | None = None) -> RunFailed | None:
-    """The failure that prevents publication, with every failed check; with ``until``, only checks before that operation."""
+def find_stop(
+    results: Iterable[CheckResult], *, until: int | None = None, published: Sequence[str] = ()
+) -> RunFailed | None:
+    """The failure that prevents publication, with every failed check; with ``until``, only checks before that operation.
+
+    ``published`` are the outputs that were published already.
+    """
     stopping = [each for each in results if each.stops and (until is None or each.seq < until)]
-    problems = [problem for each in stopping if (problem := each.problem()) is not None]
+    problems = [problem for each in stopping if (problem := each.problem(published)) is not None]
     return RunFailed(problems[0], others=problems[1:]) if problems else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, assert_never
@@ -201,6 +202,8 @@ class CheckFailed(Problem):
     right: str | None = None
     difference: str | None = None
     sample: tuple[Cells, ...] = ()
+    published: tuple[str, ...] = ()
+    """The outputs that were published before it was evaluated, and stay."""
 
     def message(self) -> str:
         if self.what == "total":
@@ -216,7 +219,7 @@ class CheckFailed(Problem):
         return f": {self.left} on the left, {self.right} on the right{by}"
 
     def hint(self) -> str | None:
-        return "nothing was published; correct the data or the project, then run again"
+        return f"{_tell_published(self.published)}; correct the data or the project, then run again"
 
     def notes(self) -> tuple[str, ...]:
         shown = tuple(", ".join(f"{name} = {value}" for name, value in row) for row in self.sample[:LISTED_AT_MOST])
@@ -232,6 +235,10 @@ class CheckFailed(Problem):
             "difference": self.difference,
             "sample": [dict(row) for row in self.sample],
         }
+
+
+def _tell_published(outputs: Sequence[str]) -> str:
+    return f"published before the check, and not taken back: {listed(outputs)}" if outputs else "nothing was published"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -587,11 +594,11 @@ class RunNotFound(Problem):
         return f"there is no run `{self.id}`" if not self.known else f"`{self.id}` matches more than one run"
 
     def hint(self) -> str | None:
-        return (
-            f"one of {listed(self.known)}"
-            if self.known
-            else "`dobo runs list` shows all runs; `latest` names the latest one"
-        )
+        if self.id == "latest":
+            return "there is no run yet; `dobo run` starts one"
+        if self.known:
+            return f"one of {listed(self.known)}"
+        return "`dobo runs list` shows all runs; `latest` names the latest one"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -561,7 +561,8 @@ class _Attempt:
 
     def _judge(self, *, until: int | None = None) -> None:
         """Raise if a check stops the run; with ``until``, one before that operation. Only quarantines are published then."""
-        stop = find_stop(self._progress.checks, until=until)
+        published = [output.table for output in self._progress.outputs]
+        stop = find_stop(self._progress.checks, until=until, published=published)
         if stop is not None:
             self._publish([output for output in self._progress.staged if output.seq in self._checks])
             raise stop

@@ -13,6 +13,9 @@ from dobonomodo.workspace.arguments import read_run
 if TYPE_CHECKING:
     from dobonomodo.store import Run, Store
 
+LATEST = "latest"
+"""The run that was started last."""
+
 
 def find_run(store: Store | None, name: str) -> Run:
     """The run of a name: its id, a part that no other id begins or ends with, or
@@ -62,7 +65,7 @@ def _find_named(name: str, store: Store) -> Run | None:
     """The run that is named by what it was about, or by its place among the latest."""
     first, colon, project = name.partition(":")
     of, _, period = name.rpartition("@")
-    if first == "latest" and (project or not colon):
+    if first == LATEST and (project or not colon):
         found = store.list_runs(project=project if colon else None, limit=1)
     elif name == "previous":
         found = store.list_runs(limit=2)[1:]

@@ -23,6 +23,7 @@ from dobonomodo.problems.workspace import NotDefined
 from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stored
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Row
+from dobonomodo.workspace.naming import LATEST
 from dobonomodo.workspace.recorded import load_recorded
 from dobonomodo.workspace.session import SparkChoice
 from dobonomodo.workspace.stamp import now
@@ -66,9 +67,9 @@ def sample_run(name: str, rows: int, *, find: Callable[[str], RunView], files: F
     try:
         view = find(name)
     except Rejected as rejected:
-        if not any(isinstance(each, RunNotFound) and not each.known for each in rejected.problems):
+        if name == LATEST or not any(isinstance(each, RunNotFound) and not each.known for each in rejected.problems):
             raise
-        known = ("latest", *files.definitions.datasets)
+        known = (LATEST, *files.definitions.datasets)
         raise Rejected([NotDefined(kind="run or dataset", id=name, known=known)]) from None
     return _sample({table: (output.location, output.types()) for table, output in view.outputs.items()}, rows, files)
 

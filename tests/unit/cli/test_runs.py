@@ -274,3 +274,10 @@ def test_reports_go_where_they_can_be_written(dobo: Dobo, record: Record, stored
     for arguments in (("latest", "--to", "file/one.html"), ("--all", "--to", "file")):
         result = dobo("runs", "report", *arguments, "--json")
         assert (result.code, result.codes) == (6, ["UNWRITABLE_FOLDER"]), arguments
+
+
+def test_there_is_no_latest_run_yet(dobo: Dobo, sales: Path) -> None:
+    for arguments in (("show", "latest"), ("show", "latest", "--rows", "3"), ("runs", "show", "latest")):
+        result = dobo(*arguments, "--json")
+        (problem,) = result.document["problems"]
+        assert (problem["code"], "`dobo run`" in problem["hint"]) == ("RUN_NOT_FOUND", True)

@@ -69,3 +69,14 @@ def test_checks_before_an_operation_stop_it() -> None:
     assert stopped is not None
     assert [problem.operation and problem.operation.seq for problem in (stopped.problem, *stopped.others)] == [10, 20]
     assert find_stop([RESULT, later], until=10) is None
+
+
+def test_outputs_that_were_published_before_are_named() -> None:
+    stopped = find_stop([RESULT], published=["orders"])
+    assert stopped is not None
+    hint = stopped.problem.hint() or ""
+    assert "`orders`" in hint
+    assert "nothing was published" not in hint
+    everything = find_stop([RESULT])
+    assert everything is not None
+    assert "nothing was published" in (everything.problem.hint() or "")
