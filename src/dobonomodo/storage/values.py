@@ -19,7 +19,7 @@ from dobonomodo.storage.schema import arrow_type
 if TYPE_CHECKING:
     import pyarrow
 
-_INTEGER = r"^-?[0-9]+$"
+_INTEGER = r"^[+-]?[0-9]+$"
 _DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?$"
 _DAY = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
 _TIME = r"([01][0-9]|2[0-3])(:[0-5][0-9](:[0-5][0-9](\.[0-9]{1,6})?)?)?"
@@ -29,11 +29,12 @@ _TIMESTAMP = f"^{_DAY}([ T]{_TIME}{_ZONE}?)?$"
 _BOOLEANS = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
 
 _FORMS = {
-    "integer": "a whole number",
-    "boolean": "`true` or `false`",
-    "date": "a date, year-month-day",
-    "timestamp": "a time such as `2026-01-31T08:30:00.123456Z`",
+    "integer": ("a whole number", ""),
+    "boolean": ("`true` or `false`", ""),
+    "date": ("a date", ", year-month-day"),
+    "timestamp": ("a time", " such as `2026-01-31T08:30:00.123456Z`"),
 }
+"""What a value of a type is, and how it is written unless a datasource says otherwise."""
 _LARGEST, _SMALLEST = str(2**63 - 1), str(2**63)
 """The digits of the whole numbers at both ends."""
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896
@@ -93,17 +94,23 @@ def explain_wrong(text: str, kind: Type, notation: Notation = PLAIN) -> str:
     """Why a text is not of a type, in words that follow the text."""
     import pyarrow as pa
 
+    form = _describe_form(kind, notation)
+    if not text.strip():
+        return f"is not {form}, but an empty text"
     (plain,) = notation.read(pa.array([text.strip()], pa.string()), kind).to_pylist()
-    if plain is None:
-        how = notation.describe(kind)
-        what = f"a number ({kind})" if isinstance(kind, DecimalType) else _FORMS[kind.name].partition(",")[0]
-        return f"is not {what.partition(' such as')[0]}" + (f" {how}" if how else "")
-    text = plain
-    if isinstance(kind, DecimalType):
-        return _explain_digits(Decimal(text), kind) if re.search(_DECIMAL, text) else f"is not a number ({kind})"
-    if kind == INTEGER and re.search(_INTEGER, text):
+    if isinstance(kind, DecimalType) and re.search(_DECIMAL, plain or ""):
+        return _explain_digits(Decimal(plain), kind)
+    if kind == INTEGER and re.search(_INTEGER, plain or ""):
         return "does not fit in a 64-bit integer"
-    return f"is not {_FORMS[kind.name]}"
+    return f"is not {form}"
+
+
+def _describe_form(kind: Type, notation: Notation) -> str:
+    how = notation.describe(kind)
+    if isinstance(kind, DecimalType):
+        return f"a number ({kind})" + (f" {how}" if how is not None else "")
+    what, form = _FORMS[kind.name]
+    return f"{what} {how}" if how is not None else f"{what}{form}"
 
 
 def _explain_digits(number: Decimal, kind: DecimalType) -> str:
@@ -145,13 +152,14 @@ def _parse_integers(text: pyarrow.Array) -> pyarrow.Array:
     import pyarrow.compute as pc
 
     text = _keep(text, _matches(text, _INTEGER))
-    digits = pc.ascii_ltrim(text, "-0")
+    digits = pc.ascii_ltrim(text, "+-0")
     length = pc.binary_length(digits)
     limit = pc.if_else(pc.starts_with(text, "-"), _SMALLEST, _LARGEST)
     fits = pc.or_(
         pc.less(length, len(_LARGEST)), pc.and_(pc.equal(length, len(_LARGEST)), pc.less_equal(digits, limit))
     )
-    return _keep(text, fits).cast(pa.int64())
+    # Arrow knows no plus in front of whole numbers.
+    return pc.ascii_ltrim(_keep(text, fits), "+").cast(pa.int64())
 
 
 def _parse_decimals(text: pyarrow.Array, kind: DecimalType) -> pyarrow.Array:

@@ -256,7 +256,7 @@ WORKSPACE: list[dict[str, Any]] = [
 FILES = {
     "an empty text": 'n,d,b\n"",1,true\n',
     "a number with an underscore": "n,d,b\n1_000,1,true\n",
-    "a whole number with a plus": "n,d,b\n+5,1,true\n",
+    "a whole number with two signs": "n,d,b\n+-5,1,true\n",
     "a digit too many": "n,d,b\n1,1.005,true\n",
     "a whole number too large": "n,d,b\n9223372036854775808,1,true\n",
     "not a number": "n,d,b\n1,NaN,true\n",

@@ -61,6 +61,7 @@ def test_a_number_in_another_notation_is_refused(text: str, notation: Notation) 
 
 def test_integers_may_be_grouped_and_never_have_a_decimal_sign() -> None:
     assert value("1.234.567", INTEGER, GERMAN) == 1_234_567
+    assert value("+1.234", INTEGER, GERMAN) == 1_234
     assert value("1,5", INTEGER, GERMAN) == "is not a whole number"
     assert value("9.223.372.036.854.775.808", INTEGER, GERMAN) == "does not fit in a 64-bit integer"
 
@@ -90,6 +91,12 @@ def test_dates(text: str, form: str, expected: date) -> None:
 @pytest.mark.parametrize("text", ["2026-01-31", "1.1.2026", "30.02.2026", "31.13.2026", "31.01.26", "31.01.2026 10:00"])
 def test_another_date_is_refused(text: str) -> None:
     assert "is not a date" in str(value(text, DATE, GERMAN))
+
+
+@pytest.mark.parametrize("text", ["31/12/2026", "2026-01-31", "2/30/2026"])
+def test_the_declared_form_of_dates_is_named(text: str) -> None:
+    assert value(text, DATE, ENGLISH) == "is not a date in the form `m/d/yyyy`"
+    assert value(text, TIMESTAMP, ENGLISH) == "is not a time in the form `m/d/yyyy`"
 
 
 def test_times_have_the_day_in_the_format() -> None:

@@ -55,13 +55,19 @@ class TestDecimals:
 
 
 class TestOtherTypes:
-    @pytest.mark.parametrize("text", ["9223372036854775808", "-9223372036854775809", "9" * 60, "1.0", "+5", "1e3", ""])
+    @pytest.mark.parametrize(
+        "text", ["9223372036854775808", "-9223372036854775809", "9" * 60, "1.0", "+", "+-5", "++5", "1e3", ""]
+    )
     def test_integers_of_more_than_64_bits(self, text: str) -> None:
         assert parse(INTEGER, "1", text, "2") == ([1, None, 2], [1])
 
     def test_integers_at_both_ends(self) -> None:
         texts = ("9223372036854775807", "-9223372036854775808", "-" + "0" * 80 + "9223372036854775808", "-0", "007")
         assert parse(INTEGER, *texts) == ([2**63 - 1, -(2**63), -(2**63), 0, 7], [])
+
+    def test_a_plus_is_no_part_of_an_integer(self) -> None:
+        texts = ("+5", "+007", "+9223372036854775807", "+9223372036854775808", None, "-3")
+        assert parse(INTEGER, *texts) == ([5, 7, 2**63 - 1, None, None, -3], [3])
 
     def test_days(self) -> None:
         texts = ("2024-02-29", "2026-02-29", None, "0001-01-01", "0000-12-31", "9999-12-31", "2026-13-01", "2026-04-31")
@@ -157,6 +163,9 @@ class TestColumnsOfADatabase:
         ("0.00100", DecimalType(3, 2), ("has 3 decimal places, decimal(3,2) allows 2",)),
         ("x", DATE, ("is not a date, year-month-day",)),
         ("x", BOOLEAN, ("is not `true` or `false`",)),
+        ("", DecimalType(5, 2), ("is not a number (decimal(5,2)), but an empty text",)),
+        (" ", DATE, ("is not a date, year-month-day, but an empty text",)),
+        ("+9223372036854775808", INTEGER, ("64",)),
     ],
 )
 def test_the_rule_that_a_text_breaks(text: str, kind: Type, words: tuple[str, ...]) -> None:
