@@ -53,6 +53,7 @@ LARGEST_BLOCK = 1 << 30
 
 _TOO_LARGE = "straddling"
 _LONGEST_LINE = 1 << 20
+_NULL_IS_NOTHING = 'write NULL as nothing between two separators: `""` is a text'
 
 
 # --- reading
@@ -72,7 +73,7 @@ def extract_csv(
         plain = _open_plain(source, copy, stored, dialect)
         names = list(columns or stored.columns)
         if dialect.has_header:
-            names = _read_header(plain.path, source, stored, delimiter=dialect.delimiter)
+            names = _read_header(plain, source, stored, delimiter=dialect.delimiter)
         elif differences := _find_differences(names, stored):
             raise loading_failed(use, f"`{source}` does not match the declaration", differences=differences)
         file = _CsvFile(source, plain, stored, {name: stored_type(name, stored) for name in names}, dialect)
@@ -180,14 +181,18 @@ class _CsvFile:
         return Findings(placed, counts, self._suggest(placed))
 
     def _suggest(self, cells: Sequence[WrongCell]) -> tuple[str, ...]:
-        """The setting that would fit, if all invalid values of a column follow another notation."""
+        """What would fit: a setting, if all invalid values of a column follow another notation, or NULL instead of texts."""
         values: dict[str, list[str]] = {}
         for cell in cells:
             if cell.column is not None and cell.value is not None:
                 values.setdefault(cell.column, []).append(cell.value)
         notation = self.dialect.notation
-        found = (suggest_notation(texts, self.types[name], notation) for name, texts in values.items())
-        return tuple(dict.fromkeys(each for each in found if each is not None))
+        found = (
+            suggest_notation([text for text in texts if text.strip()], self.types[name], notation)
+            for name, texts in values.items()
+        )
+        empty = _NULL_IS_NOTHING if any(not text.strip() for texts in values.values() for text in texts) else None
+        return tuple(dict.fromkeys(each for each in (*found, empty) if each is not None))
 
     def _suspect_separator(self) -> None:
         names = list(self.types)
@@ -325,16 +330,26 @@ def _read_names(source: Path, *, delimiter: str) -> list[str]:
         return next(csv.reader(file, delimiter=delimiter, strict=True), [])
 
 
-def _read_header(plain: Path, source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
-    names = _read_names(plain, delimiter=delimiter)
+def _read_header(plain: PlainFile, source: Path, use: DatasetUse, *, delimiter: str) -> list[str]:
+    names = _read_names(plain.path, delimiter=delimiter)
     if not names:
-        raise loading_failed(use, f"`{source}` is empty; its first line should have the column names")
+        raise _nameless(plain, source, use)
     if differences := _find_differences(names, use):
-        wrong = diagnose_separator(_first_line(plain), list(use.columns), delimiter=delimiter, named=True)
+        wrong = diagnose_separator(_first_line(plain.path), list(use.columns), delimiter=delimiter, named=True)
         if wrong is not None:
             raise _misread(source, use, wrong)
         raise loading_failed(use, f"the header of `{source}` does not match the declaration", differences=differences)
     return names
+
+
+def _nameless(plain: PlainFile, source: Path, use: DatasetUse) -> RunFailed:
+    """The problem of a file that begins with a blank line, or has no others."""
+    with plain.path.open(encoding="utf-8-sig") as file:
+        line = next((number for number, text in enumerate(file, start=1) if text.strip()), None)
+    if line is None:
+        return loading_failed(use, f"`{source}` is empty; its first line should have the column names")
+    detail = f"`{source}` begins with a blank line; its first line should have the column names"
+    return loading_failed(use, detail, remedy=f"set `skip_lines: {plain.line_of(line) - 1}`, or delete blank lines")
 
 
 def _find_differences(names: Sequence[str], use: DatasetUse) -> tuple[str, ...]:

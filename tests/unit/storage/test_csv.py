@@ -114,6 +114,36 @@ def test_a_required_value_that_is_missing(tmp_path: Path, required: bool) -> Non
         assert pq.read_table(path)["amount"].to_pylist() == [Decimal(1), None]
 
 
+def test_an_empty_text_is_not_a_number(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text('id,amount,day\n1,"",""\n2,"1,5",2026-01-31\n')
+    problem = refused(tmp_path, use_of(COLUMNS, "a.csv"))
+    assert places(problem) == [("a.csv", 2, "amount", ""), ("a.csv", 2, "day", ""), ("a.csv", 3, "amount", "1,5")]
+    assert problem.cells[0].rule == "is not a number (decimal(5,2)), but an empty text"
+    # The empty texts do not hide what the other values tell.
+    assert "nothing between two separators" in str(problem.remedy)
+    assert '`decimal: ","`' in str(problem.remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "skip"),
+    [
+        ("\nid,amount,day\n1,1,\n", {}, 1),
+        ("Report\n\n# c\n \nid,amount,day\n", {"skip_lines": 1, "comment": "#"}, 4),
+        ("\n\n", {}, None),
+        ("", {}, None),
+    ],
+)
+def test_a_file_that_begins_with_a_blank_line(
+    tmp_path: Path, text: str, options: dict[str, Any], skip: int | None
+) -> None:
+    (tmp_path / "a.csv").write_text(text)
+    problem = refused(tmp_path, use_of(COLUMNS, "a.csv"), **options)
+    assert ("begins with a blank line" in problem.detail, "is empty" in problem.detail) == (bool(skip), not skip)
+    if skip is not None:
+        assert f"set `skip_lines: {skip}`" in str(problem.remedy)
+        assert extract(tmp_path, use_of(COLUMNS, "a.csv"), **{**options, "skip_lines": skip})
+
+
 def test_a_required_value_may_be_the_empty_text(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('id,name\n1,""\n')
     (path,) = extract(tmp_path, use_of({"id": INTEGER, "name": TEXT}, "a.csv", required=["id", "name"]))
