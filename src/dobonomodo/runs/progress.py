@@ -120,7 +120,9 @@ class Progress:
             each = found.get(known.seq)
             entry = known if each is None else replace(known, **{name: getattr(each, name) for name in _COUNTS})
             if known.seq == output.seq:
-                entry = replace(entry, selected=output.rows, milliseconds=output.milliseconds)
+                # A check may write fewer rows than it selects.
+                selected = output.rows if entry.rows_in is None else entry.selected
+                entry = replace(entry, selected=selected, milliseconds=output.milliseconds)
             operations.append(entry)
         others = (each for each in self.staged if each.seq != output.seq)
         all_figures = self.figures.merge(figures) if self.figures is not None and figures is not None else self.figures

@@ -53,6 +53,14 @@ def test_a_staged_output_counts_the_operations_before_it() -> None:
     assert [each.seq for each in found.staged] == [2]
 
 
+def test_a_quarantine_does_not_count_for_its_check() -> None:
+    counts = [OperationCounts(2, "has a rate", "check", 5, 5, 0, 0, 5)]
+    found = Progress.begin(PLAN).with_staged(staged(2, rows=1), counts)
+    assert (found.operations[1].rows_in, found.operations[1].selected, found.operations[1].milliseconds) == (5, 5, 40)
+    # A resumed run does not evaluate the check again.
+    assert found.with_staged(staged(2, rows=1), []).operations[1].selected == 5
+
+
 def test_an_output_that_is_staged_again_takes_the_place_of_the_first() -> None:
     found = (
         Progress.begin(PLAN).with_staged(staged(2), []).with_staged(staged(3), []).with_staged(staged(2, rows=9), [])
