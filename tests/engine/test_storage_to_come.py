@@ -148,7 +148,7 @@ def test_one_file_and_one_word(root: Path, spark: SparkSession) -> None:
         run = workspace.run("close", period="2026-01", spark=spark)
         assert run.problems == ()
         assert {name: output.rows for name, output in run.outputs.items()} == {"sold": 2, "items": 2, "names": 2}
-        assert run.snapshot["together"]["places"] == {"logs": LinesStorage.together}
+        assert run.snapshot["together"]["places"]["logs"] == LinesStorage.together
         again = workspace.run("again", period="2026-01", spark=spark)
         rows = workspace.sample(again.id, 5)["copy"]
         assert sorted(rows, key=str) == [{"item": "apple", "pieces": 3}, {"item": "plum", "pieces": None}]

@@ -73,7 +73,7 @@ class Together:
 
     means: str
     places: Mapping[str, str] = field(default_factory=dict)
-    """The same for each of several places that more than one output goes to."""
+    """The same for each of several places."""
 
     def document(self) -> dict[str, object]:
         """As plain data."""

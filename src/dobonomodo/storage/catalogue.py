@@ -187,7 +187,7 @@ class Storages:
         }
         if len(words) == 1:
             return Together(next(iter(words.values())))
-        return Together(SEVERAL_PLACES, {place: words[place] for place, group in groups.items() if len(group) > 1})
+        return Together(SEVERAL_PLACES, words)
 
     def _place(self, destination: Destination) -> str:
         """The name of the place that is published atomically; a location that an output defines itself is published separately."""

@@ -47,18 +47,20 @@ def test_what_a_catalog_offers_is_not_known_to_a_plan() -> None:
 
 
 def test_several_places_need_an_intent() -> None:
-    assert together(LAKE[0], BASE[0]) == Together(SEVERAL_PLACES)
+    files, tables = CsvStorage.together, DatabaseStorage.together
+    assert together(LAKE[0], BASE[0]) == Together(SEVERAL_PLACES, {"lake": files, "base": tables})
     found = together(*LAKE, BASE[0], OWN[0])
-    assert found == Together(SEVERAL_PLACES, {"lake": CsvStorage.together})
+    assert found == Together(SEVERAL_PLACES, {"lake": files, "base": tables, "csv:a": files})
 
 
 def test_every_location_of_its_own_is_a_place() -> None:
-    assert together(*OWN) == Together(SEVERAL_PLACES)
+    assert together(*OWN) == Together(SEVERAL_PLACES, dict.fromkeys(("csv:a", "csv:b"), CsvStorage.together))
 
 
 def test_drafts_are_published_where_they_are_written() -> None:
     # Tables become files; the folder for locations of their own is one place.
     assert together(*BASE, sandbox=Path("/s")) == Together(CsvStorage.together)
     assert together(*OWN, sandbox=Path("/s")) == Together(CsvStorage.together)
-    assert together(LAKE[0], BASE[0], sandbox=Path("/s")) == Together(SEVERAL_PLACES)
+    folders = dict.fromkeys(("lake", "base"), CsvStorage.together)
+    assert together(LAKE[0], BASE[0], sandbox=Path("/s")) == Together(SEVERAL_PLACES, folders)
     assert together(*LAKE, *BASE, sandbox=SOURCES["base"]) == Together(DatabaseStorage.together)
