@@ -14,7 +14,8 @@ from itertools import pairwise
 
 NULL_TEXTS = ("NA", "N/A", "n/a", "NULL", "null", "-", "#N/A")
 
-_NUMBER = re.compile("\\s*[+-]?[0-9][0-9.,' \u00a0\u202f\u2019]*\\s*")
+_NUMBER = re.compile("\\s*[+(€$£-]*\\s*[0-9][0-9.,' \u00a0\u202f\u2019]*[)%€$£-]*\\s*")
+"""Also amounts with a currency, percentages and negative numbers in parentheses, which are no numbers of a definition."""
 _DATE = re.compile(
     r"\s*(?:[0-9]{1,4}[./-][0-9]{1,2}[./-][0-9]{1,4}(?:[ T][0-9:.]+Z?)?|[12][0-9]{3}-(?:0[1-9]|1[0-2]))\s*"
 )

@@ -26,6 +26,7 @@ def judge(*lines: str) -> tuple[Role, bool]:
         ("id,2nd", "1,2"),
         ("day,note", "2026-01-31T08:30:00Z,x"),
         ("open,note", "true,x"),
+        ("share,share %", "5%,(2.5)"),
     ],
 )
 def test_names(lines: tuple[str, ...]) -> None:
@@ -58,6 +59,7 @@ def test_years_days_and_numbers_that_count_up_may_be_names(lines: tuple[str, ...
         ("2026-01,a", "2026-02,b"),
         ("a,true", "b,false"),
         ("North,2025", "South,2026"),
+        ("a,€ 5,(1.50)", "b,6 €,2%"),
     ],
 )
 def test_records(lines: tuple[str, ...]) -> None:
