@@ -231,12 +231,13 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
         delimiter = ","
         # Records that agree on no number of values are told by the first one.
         width = len(next((row for row in csv.reader(records, delimiter=delimiter) if row), [""]))
-    skipped = int(declared is not None)
-    for line in lines[skipped:]:
-        fields = next(csv.reader([line], delimiter=delimiter), [])
-        if len(fields) == width and any(map(str.strip, fields)) and not (comment and line.startswith(comment)):
+    before_all = skipped = int(declared is not None)
+    reader = csv.reader(lines[before_all:], delimiter=delimiter)
+    for fields in reader:
+        is_comment = comment is not None and lines[skipped].startswith(comment)
+        if len(fields) == width and any(map(str.strip, fields)) and not is_comment:
             break
-        skipped += 1
+        skipped = before_all + reader.line_num
     before = [line for line in lines[:skipped] if not (comment and line.startswith(comment))]
     is_skipped = width > 1 or declared is not None or not any(map(str.strip, before))
     skip_lines = skipped if before and is_skipped else 0

@@ -234,6 +234,13 @@ def test_names_follow_blank_lines(tmp_path: Path) -> None:
     assert (types(found), found.rows) == ({"id": "integer"}, 2)
 
 
+def test_a_name_may_have_two_lines(tmp_path: Path) -> None:
+    found = inferred(tmp_path, 'Report\n"Amount\nin EUR",id\n1.5,2\n2.5,3\n')
+    assert ([column.source for column in found.columns], found.options) == (["Amount\nin EUR", "id"], {"skip_lines": 1})
+    found = inferred(tmp_path, '"Amount\nin EUR","amount\nin eur"\n1.5,2\n2.5,3\n')
+    assert (found.options, found.rows) == ({"has_header": False, "skip_lines": 3}, 2)
+
+
 def test_a_sign_in_one_value_is_no_separator(tmp_path: Path) -> None:
     found = inferred(tmp_path, "name\nb\nc;d\n")
     assert (types(found), found.rows) == ({"name": "string"}, 2)
