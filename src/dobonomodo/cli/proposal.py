@@ -74,7 +74,8 @@ def _unite(found: Sequence[Inferred]) -> Inferred:
                 f"{first.path} and {other.path} are not written alike; give them names that differ in more than a period"
             )
         pairs = zip(first.columns, other.columns, strict=True)
-        first = replace(first, columns=tuple(_widen(one, more) for one, more in pairs))
+        notes = tuple(dict.fromkeys((*first.notes, *other.notes)))
+        first = replace(first, columns=tuple(_widen(one, more) for one, more in pairs), notes=notes)
     return first
 
 

@@ -48,6 +48,10 @@ def test_files_of_several_periods_are_one_dataset(dobo: Dobo, tmp_path: Path) ->
     for period, amount in (("2026-01", "1000.500"), ("2026-02", "2000.125")):
         ((_, rows),) = workspace.sample("lines", 1, period=period).items()
         assert str(rows[0]["Betrag"]) == amount
+    for name, amount in (("rows-2026-01.csv", "1.50"), ("rows-2026-02.csv", "1.234")):
+        (tmp_path / name).write_text(f"id,amount\na,{amount}\n")
+    told = dobo("init", str(tmp_path / "third"), *(f"--from={tmp_path}/rows-2026-0{month}.csv" for month in (1, 2)))
+    assert (told.code, "note: rows: `amount` has values such as `1.234`" in told.err) == (0, True)
     (tmp_path / "lines-2026-03.csv").write_text("a,b\n1,2\n")
     again = dobo("init", str(tmp_path / "other"), "--from", files[0], "--from", str(tmp_path / "lines-2026-03.csv"))
     assert (again.code, "not written alike" in again.err) == (2, True)
