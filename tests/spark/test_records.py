@@ -134,7 +134,7 @@ def test_an_audit_finds_what_was_changed_behind_the_back(ledger: Ledger, record_
     assert [problem.code for problem in ledger.open().audit().problems] == ["OUTPUT_CHANGED"]
 
 
-def test_a_changed_file_that_people_open_is_found_by_all(ledger: Ledger) -> None:
+def test_changed_outputs_are_found_by_all(ledger: Ledger) -> None:
     ledger.folder.change("dobo.yaml", "path: texts/all", 'file: "texts/all-{{period}}.csv"')
     ledger.activate()
     run, workspace = ledger.run(), ledger.open()
@@ -154,6 +154,15 @@ def test_a_changed_file_that_people_open_is_found_by_all(ledger: Ledger) -> None
     path.write_bytes(content)
     ledger.run(at=CLOCK + timedelta(hours=1))
     assert workspace.why(run.id, "all", key={"id": 1}).row["id"] == 1
+    closed = run.outputs["closed"].location
+    (data,) = [ledger.root / closed.data / name for name in closed.files]
+    written = data.read_bytes()
+    data.write_bytes(written[:-5])
+    with pytest.raises(Rejected) as refused:
+        workspace.why(run.id, "closed", key={"id": 1})
+    assert [problem.code for problem in refused.value.problems] == ["OUTPUT_CHANGED"]
+    assert str(data) in refused.value.problems[0].message()
+    data.write_bytes(written)
     assert workspace.audit().problems == ()
 
 

@@ -6,6 +6,7 @@ import sys
 from array import array
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal
 from itertools import accumulate
 from pathlib import Path
@@ -15,6 +16,7 @@ from dobonomodo.formula import Type
 from dobonomodo.formula.meaning import Value, fit
 from dobonomodo.formula.moment import Day, Moment
 from dobonomodo.formula.types import DecimalType
+from dobonomodo.problems import RunFailed
 
 if TYPE_CHECKING:
     import pyarrow
@@ -32,6 +34,10 @@ Wanted = Mapping[str, Collection[Value]]
 """The values that a column, in lower case, may have."""
 
 
+class DamagedFileError(Exception):
+    """A file whose bytes are not those of Parquet with these columns: it was changed after it was written."""
+
+
 def find_rows(
     path: Path,
     types: Mapping[str, Type],
@@ -43,8 +49,32 @@ def find_rows(
     """The rows of a file that have wanted values, each with its number in the file, from 0.
 
     ``types`` are those of the columns to read, by name in lower case; ``columns``: those of them that are enough. A column
-    that the file does not have is NULL in all rows, and is not among the values.
+    that the file does not have is NULL in all rows, and is not among the values. Raises ``DamagedFileError``.
     """
+    with _noticing_damage():
+        yield from _find_rows(path, types, wanted, numbers, columns)
+
+
+@contextmanager
+def _noticing_damage() -> Iterator[None]:
+    """Whatever Arrow and the conversion of values say of bytes that nobody wrote; a missing file is none of it."""
+    from pyarrow import ArrowException
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, ArrowException, ValueError, KeyError, RunFailed) as fault:
+        raise DamagedFileError(next(iter(str(fault).splitlines()), "")) from fault
+
+
+def _find_rows(
+    path: Path,
+    types: Mapping[str, Type],
+    wanted: Wanted,
+    numbers: Collection[int] | None,
+    columns: Collection[str] | None,
+) -> Iterator[tuple[int, dict[str, Value]]]:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
@@ -89,10 +119,11 @@ def _read_found(
 
 
 def count_rows(path: Path) -> int:
-    """How many rows a file has."""
+    """How many rows a file has. Raises ``DamagedFileError``."""
     import pyarrow.parquet as pq
 
-    return int(pq.read_metadata(path).num_rows)
+    with _noticing_damage():
+        return int(pq.read_metadata(path).num_rows)
 
 
 def _find_in_group(

@@ -30,6 +30,7 @@ from dobonomodo.problems.why import (
 )
 from dobonomodo.runs import Output, RunSpec, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
+from dobonomodo.storage.finding import DamagedFileError
 from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
@@ -312,6 +313,8 @@ class AskedRun:
         except FileNotFoundError as fault:
             later = self._find_later(output)
             raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
+        except DamagedFileError as fault:
+            raise Rejected([OutputChanged(run=self.view.id, table=output.table, detail=str(fault))]) from fault
 
     def _require_file(self, output: Output) -> None:
         """Refuse to explain rows that are not those of the file that people open."""

@@ -13,7 +13,7 @@ from dobonomodo.plan.dataset import DatasetUse
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.run import InputChanged
 from dobonomodo.storage import Inputs, Pinned
-from dobonomodo.storage.finding import count_rows, find_rows
+from dobonomodo.storage.finding import DamagedFileError, count_rows, find_rows
 from dobonomodo.storage.inputs import InputHashes
 from dobonomodo.storage.kept import KeptInputs
 from dobonomodo.storage.schema import SYSTEM
@@ -50,10 +50,13 @@ class PinnedRows:
             found = find_rows(
                 part.path, names.types, names.as_stored(wanted), numbers=here, columns=names.enough(columns)
             )
-            for at, values in found:
-                place = f"{part.name}, row {at + 1:,}"
-                yield StoredRow(names.as_declared(values), before + at, place, part.period, part.file)
-            before += self._count(part.path)
+            try:
+                for at, values in found:
+                    place = f"{part.name}, row {at + 1:,}"
+                    yield StoredRow(names.as_declared(values), before + at, place, part.period, part.file)
+                before += self._count(part.path)
+            except DamagedFileError as fault:
+                raise Rejected([InputChanged(changes=(_explain(part.file, fault),))]) from fault
 
     def _open(self, use: DatasetUse) -> list[_Part]:
         found = self._opened.get(use.key)
@@ -103,7 +106,7 @@ class _Names:
 
 
 class OutputRows:
-    """The rows that an output wrote."""
+    """The rows that an output wrote. A file that cannot be read raises ``DamagedFileError``."""
 
     def __init__(self, inputs: Inputs, pin: Pin, columns: Mapping[str, Type]) -> None:
         self._inputs, self._pin, self._columns = inputs, pin, columns
@@ -123,8 +126,16 @@ class OutputRows:
         )
         folded = {name.casefold(): allowed for name, allowed in wanted.items()}
         names = {name.casefold(): name for name in self._columns}
-        for path in self._inputs.files(use, (self._pin,))[0]:
-            types = {name.casefold(): kind for name, kind in self._columns.items()}
-            for at, values in find_rows(path, types, folded):
-                own = {names[name]: value for name, value in values.items()}
-                yield StoredRow(own, at, f"{self._pin.name}, row {at + 1:,}")
+        types = {name.casefold(): kind for name, kind in self._columns.items()}
+        files, known = self._inputs.files(use, (self._pin,))[0], self._inputs.names(use, (self._pin,))[0]
+        for path, file in zip(files, known, strict=True):
+            try:
+                for at, values in find_rows(path, types, folded):
+                    own = {names[name]: value for name, value in values.items()}
+                    yield StoredRow(own, at, f"{self._pin.name}, row {at + 1:,}")
+            except DamagedFileError as fault:
+                raise DamagedFileError(_explain(file, fault)) from fault
+
+
+def _explain(file: str, fault: DamagedFileError) -> str:
+    return f"`{file}` cannot be read: {fault}"

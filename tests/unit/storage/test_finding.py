@@ -13,7 +13,7 @@ import pytest
 from dobonomodo.formula.meaning import Value, as_value
 from dobonomodo.formula.types import BOOLEAN, DATE, INTEGER, TEXT, TIMESTAMP, DecimalType, Type
 from dobonomodo.storage import finding
-from dobonomodo.storage.finding import count_rows, find_rows
+from dobonomodo.storage.finding import DamagedFileError, count_rows, find_rows
 
 TYPES: dict[str, Type] = {
     "id": TEXT,
@@ -165,8 +165,29 @@ def test_only_row_groups_that_may_have_a_value_are_read(path: Path, tmp_path: Pa
         [9],
     )
     assert [number for number, _ in find_rows(tmp_path / "rows.parquet", TYPES, {}, numbers={3, 9})] == [3, 9]
-    with pytest.raises((OSError, pa.ArrowException)):
+    with pytest.raises(DamagedFileError):
         numbers(id=["A2"])
+
+
+@pytest.mark.parametrize("damage", ["nothing left", "end cut off", "letters that are none", "no such file"])
+def test_a_damaged_file_is_told_from_a_missing_one(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": ["letters"]}), path, compression="none", use_dictionary=False)
+    content = path.read_bytes()
+    match damage:
+        case "nothing left":
+            path.write_bytes(b"")
+        case "end cut off":
+            path.write_bytes(content[:-9])
+        case "letters that are none":
+            path.write_bytes(content.replace(b"letters", b"\xff\xff\xff\xff\xff\xff\xff"))
+        case _:
+            path.unlink()
+    with pytest.raises(FileNotFoundError if damage == "no such file" else DamagedFileError):
+        list(find_rows(path, {"id": TEXT}, {}))
+    if damage != "letters that are none":
+        with pytest.raises(FileNotFoundError if damage == "no such file" else DamagedFileError):
+            count_rows(path)
 
 
 @pytest.fixture(scope="module")
