@@ -129,15 +129,15 @@ def unify(kinds: Iterable[Type]) -> Type | None:
     return result
 
 
-def widen_column(existing: Type, given: Type) -> Type | None:
-    """The type of a column with values of both types; None if they cannot be in one column.
+def widen_column(*kinds: Type) -> Type | None:
+    """The type of a column with values of several types; None if they cannot be in one column.
 
     It loses no digit behind the point. Where 38 digits are not enough, a value that has too many before it is refused (C-26).
     """
-    if is_number(existing) and is_number(given) and existing != given:
-        both = as_decimal(existing), as_decimal(given)
-        return common_decimal(both) or DecimalType(MAX_DIGITS, max(each.scale for each in both))
-    return unify((existing, given))
+    if all(map(is_number, kinds)) and len(set(kinds)) > 1:
+        decimals = [as_decimal(kind) for kind in kinds]
+        return common_decimal(decimals) or DecimalType(MAX_DIGITS, max(each.scale for each in decimals))
+    return unify(kinds)
 
 
 def _unify_decimals(one: DecimalType, other: DecimalType) -> DecimalType:

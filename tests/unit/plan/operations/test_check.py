@@ -10,7 +10,7 @@ from dobonomodo.plan.check import Check, GroupCondition, RowCondition
 from dobonomodo.plan.conservation import find_conservation
 from dobonomodo.problems.definition import InvalidOperation, OperationReason
 from dobonomodo.problems.formula import UnknownColumn
-from tests.unit.plan.building import aggregate, append, codes, delete, plan_of, problem_in, update
+from tests.unit.plan.building import WORLD_BUILT, aggregate, append, codes, delete, plan_of, problem_in, update
 
 
 def check(arguments: str, *, seq: int = 50, selector: str | None = None) -> str:
@@ -61,6 +61,17 @@ def test_a_condition_on_groups_reads_keys_and_aggregates_of_the_groups() -> None
     read = [node.name for node in walk(condition.holds) if isinstance(node, ColumnRef)]
     assert read == ["=0", "#region"]
     assert set(read) <= set(condition.groups.schema.columns)
+
+
+def test_keys_of_two_sides_lose_no_digit() -> None:
+    world = WORLD_BUILT.with_dataset(
+        "dataset: {id: fine, main_table: {name: fine, columns: [{name: amount, type: 'decimal(20,12)'}]}}"
+    )
+    compared = check("expect: COUNT(*) = COUNT(against.amount), group_by: [amount], against: {dataset_id: fine}")
+    plain = update("amount = TO_DECIMAL(region)")
+    (found,) = [step.lowered.check for step in plan_of(plain + compared, world=world).steps if step.lowered.check]
+    assert isinstance(found.condition, GroupCondition)
+    assert str(found.condition.groups.schema.columns["#amount"]) == "decimal(38,12)"
 
 
 def test_constants_of_an_aggregate_stay_constants() -> None:
