@@ -21,7 +21,7 @@ from deltalake import DeltaTable
 
 from dobonomodo.cli.init import Template, make_workspace
 from dobonomodo.scenarios import find_scenarios, run_suite
-from dobonomodo.why.explanation import Summary
+from dobonomodo.why.explanation import StoredPlace, Summary
 from dobonomodo.workspace import Workspace
 from dobonomodo.workspace.package import EVIDENCE, check, unpack
 from tests.searching import tries
@@ -383,6 +383,16 @@ def test_lake(tmp_path: Path, spark: SparkSession) -> None:
     assert {(row["_period"], row["region"], row["tier"]): row["sales"] for row in found} == february
     active = sum(row["status"] == "active" for row in orders)
     assert tables["silver/orders"].to_pyarrow_table().num_rows == active
+
+    figure: Any = {"key": {"region": "AMER", "tier": "gold"}, "column": "discount"}
+    total = workspace.why("gold@2026-02", **figure, contributors=None)
+    assert isinstance(total.origin, Summary)
+    amounts = [each.amounts["discount"] for each in total.origin.contributors]
+    assert sum(amounts) == total.row["discount"]  # type: ignore[arg-type]
+    line = workspace.why("gold@2026-02", **figure, contributor=total.origin.contributors[0].key, depth=2)
+    assert isinstance(line.origin, StoredPlace)
+    assert line.origin.further is not None
+    assert line.origin.further.run == runs[1].id
 
     files = unpack(workspace.write_evidence("gold@2026-02", tmp_path / "gold.zip", sample=0).path.read_bytes())
     lines = check(files, str(tmp_path / "lake"))

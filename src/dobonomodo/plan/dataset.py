@@ -50,6 +50,11 @@ class Stored(Protocol):
         """What two outputs have in common that write to the same destination."""
         ...
 
+    @property
+    def lasting(self) -> Stored | None:
+        """The place of the same rows, whatever later runs write to the destination; None where those replace them."""
+        ...
+
     def document(self) -> dict[str, object]:
         """As plain data."""
         ...

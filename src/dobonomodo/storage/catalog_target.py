@@ -96,6 +96,10 @@ class StoredCatalogTable:
         table = ("table", self.datasource_id, self.schema, self.table)
         return (*table, str(self.version)) if self.is_kept or self.columns is not None else table
 
+    @property
+    def lasting(self) -> None:
+        """Only Spark can read an earlier version."""
+
     def document(self) -> dict[str, object]:
         """As plain data."""
         columns = {"columns": list(self.columns)} if self.columns is not None else {}

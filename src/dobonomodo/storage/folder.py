@@ -129,6 +129,11 @@ class StoredFiles:
         return ("folder", self.folder)
 
     @property
+    def lasting(self) -> StoredFiles:
+        """The files of a run stay its own."""
+        return self
+
+    @property
     def folders(self) -> tuple[str, ...]:
         """Where the files are."""
         return (self.data,)
@@ -191,6 +196,11 @@ class StoredFolders:
     def place(self) -> tuple[str | None, ...]:
         """The folders."""
         return ("folders", *self.folders)
+
+    @property
+    def lasting(self) -> StoredFolders:
+        """The files of runs stay their own."""
+        return self
 
     def document(self) -> dict[str, object]:
         """As plain data."""

@@ -107,6 +107,11 @@ class StoredTableFiles:
         table = ("table", self.datasource_id, self.schema, self.table)
         return (*table, str(self.version)) if self.is_kept or self.columns is not None else table
 
+    @property
+    def lasting(self) -> StoredTableFiles:
+        """The version that the output made."""
+        return replace(self, is_kept=True)
+
     def document(self) -> dict[str, object]:
         """As plain data."""
         own: dict[str, object] = {
@@ -336,9 +341,13 @@ class TableFilesStorage(ABC):
 
         Empty if only the connector can read the rows.
         """
-        if table_pin(pin).native is not None:
+        own = table_pin(pin)
+        if own.native is not None:
             return ()
-        return tuple(InputFile(str(path), is_ours=True) for path in self.local_files(table_pin(pin), scratch))
+        paths = self.local_files(own, scratch)
+        return tuple(
+            InputFile(str(path), is_ours=True, name=file.path) for file, path in zip(own.files, paths, strict=True)
+        )
 
     def from_kept(self, pin: Pin, files: Sequence[str], scratch: Scratch) -> Pin:
         """Copies in place of the files."""

@@ -81,6 +81,10 @@ class StoredTable:
         """The table."""
         return ("table", self.datasource_id, self.schema, self.table)
 
+    @property
+    def lasting(self) -> None:
+        """Later runs for the period replace the rows."""
+
     def document(self) -> dict[str, object]:
         """As plain data."""
         own: dict[str, object] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from shlex import quote
@@ -31,8 +32,8 @@ from dobonomodo.problems.why import (
 from dobonomodo.runs import Output, RunSpec, RunView, restore_snapshot
 from dobonomodo.storage import Inputs, Storages
 from dobonomodo.storage.finding import DamagedFileError
-from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.kept import KeptInputs
+from dobonomodo.storage.storage import Pin
 from dobonomodo.why.absence import Absence, AbsenceFinder, Reason
 from dobonomodo.why.explain import Explainer, group_of, names_of, trace_path
 from dobonomodo.why.explanation import Contribution, Explanation, StoredPlace, Summary, Touch, columns_behind, show
@@ -300,21 +301,32 @@ class AskedRun:
 
     def find_rows(self, output: Output, asked: Mapping[str, Value], *, at_most: int) -> list[StoredRow]:
         """The stored rows of an output that have a key."""
-        # Files of a run stay its own; a table has the rows of the latest run for the period.
-        is_table = output.location.datasource_id is not None and not isinstance(output.location, StoredFiles)
-        if is_table and (later := self._find_later(output)) is not None:
+        if output.location.lasting is None and (later := self._find_later(output)) is not None:
             raise self._refuse(output, "replaced", other=later)
         self._require_file(output)
-        storage = self._storages.of_record(output.location)
         try:
-            pin = storage.pin_output(output.location, name=output.destination, period=self.view.period)
-            rows = OutputRows(self._inputs, pin, output.types())
+            rows = OutputRows(self._inputs, self._pin_rows(output), output.types())
             return list(islice(rows.find({name: frozenset([value]) for name, value in asked.items()}), at_most))
         except FileNotFoundError as fault:
             later = self._find_later(output)
             raise self._refuse(output, "gone" if later is None else "replaced", other=later) from fault
         except DamagedFileError as fault:
             raise Rejected([OutputChanged(run=self.view.id, table=output.table, detail=str(fault))]) from fault
+
+    def _pin_rows(self, output: Output) -> Pin:
+        """The rows that the run wrote; if their files were removed and no later run replaced them, those in their place."""
+        pin = partial(
+            self._storages.of_record(output.location).pin_output, name=output.destination, period=self.view.period
+        )
+        lasting = output.location.lasting
+        if lasting is None:
+            return pin(output.location)
+        try:
+            return pin(lasting)
+        except FileNotFoundError:
+            if self._find_later(output) is not None:
+                raise
+            return pin(output.location)
 
     def _require_file(self, output: Output) -> None:
         """Refuse to explain rows that are not those of the file that people open."""

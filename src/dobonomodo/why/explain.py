@@ -321,11 +321,13 @@ class Explainer:
         return Summary(key, large.rows, totals, tuple(members), frozenset(amounts))
 
     def _key_of(self, values: Mapping[str, Value], *, mixed: bool) -> dict[str, Value]:
-        """The natural or group key of a row; with the operation that made it, if rows of several are mixed."""
+        """The natural or group key of a row, else its id; with the operation that made it, if rows of several are mixed."""
         made_by = values.get(OPERATION_SEQ)
         rows = self._plan.steps[-1].after if self._plan.steps else self._plan.start
         seq = made_by if isinstance(made_by, int) else 0
-        names = rows.parts.get(seq) or (*rows.keys.get(seq, ()), *([OPERATION_SEQ] if mixed and seq else []))
+        parts = rows.parts.get(seq, ())
+        keys = parts or rows.keys.get(seq) or (ROW_ID,)
+        names = (*keys, *([OPERATION_SEQ] if mixed and seq and not parts else []))
         return {name: values[name] for name in names if name in values}
 
     def _contributor(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +14,7 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.package import require_modules
 from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs import view_run
-from dobonomodo.storage import find_storage
+from dobonomodo.storage import Storages, find_storage
 from dobonomodo.why.asking import AskedRun
 from dobonomodo.workspace.verifying import explain_damage, find_later, inspect_named
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from dobonomodo.formula import Typed
     from dobonomodo.plan.relation import Group
     from dobonomodo.runs import Output, RunSpec, RunView
-    from dobonomodo.storage import Storages
     from dobonomodo.store import Run, Store
     from dobonomodo.why.absence import Absence
     from dobonomodo.why.asking import OpenLarge
@@ -157,11 +157,25 @@ class Opener:
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
         """The run that wrote a file, and the name of the output; None for a file that no run wrote."""
-        folder, address = Path(file).parent, file.rpartition("/")[0]
-        for record in self._store.list_runs(limit=RUNS_SEARCHED):
-            view = view_run(record)
-            for name, output in view.outputs.items():
-                folders = getattr(output.location, "folders", ())
-                if address in folders or any((self._files.root / each).resolve() == folder for each in folders):
-                    return self.open(view, record), name
-        return None
+        writer = find_writer(file, self._store.list_runs(limit=RUNS_SEARCHED), self._files)
+        if writer is None:
+            return None
+        record, name = writer
+        return self.open(view_run(record), record), name
+
+
+def find_writer(file: str, runs: Iterable[Run], files: Files) -> tuple[Run, str] | None:
+    """The first of some runs that wrote a data file, and the name of the output."""
+    datasources = files.definitions.datasources
+    storages, path, name = Storages(files.root, datasources), os.path.realpath(file), os.path.basename(file)
+    for record in runs:
+        for table, output in view_run(record).outputs.items():
+            source = datasources.get(output.location.datasource_id or "")
+            if output.location.datasource_id is not None and (source is None or source.type != output.location.kind):
+                continue
+            for each in storages.list_files(output.location):
+                if each.is_named or os.path.basename(each.path) != name:
+                    continue
+                if each.path == file or os.path.realpath(files.root / each.path) == path:
+                    return record, table
+    return None

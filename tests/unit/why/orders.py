@@ -43,6 +43,8 @@ dataset:
     columns: [{name: customer, type: string}, {name: amount, type: "decimal(15,2)"}]
 """
 
+KEY = "  natural_key_columns: [id]\n"
+
 Given = Mapping[str, Sequence[Mapping[str, object]]]
 
 ROWS: Given = {
@@ -95,9 +97,9 @@ def _read(name: str, value: object) -> Value:
 class Asked:
     """A plan and its rows."""
 
-    def __init__(self, operations: str, rows: Given = ROWS) -> None:
+    def __init__(self, operations: str, rows: Given = ROWS, datasets: str = DATASETS) -> None:
         project = f"project:\n  id: p\n  input_dataset_id: orders\n  operations:\n{operations}"
-        self.plan: Plan = plan_only_project(define(DATASETS, OUT, project), resolution=Anywhere())
+        self.plan: Plan = plan_only_project(define(datasets, OUT, project), resolution=Anywhere())
         self.rows = MemoryRows(rows)
         self.seed: IdSeed = seed_of("p", self.plan.project.fingerprint(), JANUARY)
         self.loader = Loader(self.rows, JANUARY, None, self.seed)

@@ -10,7 +10,7 @@ from dobonomodo.why.explain import Explainer, group_of
 from dobonomodo.why.explanation import Explanation, StoredPlace, Summary, Touch
 from dobonomodo.why.row import Traced
 from dobonomodo.why.text import render_text
-from tests.unit.why.orders import AGGREGATE, ALL, OUTPUT, ROWS, UPDATE, Asked, Given
+from tests.unit.why.orders import AGGREGATE, ALL, DATASETS, KEY, OUTPUT, ROWS, UPDATE, Asked, Given
 from tests.world import JANUARY
 
 
@@ -178,6 +178,17 @@ def test_parts_are_named_by_what_was_distributed_and_who_received_it() -> None:
     assert isinstance(origin, Summary)
     parts = [dict(each.key) for each in origin.contributors if len(each.key) > 1]
     assert parts == [{"id": "A1", "customer": "C1"}, {"id": "A1", "customer": "C2"}]
+
+
+def test_contributors_without_a_natural_key_are_named_by_their_ids() -> None:
+    asked = Asked(AGGREGATE.replace("SUM(net)", "SUM(amount)") + OUTPUT, datasets=DATASETS.replace(KEY, "", 1))
+    (row,) = asked.find(status="active", _operation_seq=20)
+    _, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=1)
+    assert isinstance(origin, Summary)
+    (first,) = origin.contributors
+    assert first.key == {"_row_id": first.row_id}
+    touches, _ = contributor(asked, row, **first.key)
+    assert values_of(touches[0])["total"] == Decimal(100)
 
 
 def fit_amount(value: object) -> Decimal:

@@ -1,0 +1,75 @@
+"""The run that wrote a file is found by the files that its record has, whatever the storage is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from dobonomodo.model.definitions import Definitions
+from dobonomodo.store import Run
+from dobonomodo.workspace.explaining import find_writer
+from tests.unit.runs.reporting import make_run
+from tests.world import define
+
+SOURCES = """
+datasource: {id: delta, type: delta, options: {path_prefix: lake}}
+---
+datasource: {id: ice, type: iceberg, options: {uri: "sqlite:///catalog.db", warehouse: wh}}
+"""
+FILES = {
+    "delta": "_run_period=2026-01/dobo-1/part-00000.parquet",
+    "iceberg": "file:///elsewhere/wh/default/sales/data/dobo-1/part-00000.parquet",
+}
+TABLES = {
+    kind: {
+        "kind": kind,
+        "datasource_id": source,
+        "schema": "default",
+        "table": "sales",
+        "version": 3,
+        "files": [{"path": FILES[kind], "size": 1, "values": {}}],
+    }
+    for kind, source in (("delta", "delta"), ("iceberg", "ice"))
+}
+FOLDER = {"kind": "parquet", "folder": "out/sales", "data": "out/.data/1", "files": ["part-00000.parquet"]}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A workspace, as far as it is asked."""
+
+    root: Path
+    definitions: Definitions
+
+
+def made(number: int, location: Mapping[str, object]) -> Run:
+    output = {"seq": 90, "table": "sales", "destination": "x:sales", "rows": 3, "digest": "d-3", "location": location}
+    more = {"dataset_id": None, "dataset_version": None}
+    return replace(make_run(number), progress={"outputs": [{**output, **more}]})
+
+
+@pytest.mark.parametrize(
+    ("location", "file"),
+    [
+        (FOLDER, "{root}/out/.data/1/part-00000.parquet"),
+        (TABLES["delta"], f"{{root}}/lake/sales/{FILES['delta']}"),
+        (TABLES["iceberg"], "/elsewhere/wh/default/sales/data/dobo-1/part-00000.parquet"),
+    ],
+    ids=["files", "delta", "iceberg"],
+)
+def test_the_run_that_wrote_a_file(location: Mapping[str, object], file: str, tmp_path: Path) -> None:
+    place = Place(tmp_path, define(SOURCES))
+    other = {**FOLDER, "data": "out/.data/2"}
+    runs = [made(2, other), made(1, location)]
+    found = find_writer(file.format(root=tmp_path), runs, place)  # type: ignore[arg-type]
+    assert found == (runs[1], "sales")
+    assert find_writer(f"{tmp_path}/out/.data/3/part-00000.parquet", runs, place) is None  # type: ignore[arg-type]
+
+
+def test_a_datasource_that_is_there_no_more(tmp_path: Path) -> None:
+    place = Place(tmp_path, define("datasource: {id: ice, type: csv, options: {path_prefix: data}}"))
+    runs = [made(1, TABLES["delta"]), made(2, TABLES["iceberg"])]
+    assert find_writer(f"{tmp_path}/lake/sales/{FILES['delta']}", runs, place) is None  # type: ignore[arg-type]
