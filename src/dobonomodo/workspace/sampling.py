@@ -16,9 +16,9 @@ from dobonomodo.model import Dataset, Project
 from dobonomodo.plan.dataset import DatasetUse, column_types
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.system import PERIOD, VALIDITY
-from dobonomodo.problems import Rejected
+from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import require_modules
-from dobonomodo.problems.run import RunNotFound
+from dobonomodo.problems.run import DataLoad, RunNotFound
 from dobonomodo.problems.workspace import NotDefined
 from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stored
 from dobonomodo.storage.schema import SYSTEM
@@ -142,12 +142,21 @@ def _sample(found: Mapping[str, Found], rows: int, files: Files) -> Sample:
     for stored, _ in found.values():
         require_modules(find_storage(stored.kind).modules)
     storages = Storages(files.root, files.definitions.datasources, session=SparkChoice(files).session())
-    return Sample(
-        {
-            table: tuple(storages.of_record(stored).sample(stored, columns, rows))
-            for table, (stored, columns) in found.items()
-        }
-    )
+    return Sample({table: tuple(_read_first(storages, table, *each, rows)) for table, each in found.items()})
+
+
+def _read_first(storages: Storages, table: str, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
+    from pyarrow import ArrowException
+
+    try:
+        return storages.of_record(stored).sample(stored, columns, rows)
+    except FileNotFoundError as fault:
+        detail, remedy = f"`{fault.filename}` is missing", "a later run replaced it, or `dobo audit verify` reports it"
+        raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
+    except (OSError, ArrowException, UnicodeDecodeError) as fault:
+        detail = f"its files cannot be read: {next(iter(str(fault).splitlines()), '')}"
+        remedy = "`dobo audit verify` names files that were changed"
+        raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
 
 
 def _registered_types(version: Version) -> dict[str, Type]:
