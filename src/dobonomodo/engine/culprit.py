@@ -52,7 +52,7 @@ def _find_declaring(plan: Plan, alias: str, seq: int | None) -> str | None:
     uses = [use for use in plan.uses if use.seq == seq]
     if not any(use.role == "lookup" and use.alias == alias for use in uses):
         return None
-    return next(use.dataset_id for use in uses if use.role in ("input", "append"))
+    return next(use.dataset_id for use in uses if use.alias is None)
 
 
 def _find_expression(step: Step, error: Exception, facts: RunFacts) -> str | None:
