@@ -146,14 +146,13 @@ def _sample(found: Mapping[str, Found], rows: int, files: Files) -> Sample:
 
 
 def _read_first(storages: Storages, table: str, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
-    from pyarrow import ArrowException
-
     try:
         return storages.of_record(stored).sample(stored, columns, rows)
     except FileNotFoundError as fault:
         detail, remedy = f"`{fault.filename}` is missing", "a later run replaced it, or `dobo audit verify` reports it"
         raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
-    except (OSError, ArrowException, UnicodeDecodeError) as fault:
+    except (OSError, ValueError) as fault:
+        # Errors of Arrow are one or the other.
         detail = f"its files cannot be read: {next(iter(str(fault).splitlines()), '')}"
         remedy = "`dobo audit verify` names files that were changed"
         raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
