@@ -857,6 +857,7 @@ def _in_same_week(value: Day | Moment) -> date:
 
 CALLS: dict[str, Callable[..., Value]] = {
     "ABS": lambda node, number: negative(number, node.type) if number < 0 else number,
+    "SIGN": lambda node, number: 0 if number == 0 else -1 if number < 0 else 1,
     "ROUND": _rounding(lambda units, rest: units + (rest >= HALF)),
     "ROUNDUP": _rounding(lambda units, rest: units + (rest > 0)),
     "ROUNDDOWN": _rounding(lambda units, rest: units),
