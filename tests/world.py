@@ -362,6 +362,10 @@ class EngineByHand:
         self.digested.append(frame)
         return f"d{frame.rpartition('/')[2]}"
 
+    def stored_columns(self, use: DatasetUse) -> Collection[str]:
+        """Also a period, whatever is read."""
+        return (*use.columns, "_Period")
+
     def contracts(self, plan: Plan, facts: RunFacts, *, as_of: date | None) -> Sequence[CheckResult]:
         del plan, facts, as_of
         return ()

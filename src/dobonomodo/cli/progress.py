@@ -247,10 +247,10 @@ def show_summary(run: RunView, others: Sequence[Other], locale: Locale) -> None:
 
 
 def show_end(run: RunView, *, resumable: bool, others: Sequence[Other] = (), locale: Locale = ENGLISH) -> None:
-    """The problems of a run that failed, then the summary, and the next command."""
-    for problem in run.problems:
+    """The warnings of a run, its problems if it failed, then the summary, and the next command."""
+    for problem in (*(() if Settings.quiet else run.warnings), *run.problems):
         complain("")
-        _complain(f"error[{problem.code}]: ", problem.message())
+        _complain(f"{problem.severity}[{problem.code}]: ", problem.message())
         for note in problem.notes():
             _complain("  ", note)
         if problem.operation is not None:
@@ -276,6 +276,8 @@ def show_end_of_period(run: RunView, locale: Locale = ENGLISH) -> None:
     if Settings.quiet:
         return
     console = make_console(sys.stderr, markup=True)
+    for warning in run.warnings:
+        _complain(f"{warning.severity}[{warning.code}]: ", warning.message())
     show_checks(console, [each for each in run.checks if each.outcome != "passed"], locale)
     rows = (f"{name} {locale.show(output.rows)} rows" for name, output in run.outputs.items())
     say(f"period {run.period} {run.status} in {run.seconds:.1f} s: {', '.join(rows) or 'no output'}")

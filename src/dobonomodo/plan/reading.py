@@ -1,13 +1,14 @@
-"""Checks of the readings of a plan that need the period of a run."""
+"""Checks of the readings of a plan that need the period of a run, or the columns that its rows are stored with."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from datetime import date
 
 from dobonomodo.model.period import Period, Schedule
 from dobonomodo.plan.dataset import DatasetUse, Role
 from dobonomodo.plan.planner import Plan
+from dobonomodo.plan.system import PERIOD
 from dobonomodo.problems import Problem
 from dobonomodo.problems.operation import (
     AppendDatasetNotFound,
@@ -16,6 +17,7 @@ from dobonomodo.problems.operation import (
     JoinDatasetNotFound,
     OneDayForPeriod,
     ResolverNotFound,
+    UnfilteredPeriods,
 )
 
 _MISSING: dict[Role, type[DatasetMissing]] = {
@@ -51,6 +53,13 @@ def _missing(use: DatasetUse, makers: tuple[str, ...], period: str | None, *, in
         span=use.place,
         operation=use.operation,
     )
+
+
+def check_unfiltered(plan: Plan, stored: Callable[[DatasetUse], Collection[str]]) -> Iterator[Problem]:
+    """Sources without a temporal mode whose stored rows have a period (W-04); ``stored`` gives the columns of a reading."""
+    for use in plan.uses:
+        if use.role == "append" and use.temporal_mode is None and PERIOD in map(str.casefold, stored(use)):
+            yield UnfilteredPeriods(dataset_id=use.dataset_id, span=use.place, operation=use.operation)
 
 
 def check_days(plan: Plan, period: Period, schedule: Schedule | None, *, as_of: date | None) -> Iterator[Problem]:

@@ -140,6 +140,12 @@ class Progress:
         known = {(each.seq, each.name): each for each in (*self.checks, *results)}
         return replace(self, checks=tuple(known[key] for key in sorted(known)))
 
+    def with_warnings(self, found: Iterable[Document]) -> Progress:
+        """The progress with more warnings, each once for an operation; the same if there are none."""
+        known = {(each["code"], each.get("operation_seq"), each.get("message")) for each in self.warnings}
+        new = [each for each in found if (each["code"], each["operation_seq"], each["message"]) not in known]
+        return replace(self, warnings=(*self.warnings, *new)) if new else self
+
     def with_published(self, outputs: Iterable[PublishedOutput]) -> Progress:
         """The progress after the intended outputs are published."""
         known = (*self.outputs, *outputs)

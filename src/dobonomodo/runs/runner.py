@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dobonomodo.failpoint import reach
 from dobonomodo.formula import Type
 from dobonomodo.model.plain import Document
-from dobonomodo.plan import Plan, Step
+from dobonomodo.plan import DatasetUse, Plan, Step
 from dobonomodo.plan.check import CheckResult, find_stop
 from dobonomodo.plan.counts import JoinCounts, Measures, OperationCounts, UnmatchedKey
 from dobonomodo.plan.digest import is_same_digest
 from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.ordering import order_of, shown_columns
+from dobonomodo.plan.reading import check_unfiltered
 from dobonomodo.problems import Problem, Rejected, RunFailed
 from dobonomodo.problems.recorded import record_problem
 from dobonomodo.problems.run import CancelRefused, InputChanged, RunCancelled, RunInterrupted
@@ -128,6 +129,10 @@ class Engine(Protocol):
         self, plan: Plan, facts: RunFacts, *, as_of: date | None, skip: Collection[int]
     ) -> Sequence[CheckResult]:
         """The checks that no output has evaluated."""
+        ...
+
+    def stored_columns(self, use: DatasetUse) -> Collection[str]:
+        """The columns with which the rows of a reading are stored; none if it was not read."""
         ...
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
@@ -464,6 +469,7 @@ class _Attempt:
             self._judge()
         for output in self._outputs_of(opened, facts, as_of, done):
             self._stage(output)
+            self._warn(opened)
             if self._spec.plan.project.publish == "as_done":
                 self._judge(until=output.step.spec.seq)
                 self._publish(self._progress.staged)
@@ -537,6 +543,13 @@ class _Attempt:
         if not join.unmatched or any((each.seq, each.alias) == (join.seq, join.alias) for each in known):
             return join
         return replace(join, most_frequent=output.find_unmatched(join, at_most=UNMATCHED_KEYS))
+
+    def _warn(self, engine: Engine) -> None:
+        """Record what is known of the inputs since they are read."""
+        found = check_unfiltered(self._spec.plan, engine.stored_columns)
+        progress = self._progress.with_warnings([problem.to_dict() for problem in found])
+        if progress is not self._progress:
+            self._advance(progress)
 
     # --- checks
 

@@ -247,6 +247,11 @@ class SparkReader:
     def __init__(self, inputs: Inputs, spark: SparkSession, pinned: Pinned) -> None:
         self._inputs, self._spark, self._pinned = inputs, spark, pinned
         self._known: list[tuple[tuple[object, ...], list[StoredRows]]] = []
+        self._read: dict[str, list[StoredRows]] = {}
+
+    def columns(self, use: DatasetUse) -> frozenset[str]:
+        """The stored columns of a reading; none if it was not read."""
+        return frozenset(name for rows in self._read.get(use.key, ()) for name in rows.frame.columns)
 
     def read(self, use: DatasetUse) -> list[StoredRows]:
         """The rows of every location of a dataset.
@@ -259,4 +264,5 @@ class SparkReader:
         if found is None:
             found = self._inputs.read(self._spark, use, pins)
             self._known.append((same, found))
+        self._read[use.key] = found
         return found

@@ -50,9 +50,9 @@ if TYPE_CHECKING:
     from dobonomodo.engine import InputSize
     from dobonomodo.engine.computed import Computed as ComputedOutput
     from dobonomodo.engine.engine import SparkEngine
-    from dobonomodo.engine.reading import Reader
     from dobonomodo.model import DataSource
     from dobonomodo.storage import Session
+    from dobonomodo.storage.inputs import SparkReader
     from dobonomodo.store import Lease, Store
     from dobonomodo.why.stored import PinnedRows
 
@@ -295,7 +295,7 @@ class RunData:
         for output in self._written.values():
             yield partial(self._outputs.find_leftovers, output)
 
-    def reader(self, spark: SparkSession) -> Reader:
+    def reader(self, spark: SparkSession) -> SparkReader:
         """A reader of the inputs for Spark."""
         self._spark = spark
         return self._inputs.reader(spark, self._pinned)
@@ -318,7 +318,7 @@ class RunData:
 class Computing:
     """The engine of a run: Spark, reading what the run has pinned."""
 
-    def __init__(self, engine: SparkEngine, reader: Reader) -> None:
+    def __init__(self, engine: SparkEngine, reader: SparkReader) -> None:
         self._engine, self._reader = engine, reader
 
     def outputs(
@@ -348,6 +348,10 @@ class Computing:
     ) -> tuple[CheckResult, ...]:
         """The checks that no output has evaluated."""
         return self._engine.checks(plan, facts, reader=self._reader, as_of=as_of, skip=skip)
+
+    def stored_columns(self, use: DatasetUse) -> Collection[str]:
+        """The columns with which the rows of a reading are stored; none if it was not read."""
+        return self._reader.columns(use)
 
     def digest(self, frame: DataFrame, columns: Sequence[str]) -> str:
         """The digest of rows that are written."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -81,6 +82,20 @@ def test_a_failed_run_says_why_first(capsys: pytest.CaptureFixture[str]) -> None
         err.index(each) for each in ("ARITHMETIC_OVERFLOW", "use a wider type", "selected", "failed in", "resume")
     ]
     assert places == sorted(places)
+
+
+def test_warnings_come_before_the_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    warning = load_problem({**PROBLEM, "code": "W-04", "severity": "warning"})
+    warned = replace(run("completed"), warnings=(warning,))
+    show_end(warned, resumable=False)
+    err = capsys.readouterr().err
+    assert err.split()[0] == "warning[W-04]:"
+    assert err.index("W-04") < err.index("completed in")
+    show_end_of_period(warned)
+    assert "warning[W-04]: a number became too large" in capsys.readouterr().err
+    Settings.quiet = True
+    show_end(warned, resumable=False)
+    assert capsys.readouterr().err == ""
 
 
 def test_a_run_that_succeeded_ends_with_the_next_command(capsys: pytest.CaptureFixture[str]) -> None:

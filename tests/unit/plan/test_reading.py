@@ -10,7 +10,7 @@ import pytest
 from dobonomodo.plan import Plan
 from dobonomodo.plan.explain import describe_plan, render_plan
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.reading import check_awaited, check_days
+from dobonomodo.plan.reading import check_awaited, check_days, check_unfiltered
 from tests.unit.plan.building import (
     MONTHS,
     WORLD,
@@ -268,3 +268,11 @@ def test_an_awaited_dataset_may_be_missing() -> None:
     assert (
         list(check_awaited(plan_of(joining("period: previous, missing: empty", "own"), world=world), "2026-02")) == []
     )
+
+
+def test_only_sources_without_a_temporal_mode_are_not_filtered() -> None:
+    world = world_from(WORLD.replace("name: budgets\n    temporal_mode: period", "name: budgets"))
+    (problem,) = check_unfiltered(plan_of(append("budget"), world=world), lambda use: ("amount", "_PERIOD"))
+    assert (problem.code, problem.operation and problem.operation.seq, shown(problem.span)) == ("W-04", 1, "budget")
+    assert not list(check_unfiltered(plan_of(append("budget"), world=world), lambda use: tuple(use.columns)))
+    assert not list(check_unfiltered(plan_of(append("budget")), lambda use: ("amount", "_period")))

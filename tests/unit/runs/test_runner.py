@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -357,6 +358,17 @@ def test_staged_rows_that_are_not_what_was_recorded_are_computed_again(
 
 
 # --- figures
+
+
+def test_a_source_whose_stored_rows_have_a_period_is_warned_of_once(store: Store) -> None:
+    # C-58: a plan does not know it
+    append = "    - {seq: 1, type: append, arguments: {source: {dataset_id: lines}}}"
+    planned = plan_definitions(re.sub("    - {seq: 1,.*", append, LINES))
+    data = Diary(fails_at="stage 3")
+    assert start(store, planned, data).status == "failed"
+    data.fails_at = None
+    (warning,) = resume(store, data).warnings
+    assert (warning.code, warning.operation and warning.operation.seq) == ("W-04", 1)
 
 
 def test_figures_of_all_outputs_are_recorded(store: Store, planned: RunSpec) -> None:
