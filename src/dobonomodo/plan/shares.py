@@ -91,7 +91,7 @@ def part_amounts(
     """
     # Numbers of at most 18 digits are long integers for Spark, so no type is wider than it must be.
     digits = min(amount_digits(places), as_decimal(amount.type).whole + places)
-    units, sum_ = _hidden("units", digits), _hidden("total", TOTAL_DIGITS)
+    units, sum_ = ColumnRef(UNITS, None, DecimalType(digits, 0)), ColumnRef(TOTAL, None, DecimalType(TOTAL_DIGITS, 0))
     prepared = Derive(
         pairs,
         {
@@ -103,10 +103,10 @@ def part_amounts(
     divided, floor, remainders = _divide(prepared, units, weight, sum_)
     largest = (Order(each, descending=True) for each in (*remainders, weight))
     # The order of the places serves the sums above them: Spark sorts once.
-    ranked = Window(divided, RANKED, {"place": over("ROW_NUMBER", partition=pool, order=(*largest, *ties))})
-    summed = Window(ranked, FLOORS, {"sum": over("SUM", floor, partition=pool)})
-    floors = ColumnRef("sum", FLOORS, summed.schema.joined[FLOORS]["sum"])
-    place = ColumnRef("place", RANKED, INTEGER)
+    ranked = Window(divided, RANKED, {PLACE: over("ROW_NUMBER", partition=pool, order=(*largest, *ties))})
+    summed = Window(ranked, FLOORS, {SUM: over("SUM", floor, partition=pool)})
+    floors = ColumnRef(SUM, FLOORS, summed.schema.joined[FLOORS][SUM])
+    place = ColumnRef(PLACE, RANKED, INTEGER)
     gets_more = compare("<=", place, _minus(units, floors))
     part = _plus(floor, if_else(gets_more, power(0), ZERO))
     # No part has more digits than the amount, so that most have a type whose sign Spark changes by itself.
@@ -117,6 +117,10 @@ def part_amounts(
 
 
 RANKED, FLOORS = " ranked", " floors"
+PLACE, SUM = "place", "sum"
+"""The place of a pair by its remainder, and the sum of the parts before the units that are left."""
+UNITS, TOTAL, FLOOR = " units", " total", " floor"
+"""Of a pair: the amount without its sign, the total of drivers, and the part before the units that are left, all in units."""
 
 
 def _divide(
@@ -137,7 +141,7 @@ def _divide(
     product = Operation("*", (short.units, short.weight), INTEGER)
     fast = _whole(Operation("DIV", (product, short.total), INTEGER), digits)
     rest = ColumnRef(" short remainder", None, INTEGER)
-    floor = _hidden("floor", digits)
+    floor = ColumnRef(FLOOR, None, DecimalType(digits, 0))
     values = {
         floor.name: if_else(is_wide, quotient, fast),
         rest.name: Operation("%", (product, short.total), INTEGER),

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from dobonomodo.formula import Typed, columns_of, flat_name
 from dobonomodo.formula.evaluate import Result, compute, evaluate, evaluate_group, evaluate_known
-from dobonomodo.formula.meaning import Total, Value
+from dobonomodo.formula.meaning import EXACT, Total, Value
 from dobonomodo.formula.print import print_checked
 from dobonomodo.formula.typed import Apply, ColumnRef, Literal, Operation, Over, walk, windows_of
+from dobonomodo.formula.types import as_decimal
 from dobonomodo.plan import Plan, Step
 from dobonomodo.plan.check import RowCondition
 from dobonomodo.plan.expression import ACTIVE
@@ -19,7 +20,7 @@ from dobonomodo.plan.facts import RunFacts
 from dobonomodo.plan.operations import Effect as Acts
 from dobonomodo.plan.operations.lowered import Formula
 from dobonomodo.plan.relation import Derive, Group, Keep, Lookup, Match, Rel, Scan, Window, walk_between
-from dobonomodo.plan.shares import Shares
+from dobonomodo.plan.shares import FLOOR, FLOORS, PLACE, RANKED, SUM, TOTAL, UNITS, Shares
 from dobonomodo.plan.system import DELETED, OPERATION_SEQ, ROW_ID
 from dobonomodo.why.amount import adds_up, amount_of, arguments_of, simplify_amount
 from dobonomodo.why.explanation import (
@@ -157,16 +158,46 @@ class Explainer:
         return Touch(step.spec.seq, step.spec.name, step.spec.type, effect, condition, joins, values, sets)
 
     def _explain_share(self, step: Step, shares: Shares, path: Path) -> Touch | None:
-        """A part of a distributed amount: the driver and what was set, with the values of the distributed row and its receiver."""
-        own = {id(node) for node in walk_between(step.after.node, step.before.node) if isinstance(node, Match)}
-        pair = next((path[each] for each in own if each in path), None)
-        if pair is None:
+        """A part of a distributed amount: how it was computed, what was set, and the row of the receiver."""
+        nodes = list(walk_between(step.after.node, step.before.node))
+        pair = next((path[id(each)] for each in nodes if isinstance(each, Match) and id(each) in path), None)
+        if pair is None or not isinstance(pair.node, Match):
             return self._explain_distributed(step, shares, path)
-        formulas = {"driver" if name == shares.column else name: each for name, each in step.lowered.formulas.items()}
-        values = {name: self.evaluate(str(each), each.tree, pair.values) for name, each in formulas.items()}
+        summed = next(path[id(each)] for each in nodes if isinstance(each, Window) and each.alias == FLOORS)
+        formulas = dict(step.lowered.formulas)
+        values = {shares.column: self._explain_part(formulas.pop(shares.column), shares, pair, summed)}
+        values |= {name: self.evaluate(str(each), each.tree, pair.values) for name, each in formulas.items()}
         condition = self._explain_selector(step, path[id(step.before.node)])
+        joins = (self._explain_join(pair, pair.node, step.lowered.conditions),)
         spec = step.spec
-        return Touch(spec.seq, spec.name, spec.type, "added", condition, (), values, tuple(step.lowered.formulas))
+        return Touch(spec.seq, spec.name, spec.type, "added", condition, joins, values, tuple(step.lowered.formulas))
+
+    def _explain_part(self, driver: Formula, shares: Shares, pair: Traced, summed: Traced) -> Evaluated:
+        """The share of an amount by the drivers, and the unit that a large remainder gets."""
+        unit = Decimal((0, (1,), -shares.places))
+        scale = as_decimal(driver.tree.type).scale
+        amount = pair.values[shares.column]
+        units, total, floor, place, floors = (
+            Decimal(value) if isinstance(value := summed.values[name], int | Decimal) else Decimal(0)
+            for name in (UNITS, TOTAL, FLOOR, f"{RANKED}.{PLACE}", f"{FLOORS}.{SUM}")
+        )
+        sign = -1 if isinstance(amount, int | Decimal) and amount < 0 else 1
+        left = EXACT.subtract(units, floors)
+        share = EXACT.multiply(floor, sign * unit)
+        more = sign * unit if place <= left else 0 * unit
+        result = evaluate(driver.tree, pair.values, self._facts)
+        drivers, text = EXACT.scaleb(total, -scale), f"{shares.column} * driver / total of drivers"
+        down = f"{show(amount)} * {show(result.value)} / {show(drivers)}, cut after {shares.places} digits"
+        parts = (
+            *(part for part in parts_of(result) if part.text != result.text),
+            Part("driver", result.text_with_values if result.parts else str(driver), result.value),
+            Part("total of drivers", "of all receivers of this row", drivers),
+            Part(text, down, share),
+            Part("largest remainders", f"place {place:,}, units left: {left:,}", more),
+            Part(shares.column, f"{show(share)} + {show(more)}", EXACT.add(share, more)),
+        )
+        reads = _reads(driver.tree) | {shares.column}
+        return Evaluated(text, EXACT.add(share, more), parts, reads)
 
     def _explain_distributed(self, step: Step, shares: Shares, path: Path) -> Touch | None:
         """The row itself whose amount was distributed, if it was."""
@@ -218,7 +249,7 @@ class Explainer:
             here = here.below[0] if here.below and not isinstance(here.node, Group) else None
         yield from reversed(found)
 
-    def _explain_join(self, row: Traced, node: Lookup, conditions: Mapping[str, Formula]) -> JoinedRow:
+    def _explain_join(self, row: Traced, node: Lookup | Match, conditions: Mapping[str, Formula]) -> JoinedRow:
         written = conditions.get(node.alias)
         text = str(written) if written is not None else print_checked(node.on)
         dataset = _scan_of(node.source).use.dataset_id

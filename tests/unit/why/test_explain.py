@@ -146,17 +146,40 @@ SHARED = """
 """
 
 
-def test_a_part_of_an_amount_has_the_driver_and_what_was_set() -> None:
-    asked = Asked(SHARED)
-    budgets = ROWS["budget"]
-    rows = asked.find(id="A1", _operation_seq=10)
-    assert sum(row.values["amount"] for row in rows) == 100  # type: ignore[misc]
-    assert {row.values["customer"] for row in rows} == {each["customer"] for each in budgets}
-    touches, origin = Explainer(asked.plan, JANUARY).explain(rows[0], asked.output, contributors=2)
-    touch = next(each for each in touches if each.seq == 10)
-    assert (touch.effect, list(touch.values), touch.sets) == ("added", ["driver", "customer"], ("amount", "customer"))
-    assert touch.values["driver"].value in [fit_amount(each["amount"]) for each in budgets]
+def explain_part(customer: str, amount: int = 100) -> tuple[Touch, StoredPlace | Summary | None]:
+    asked = Asked(SHARED, {**ROWS, "orders": [{**ROWS["orders"][0], "amount": amount}]})
+    (row,) = asked.find(id="A1", customer=customer, _operation_seq=10)
+    touches, origin = Explainer(asked.plan, JANUARY).explain(row, asked.output, contributors=2)
+    (touch,) = [each for each in touches if each.seq == 10]
+    assert touch.values["amount"].value == row.values["amount"]
+    return touch, origin
+
+
+def test_a_part_of_an_amount_has_its_share_and_what_was_set() -> None:
+    touch, origin = explain_part("C1")
+    assert (touch.effect, list(touch.values), touch.sets) == ("added", ["amount", "customer"], ("amount", "customer"))
+    assert [(part.values, part.value) for part in touch.values["amount"].parts] == [
+        ("receivers.amount", Decimal(90)),
+        ("of all receivers of this row", Decimal(110)),
+        ("100.00 * 90.00 / 110.00, cut after 2 digits", Decimal("81.81")),
+        ("place 1, units left: 1", Decimal("0.01")),
+        ("81.81 + 0.01", Decimal("81.82")),
+    ]
     assert isinstance(origin, StoredPlace)
+
+
+def test_a_part_of_an_amount_has_the_row_of_its_receiver() -> None:
+    (join,) = explain_part("C2")[0].joins
+    assert join.row is not None
+    assert (join.alias, join.dataset, join.row.place) == ("receivers", "budget", "budget.parquet, row 2")
+
+
+def test_a_part_of_a_negative_amount() -> None:
+    assert [part.value for part in explain_part("C2", -100)[0].values["amount"].parts[2:]] == [
+        Decimal("-18.18"),
+        Decimal(0),
+        Decimal("-18.18"),
+    ]
 
 
 def test_a_row_whose_amount_was_distributed_is_deleted_by_that() -> None:
