@@ -137,10 +137,7 @@ class History:
         return frozenset(node.values) if step.spec.seq in self._marks and isinstance(node, Derive) else frozenset()
 
     def _is_known(self, step: Step, name: str) -> bool:
-        """Whether an operation changes a column only by assigning it to selected rows.
-
-        A column that is widened beyond 38 digits loses digits in all rows.
-        """
+        """Whether an operation changes a column only by assigning it to selected rows."""
         if step.after.node is step.before.node:
             return True
         if step.lowered.added is None and step.spec.seq not in self._marks and not excludes(step):
@@ -148,7 +145,7 @@ class History:
         before, after = step.before.columns.get(name), step.after.columns.get(name)
         if before is None or before == after:
             return True
-        return after is not None and is_number(before) and is_number(after) and _scale(before) <= _scale(after)
+        return after is not None and is_number(before) and is_number(after)
 
     def sums(self, until: Step, known: Known) -> dict[str, Sum]:
         """Aggregates over the working dataset before an output: the loaded totals and all changes, by the names of their metrics.

@@ -129,15 +129,17 @@ def unify(kinds: Iterable[Type]) -> Type | None:
     return result
 
 
-def widen_column(*kinds: Type) -> Type | None:
-    """The type of a column with values of several types; None if they cannot be in one column.
+def widen_column(existing: Type, given: Type) -> Type | None:
+    """The type of a column after values of another type are put into it; None if they cannot be.
 
-    It loses no digit behind the point. Where 38 digits are not enough, a value that has too many before it is refused (C-26).
+    The values that are there lose no digit behind the point (C-26). Where 38 digits are not enough for both, a value that has too
+    many before the point is refused.
     """
-    if all(map(is_number, kinds)) and len(set(kinds)) > 1:
-        decimals = [as_decimal(kind) for kind in kinds]
-        return common_decimal(decimals) or DecimalType(MAX_DIGITS, max(each.scale for each in decimals))
-    return unify(kinds)
+    if existing == given or not is_number(existing) or not is_number(given):
+        return unify((existing, given))
+    one, other = as_decimal(existing), as_decimal(given)
+    room = MAX_DIGITS - min(one.whole, ROOMY_DIGITS)
+    return common_decimal((one, other)) or DecimalType(MAX_DIGITS, max(one.scale, min(other.scale, room)))
 
 
 def _unify_decimals(one: DecimalType, other: DecimalType) -> DecimalType:

@@ -62,16 +62,15 @@ def test_added_and_deleted_rows_have_sums_where_they_can_have_a_value() -> None:
     assert parts(plan, history, "amount") == [(None, 1), (20, 1), (30, -1)]
 
 
-def test_a_column_that_loses_digits_has_no_changes() -> None:
+def test_a_column_that_is_widened_to_38_digits_has_changes() -> None:
     fine = update(f"amount = 0.{'0' * 29}1", seq=10)
     plan, history = make(fine)
     assert plan.steps[-1].before.columns["amount"] == DecimalType(38, 25)
     assert parts(plan, history, "amount") == [(None, 1), (10, 1), (10, -1)]
-    # With 28 digits before the point, ten behind it are left, in all rows.
+    # 28 digits before the point would leave ten behind it; those that are there stay.
     plan, history = make(fine + append("budget", seq=30))
-    assert plan.steps[-1].before.columns["amount"] == DecimalType(38, 10)
-    assert parts(plan, history, "amount") == []
-    assert parts(plan, history, "quantity") == [(None, 1)]
+    assert plan.steps[-1].before.columns["amount"] == DecimalType(38, 25)
+    assert parts(plan, history, "amount") == [(None, 1), (10, 1), (10, -1), (30, 1)]
 
 
 def test_what_is_kept_and_summed_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

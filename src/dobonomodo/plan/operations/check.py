@@ -392,7 +392,9 @@ def _key_types(keys: Mapping[str, ColumnRef], sides: Mapping[str | None, Side], 
             else:
                 ctx.report(UnknownColumn(name=key.name, known=tuple(side.columns), state=state, span=at.span()))
                 return None
-        common = widen_column(*found)
+        common: Type | None = found[0]
+        for each in found[1:]:
+            common = widen_column(common, each) if common is not None else None
         if common is None:
             expected, given = describe(found[0]), describe(found[-1])
             ctx.report(TypeMismatch(what=f"the key `{key.name}`", expected=expected, found=given, span=at.span()))
