@@ -48,7 +48,13 @@ def explain_usage(error: TyperException) -> str:
 
 def join_help(lines: Iterable[str]) -> str | None:
     """The lines behind a message as one, without the layout for people."""
-    return " ".join(line.strip().removeprefix("help: ") for line in lines).strip() or None
+    parts: list[str] = []
+    for line in lines:
+        if line.startswith(" " * INDENT):
+            parts[-1] += f" {line.strip()}"
+        else:
+            parts.append(line.strip().removeprefix("help: "))
+    return "; ".join(parts) or None
 
 
 def _explain_option(name: str, context: Any) -> list[str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dobonomodo.cli.usage import join_help
+from dobonomodo.problems.render import INDENT
 from tests.unit.cli.conftest import Dobo
 
 
@@ -110,7 +112,7 @@ def test_rows_of_an_operation_are_listed_with_the_functions(dobo: Dobo) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        (("--json", "run"), "`dobo run` needs PROJECT", "there is `monthly-sales`"),
+        (("--json", "run"), "`dobo run` needs PROJECT", "there is `monthly-sales`; Try: dobo run --help"),
         (("run", "--json"), "`dobo run` needs PROJECT", "there is `monthly-sales`"),
         (("validate", "--json", "--fromat"), "`dobo validate` has no option `--fromat`", "`--output-format`"),
         (("--json", "nothing"), "nothing", "dobo --help"),
@@ -123,3 +125,10 @@ def test_a_wrong_call_as_json(dobo: Dobo, sales: Path, arguments: tuple[str, ...
     (problem,) = result.document["problems"]
     assert message in problem["message"]
     assert hint in (problem["hint"] or "")
+
+
+def test_help_that_was_folded_is_one_text() -> None:
+    assert join_help(["   help: there is `a`,", " " * INDENT + "`b`", "Try: dobo --help"]) == (
+        "there is `a`, `b`; Try: dobo --help"
+    )
+    assert join_help([]) is None
