@@ -113,6 +113,8 @@ def show_one(
         else:
             from dobonomodo.cli.table import show_rows
 
+            if tables.failed_run is not None:
+                show(f"of run {tables.failed_run}, which failed")
             for table, first in tables.items():
                 show_rows(table, first)
         return

@@ -195,8 +195,11 @@ class Data(Protocol):
         """Refuse to go on if a destination has seen a later run; otherwise, earlier runs are refused from now on."""
         ...
 
-    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
-        """Publish outputs, each once: all outputs of one place atomically. The destinations record the head of the history."""
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted, of_failed_run: bool) -> None:
+        """Publish outputs, each once: all outputs of one place atomically.
+
+        The destinations record the head of the history, and whether it is the quarantine of a run that a check stopped.
+        """
         ...
 
     def find_commit(self, seq: int) -> tuple[int, str] | None:
@@ -604,7 +607,10 @@ class _Attempt:
     def _carry_out(self) -> None:
         """Publish the intended outputs. Repeated after a kill, it continues where it stopped."""
         outputs = self._progress.intended
-        self._data.publish(outputs, head=Noted(self._store.id, *self._store.head()))
+        is_quarantine = all(output.seq in self._checks for output in outputs)
+        of_failed_run = is_quarantine and find_stop(self._progress.checks) is not None
+        head = Noted(self._store.id, *self._store.head())
+        self._data.publish(outputs, head=head, of_failed_run=of_failed_run)
         # Drafts register in a store of their own, which knows no leases.
         self._store.check_lease(self._heart.lease)
         published = [self._register(output.seq, output.rows, output.digest, output.milliseconds) for output in outputs]

@@ -272,16 +272,20 @@ class Outputs:
             self.target(output).claim()
 
     def publish(
-        self, outputs: Sequence[tuple[WrittenOutput, StagedRows, int, str]], *, head: Noted | None = None
+        self,
+        outputs: Sequence[tuple[WrittenOutput, StagedRows, int, str]],
+        *,
+        head: Noted | None = None,
+        of_failed_run: bool = False,
     ) -> None:
         """Publish staged outputs, each with its row count and digest: all outputs of one place atomically.
 
-        ``head`` is the latest entry of the history, which the destinations note.
+        ``head`` is the latest entry of the history, which the destinations note; ``of_failed_run``: that a check stopped the run.
         """
         publications = [
             Publication(
                 self.target(output, attempt=staged.attempt),
-                Commit(self._run, output.seq, rows, digest),
+                Commit(self._run, output.seq, rows, digest, of_failed_run=of_failed_run),
                 output.write.mode,
                 registers=output.write.register_as is not None,
                 files=self.files_of(staged),

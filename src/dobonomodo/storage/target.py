@@ -62,16 +62,20 @@ class Commit:
     digest: str
     fence: int | None = None
     """The number of the attempt that wrote the rows; None in records of versions without numbers."""
+    of_failed_run: bool = False
+    """Whether it is the quarantine of a run that a check stopped."""
 
     def document(self) -> dict[str, object]:
         """As plain data."""
-        return {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
+        own = {"run": self.run, "seq": self.seq, "rows": self.rows, "digest": self.digest, "fence": self.fence}
+        return {**own, "of_failed_run": True} if self.of_failed_run else own
 
     @classmethod
     def load(cls, document: Document) -> Commit:
         """From plain data."""
         rows, fence = int(document["rows"]), document.get("fence")
-        return cls(document["run"], int(document["seq"]), rows, document["digest"], fence)
+        is_failed = bool(document.get("of_failed_run"))
+        return cls(document["run"], int(document["seq"]), rows, document["digest"], fence, is_failed)
 
 
 class Noted(NamedTuple):

@@ -241,10 +241,10 @@ class RunData:
         """Fail if a later run has claimed a destination."""
         self._outputs.claim([self._written[output.seq] for output in outputs])
 
-    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted, of_failed_run: bool) -> None:
         """Publish outputs, all outputs of one place atomically."""
         staged = [(self._written[each.seq], each.place, each.rows, each.digest) for each in outputs]
-        self._outputs.publish(staged, head=head)
+        self._outputs.publish(staged, head=head, of_failed_run=of_failed_run)
 
     def stored(self, seq: int) -> Stored:
         """Where a published output is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import islice
 from pathlib import Path
@@ -20,6 +20,7 @@ from dobonomodo.problems import Rejected, RunFailed
 from dobonomodo.problems.package import require_modules
 from dobonomodo.problems.run import DataLoad, RunNotFound
 from dobonomodo.problems.workspace import NotDefined
+from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import Inputs, Storages, Stored, find_storage, load_stored
 from dobonomodo.storage.schema import SYSTEM
 from dobonomodo.storage.storage import Row
@@ -44,6 +45,8 @@ class Sample(Mapping[str, tuple[Row, ...]]):
     """The first rows of some tables, by table."""
 
     rows: Mapping[str, tuple[Row, ...]]
+    failed_run: str | None = None
+    """The run that wrote the tables, if it failed: they are its quarantines, or were published before."""
 
     def __getitem__(self, table: str) -> tuple[Row, ...]:
         """The rows of a table."""
@@ -71,7 +74,8 @@ def sample_run(name: str, rows: int, *, find: Callable[[str], RunView], files: F
             raise
         known = (LATEST, *files.definitions.datasets)
         raise Rejected([NotDefined(kind="run or dataset", id=name, known=known)]) from None
-    return _sample({table: (output.location, output.types()) for table, output in view.outputs.items()}, rows, files)
+    found = _sample({table: (output.location, output.types()) for table, output in view.outputs.items()}, rows, files)
+    return replace(found, failed_run=view.id) if view.status == RunStatus.FAILED else found
 
 
 def sample_registered(version: Version, rows: int, *, files: Files) -> Sample:

@@ -87,6 +87,7 @@ def test_checks_that_hold_let_everything_be_published(store: Store, planned: Run
     run = runs.start(store, planned, data, engine)
     assert (run.status, [each.status for each in run.checks]) == ("completed", ["passed", "passed"])
     assert [line for line in data.log if line.startswith("publish")] == ["publish 1", "publish 2", "publish 3"]
+    assert data.of_failed_run == []
     assert engine.asked == ["checks but [1]"]
 
 
@@ -98,6 +99,7 @@ def test_a_check_that_fails_publishes_nothing_but_quarantines(store: Store, plan
     assert run.status == "failed"
     assert [(each.code, each.operation and each.operation.seq) for each in run.problems] == [("CHECK_FAILED", stopping)]
     assert [line for line in data.log if line.startswith("publish")] == ["publish 1"]
+    assert data.of_failed_run == [1]
     assert list(run.outputs) == ["bad"]
 
 

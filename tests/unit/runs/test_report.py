@@ -69,6 +69,7 @@ def test_the_top_says_that_nobody_has_signed() -> None:
     assert "signed by cy" in signed
     assert "not signed" not in make_page(draft=True).words
     assert "not signed" not in make_page(status="failed").words
+    assert ["of a failed run" in make_page(status=status).words for status in ("failed", "completed")] == [True, False]
 
 
 def test_the_top_says_whether_checks_hold_and_who_signed() -> None:

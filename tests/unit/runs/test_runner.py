@@ -52,6 +52,8 @@ class Diary:
     log: list[str] = field(default_factory=list)
     hashing: list[str] = field(default_factory=list)
     heads: list[Noted] = field(default_factory=list)
+    of_failed_run: list[int] = field(default_factory=list)
+    """The outputs that were published as those of a failed run."""
     changes: tuple[str, ...] = ()
     fails_at: str | None = None
     fence: int = 0
@@ -104,8 +106,9 @@ class Diary:
     def claim(self, outputs: Sequence[StagedOutput]) -> None:
         self._note(f"claim {[output.seq for output in outputs]}")
 
-    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
+    def publish(self, outputs: Sequence[StagedOutput], *, head: Noted, of_failed_run: bool) -> None:
         self.heads.append(head)
+        self.of_failed_run += [output.seq for output in outputs if of_failed_run]
         for output in outputs:
             self._note(f"publish {output.seq}")
             self.published[output.seq] = (output.rows, output.digest)
@@ -520,8 +523,8 @@ def test_a_run_that_was_resumed_elsewhere_leaves_the_record_alone(store: Store, 
 
 def test_nothing_is_registered_after_the_lease_is_lost(store: Store, planned: RunSpec) -> None:
     class Late(Diary):
-        def publish(self, outputs: Sequence[StagedOutput], *, head: Noted) -> None:
-            super().publish(outputs, head=head)
+        def publish(self, outputs: Sequence[StagedOutput], *, head: Noted, of_failed_run: bool) -> None:
+            super().publish(outputs, head=head, of_failed_run=of_failed_run)
             if self.log.count("publish 2") == 1:
                 start(store, planned, Diary(), run_id="r2", open_data=lambda run: (planned, self))
 

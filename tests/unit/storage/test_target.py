@@ -19,6 +19,12 @@ def publication(rows: int, *files: Path) -> Publication:
     return Publication(target, commit, "replace", registers=False, files=tuple(map(str, files)), since=0.0)
 
 
+def test_a_commit_says_that_its_run_failed() -> None:
+    for commit in (Commit("run", 10, 1, "digest", 2), Commit("run", 10, 1, "digest", 2, of_failed_run=True)):
+        assert Commit.load(commit.document()) == commit
+        assert ("of_failed_run" in commit.document()) == commit.of_failed_run
+
+
 def test_staged_files_are_given_if_all_rows_are_in_them(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "a.parquet")
     assert publication(2, tmp_path / "a.parquet").staged_files() == (str(tmp_path / "a.parquet"),)

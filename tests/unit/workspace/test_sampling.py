@@ -1,4 +1,4 @@
-"""The first rows of what a run wrote: files that are missing or damaged are reported, not a bug."""
+"""The first rows of what a run wrote: those of a failed run are marked, missing and damaged files are reported."""
 
 from __future__ import annotations
 
@@ -7,6 +7,14 @@ import pytest
 from dobonomodo.problems.run import DataLoad
 from tests.unit.workspace.conftest import Office
 from tests.world import failure
+
+
+@pytest.mark.parametrize("status", ["completed", "failed"])
+def test_rows_of_a_failed_run_are_marked(office: Office, status: str) -> None:
+    run = office.put_run(status=status)
+    (office.root / "lake/out" / run.id).mkdir(parents=True)
+    sample = office.at_desk("ann").sample(run.id, 3)
+    assert (dict(sample), sample.failed_run) == ({"out": ()}, run.id if status == "failed" else None)
 
 
 @pytest.mark.parametrize("damage", ["missing", "damaged"])
