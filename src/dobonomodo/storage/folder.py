@@ -29,7 +29,7 @@ from dobonomodo.storage.files import link_file
 from dobonomodo.storage.kept import hash_file
 from dobonomodo.storage.leftover import Leftover, find_last_change
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, Part, current_versions, read_hashes, read_parts
-from dobonomodo.storage.named import NamedFile
+from dobonomodo.storage.named import MARK, NamedFile
 from dobonomodo.storage.pointer import Pointer
 from dobonomodo.storage.target import Commit, Inspected, Noted, Publication, Target
 
@@ -667,20 +667,26 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
     return replace(stored, folder=stored.data, named=None, named_sha256=None)
 
 
-def compare_named(stored: StoredFiles, name: str, hash_named: Callable[[], str | None]) -> Inspected:
+def compare_named(name: str, expected: str | None, hash_named: Callable[[], str | None]) -> Inspected:
     """Whether the file that people open is what the run wrote; ``hash_named`` gives None if it is missing."""
-    if stored.named_sha256 is None:
+    if expected is None:
         return Inspected()
     found = hash_named()
     if found is None:
         return Inspected(gone=(f"`{name}`",))
-    is_right = found == stored.named_sha256
-    return Inspected(files=1) if is_right else Inspected(changed=(f"`{name}` is not what the run wrote",))
+    return Inspected(files=1) if found == expected else Inspected(changed=(f"`{name}` is not what the run wrote",))
 
 
 def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
     """Whether the file that people open is what the run wrote."""
-    path = root / (stored.named or "")
+    if stored.named is None:
+        return Inspected()
+    path, version = root / stored.named, (root / stored.data).parent
+    try:
+        # Earlier versions have the hash in the mark alone.
+        expected = stored.named_sha256 or NamedFile.find_hash(version)
+    except (ValueError, KeyError, TypeError):
+        return Inspected(changed=(f"`{version / MARK}` cannot be read",))
 
     def hash_named() -> str | None:
         try:
@@ -688,7 +694,7 @@ def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
         except OSError:
             return None
 
-    return compare_named(stored, str(path), hash_named)
+    return compare_named(str(path), expected, hash_named)
 
 
 def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:

@@ -302,8 +302,10 @@ class ObjectShelf:
 
     def inspect_named(self, stored: StoredFiles) -> Inspected:
         """The hash of the object that people open."""
-        name = stored.named or ""
-        return compare_named(stored, name, lambda: self.objects.hash(Address.parse(name).key))
+        name = stored.named
+        if name is None:
+            return Inspected()
+        return compare_named(name, stored.named_sha256, lambda: self.objects.hash(Address.parse(name).key))
 
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
         """The objects stay where they are."""
