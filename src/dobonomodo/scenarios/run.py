@@ -560,6 +560,7 @@ class _KeptRows:
     kind: str = "scenario"
     datasource_id: None = None
     shown: None = None
+    lasting: None = None
     place: tuple[str | None, ...] = ()
 
     def document(self) -> dict[str, object]:
