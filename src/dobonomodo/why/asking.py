@@ -15,7 +15,7 @@ from dobonomodo.engine.rowid import find_place, seed_of
 from dobonomodo.formula.meaning import Value
 from dobonomodo.plan import Step
 from dobonomodo.plan.facts import RunFacts
-from dobonomodo.plan.relation import Group, Scan, walk_relation
+from dobonomodo.plan.relation import Group, Scan, Write, walk_relation
 from dobonomodo.plan.system import OPERATION_SEQ, ROW_ID, is_system
 from dobonomodo.problems import Rejected
 from dobonomodo.problems.audit import OutputChanged
@@ -115,11 +115,11 @@ class AskedRun:
         named = next(iter(read_key({column: None}, types))) if column is not None else None
         step = self._step_of(output)
         stored = self._find_stored(output, asked)
-        stored = replace(stored, values=step.write.working_names(stored.values))
+        known = replace(stored, values=step.write.working_names(stored.values))
         large = self._open_large(self._spec, contributors) if self._open_large is not None else None
         try:
             own = next(iter(step.write.working_names({named: None}))) if named is not None else None
-            row = self._find_computed(output, step, stored, large, by=own)
+            row = self._find_computed(output, step, known, large, by=own)
             touches, origin = self._explainer.explain(row, step, contributors=contributors, column=own)
             found = Explanation(
                 run=self.view.id,
@@ -128,9 +128,10 @@ class AskedRun:
                 table=output.table,
                 row=stored.values,
                 key=asked,
-                column=own,
+                column=named,
                 operations=self._with_lookups(touches, row),
                 origin=origin,
+                names={written: name for name, written in step.write.names.items()},
             )
             for each in path:
                 found, row = self._explain_contributor(found, row, each, contributors=contributors)
@@ -177,11 +178,6 @@ class AskedRun:
             contribution=Contribution(whole, summary.rows, amounts, needed),
         )
         return explanation, found[0]
-
-    def name_as_written(self, table: str, row: Mapping[str, Value]) -> dict[str, Value]:
-        """A row of an output under the names that its columns have where they are written."""
-        write = self._step_of(self.find_output(table)).write
-        return {write.written_name(name): value for name, value in row.items()}
 
     def write_scenario(self, table: str | None, key: Mapping[str, object], *, mask: bool = False) -> str:
         """The stored rows that a row depends on, with the definitions of the run, as a scenario that reproduces the row.
@@ -386,7 +382,7 @@ class AskedRun:
             raise self._refuse(output, "differs", differences=(f"join `{fault.alias}` has several matches",)) from fault
         if len(others) != 1:
             raise self._refuse(output, "missing")
-        raise self._refuse(output, "differs", differences=tuple(_compare(stored, others[0])))
+        raise self._refuse(output, "differs", differences=tuple(_compare(step.write, stored, others[0])))
 
     def interpreter(self) -> Interpreter:
         """Computes rows of the plan."""
@@ -430,7 +426,7 @@ def _name_row(row: StoredRow) -> str:
     return ", ".join([*shown, *([f"--row-id {row_id}"] if row_id is not None else [])])
 
 
-def _compare(stored: StoredRow, computed: Traced) -> Iterable[str]:
+def _compare(write: Write, stored: StoredRow, computed: Traced) -> Iterable[str]:
     for name, value in stored.values.items():
         if computed.values.get(name) != value:
-            yield f"{name}: stored {show(value)}, computed {show(computed.values.get(name))}"
+            yield f"{write.written_name(name)}: stored {show(value)}, computed {show(computed.values.get(name))}"

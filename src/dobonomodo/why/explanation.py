@@ -214,13 +214,20 @@ class Explanation:
     """Where the row comes from."""
     contribution: Contribution | None = None
     """For a row that is not stored but contributes to one that is."""
+    names: Mapping[str, str] = field(default_factory=dict)
+    """For columns that are written under other names, by these: the names that they have in the operations."""
 
     @property
     def asked(self) -> frozenset[str] | None:
-        """The columns that are explained; None for all."""
+        """The columns that are explained, as operations name them; None for all."""
         if self.contribution is not None:
             return self.contribution.columns
-        return frozenset([self.column]) if self.column is not None else None
+        return frozenset([self.working_column]) if self.working_column is not None else None
+
+    @property
+    def working_column(self) -> str | None:
+        """The column that was asked about, as operations name it."""
+        return self.names.get(self.column, self.column) if self.column is not None else None
 
     def to_dict(self) -> dict[str, object]:
         """As plain data, which `--json` prints."""
@@ -233,6 +240,7 @@ class Explanation:
             "key": plain_row(self.key),
             "column": self.column,
             "row": plain_row(self.row),
+            "names": dict(self.names),
             "operations": [each.to_dict() for each in self.operations],
             "loaded": self.origin.to_dict() if self.origin is not None and not is_summary else None,
             "summary": self.origin.to_dict() if self.origin is not None and is_summary else None,

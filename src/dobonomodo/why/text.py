@@ -28,6 +28,9 @@ _LABEL = 11
 def render_text(explanation: Explanation) -> Iterator[str]:
     """The row, then what each operation did with it, the last first, then where it comes from."""
     yield _head(explanation)
+    names = {written: name for written, name in explanation.names.items() if explanation.column in (None, written)}
+    if names and explanation.contribution is None:
+        yield f"in the operations: {', '.join(f'{name} for {written}' for written, name in names.items())}"
     yield ""
     for touch in with_relevant(explanation.operations, explanation.asked):
         yield from render_touch(touch)

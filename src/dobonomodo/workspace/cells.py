@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from dobonomodo.problems import Rejected
-from dobonomodo.why.explanation import plain_row
 from dobonomodo.workspace.evidence import render_json
 from dobonomodo.workspace.package import CELLS
 
@@ -40,8 +39,7 @@ def explain_cells(run: AskedRun, cells: Sequence[Cell], *, sample: int) -> dict[
 
 def _explain(run: AskedRun, cell: Cell) -> tuple[str, bytes]:
     explanation = run.why(cell.table, cell.key, column=cell.column)
-    written = run.name_as_written(explanation.table, explanation.row)
-    return explanation.table, render_json({**explanation.to_dict(), "row": plain_row(written)})
+    return explanation.table, render_json(explanation.to_dict())
 
 
 def _sample(run: AskedRun, output: Output, count: int) -> Iterator[tuple[str, bytes]]:

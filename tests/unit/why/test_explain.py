@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 
 from dobonomodo.formula.meaning import Value
@@ -112,6 +113,17 @@ def test_text_of_a_column() -> None:
         "0   loaded from orders v1 (orders.parquet, row 1): id A1, customer C1, status active, amount 100.00\n"
         "proved: recomputed net equals the stored value"
     )
+
+
+def test_a_renamed_column_has_the_name_under_which_it_is_written() -> None:
+    found = explain("net", id="A1")
+    row = {"Net" if name == "net" else name: value for name, value in found.row.items()}
+    renamed = replace(found, row=row, column="Net", names={"Net": "net"})
+    lines = list(render_text(renamed))
+    assert lines[:2] == ["Net = 90.00    id A1 of net, period 2026-01, run R", "in the operations: net for Net"]
+    assert lines[-1] == "proved: recomputed Net equals the stored value"
+    assert lines[2:-1] == list(render_text(found))[1:-1]
+    assert "net for Net" in renamed.to_html()
 
 
 def test_text_of_a_summary() -> None:
