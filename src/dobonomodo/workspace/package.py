@@ -19,7 +19,7 @@ import struct
 import sys
 import zipfile
 import zlib
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ SNAPSHOT, RECORD, HISTORY, EVIDENCE = "snapshot.json", "record.json", "history.j
 CELLS = "cells/"
 FORMAT = 1
 _SKIPPED = ("__pycache__",)
+_EXACT = Context(prec=2000)
+"""Arithmetic with room for every digit of any two amounts."""
 
 
 def sha256(content: bytes) -> str:
@@ -220,15 +222,29 @@ def _find_fault(cell: Document, output: Document, inputs: list[Document]) -> str
     totals: dict[str, Document] = summary["totals"]
     for column, total in totals.items():
         parts = [each["amounts"].get(column) for each in summary["contributors"]]
-        if total["text"].startswith("SUM(") and total["value"] is not None and None not in parts:
-            try:
-                numbers = [Decimal(str(part)) for part in parts]
-                wrong = sum(numbers, Decimal(0)) != Decimal(str(total["value"]))
-            except InvalidOperation:
-                continue
-            if wrong:
-                return column + " is not the sum of its contributors"
+        if total.get("is_sum", _seems_sum(total, parts)) and not _adds_up(total["value"], parts):
+            return column + " is not the sum of its contributors"
     return None
+
+
+def _seems_sum(total: Document, parts: list[object]) -> bool:
+    """Whether to add up a total of a package of an earlier version, which does not state that it is a sum."""
+    value = total["value"]
+    return total["text"].startswith("SUM(") and None not in (value, *parts) and not isinstance(value, bool)
+
+
+def _adds_up(total: object, parts: list[object]) -> bool:
+    """Whether a total is exactly the sum of the amounts of its rows; NULL adds nothing."""
+    try:
+        numbers = [Decimal(str(part)) for part in parts if part is not None]
+        if total is None:
+            return not numbers
+        found = Decimal(0)
+        for number in numbers:
+            found = _EXACT.add(found, number)
+        return found == Decimal(str(total))
+    except InvalidOperation:
+        return False
 
 
 def _check_places(evidence: Document, workspace: str) -> Iterator[Line]:

@@ -230,3 +230,41 @@ def test_totals_of_explained_rows_are_added_up_again() -> None:
     # With a part of the contributors, there is nothing to add up.
     cell["summary"]["rows"] = 3
     assert said_of(cell)[0]
+
+
+def total_of(text: str, value: str | bool | None, *amounts: str | int | None, is_sum: bool | None = None) -> bool:
+    """Whether a package with a total and the amounts of its rows is right."""
+    stated = {} if is_sum is None else {"is_sum": is_sum}
+    contributors = [{"amounts": {"net": each}} for each in amounts]
+    totals = {"net": {"text": text, "value": value, **stated}}
+    return said_of(explained(summary={"rows": len(amounts), "totals": totals, "contributors": contributors}))[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "amounts"),
+    [
+        ("COUNT(*)", "5", (1, 1)),
+        ("-SUM(x)", "9", ("-1",)),
+        ("SUM(x)", "9", ("1", None)),
+        ("SUM(x)", None, ("1", None)),
+        ("SUM(x)", "0", ("many",)),
+    ],
+)
+def test_totals_that_are_stated_to_be_sums_are_added_up(text: str, value: str | None, amounts: tuple[Any, ...]) -> None:
+    assert not total_of(text, value, *amounts, is_sum=True)
+    assert total_of(text, value, *amounts, is_sum=False)
+
+
+def test_amounts_are_added_with_all_their_digits() -> None:
+    whole = "12345678901234567890123456789012"
+    assert total_of("SUM(x)", f"{whole}.01", f"{whole}.00", "0.01", None, is_sum=True)
+    assert not total_of("SUM(x)", f"{whole}.02", f"{whole}.00", "0.01", is_sum=True)
+    assert total_of("SUM(x)", None, None, is_sum=True)
+
+
+def test_packages_of_earlier_versions_do_not_state_which_totals_are_sums() -> None:
+    assert total_of("SUM(x) / 2", "0.50", None)
+    assert total_of("SUM(x) > 2", True, "3")
+    assert total_of("SUM(x) / SUM(y)", None, "3")
+    assert total_of("COUNT(*)", "5", 1, 1)
+    assert not total_of("SUM(x)", "5", "1", "1")
