@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal
 from typing import TYPE_CHECKING
 
 from dobonomodo.engine.digest import Metrics
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
 _EXACT = Context(prec=100)
+_NULL = "NULL"
 _HOLDS, _LEFT, _RIGHT = " holds", " left", " right"
 
 
@@ -203,12 +204,12 @@ def _judge_groups(frames: Frames, check: Check, condition: GroupCondition) -> Ch
     named = {_LEFT: "left", _RIGHT: "right"} if condition.left is not None else {}
     sample = _sample(judged.where(violated), (*condition.keys, *named)) if violations else ()
     renamed = [tuple((named.get(name, name), value) for name, value in row) for row in sample]
-    shown = tuple(with_difference(row) for row in renamed) if named else tuple(renamed)
+    shown = tuple(map(with_difference, renamed)) if condition.compares_numbers else tuple(renamed)
     return check.result(reached=reached, violations=violations, sample=shown)
 
 
 def with_difference(row: Cells) -> Cells:
-    """A row that ends with the two sides, and their difference if they are numbers."""
+    """A row that ends with two numbers, and their difference."""
     (_, left), (_, right) = row[-2:]
     difference = _subtract(left, right)
     return row if difference is None else (*row, ("difference", difference))
@@ -236,20 +237,16 @@ def _result_of(check: Check, row: Row | None, reached: int) -> CheckResult:
         return check.result(reached=0, violations=0)
     left, right = row[_LEFT], row[_RIGHT]
     violations = 0 if row[_HOLDS] else 1
-    return check.result(
-        reached=reached, violations=violations, left=left, right=right, difference=_subtract(left, right)
-    )
+    compares = isinstance(check.condition, GroupCondition) and check.condition.compares_numbers
+    difference = _subtract(left, right) if compares else None
+    return check.result(reached=reached, violations=violations, left=left, right=right, difference=difference)
 
 
 def _subtract(left: str | None, right: str | None) -> str | None:
     """The difference of two numbers as text; None if one of them is NULL."""
-    if left is None or right is None:
+    if left is None or right is None or _NULL in (left, right):
         return None
-    try:
-        found = _EXACT.subtract(Decimal(left), Decimal(right))
-    except InvalidOperation:
-        return None
-    return f"{found:f}"
+    return f"{_EXACT.subtract(Decimal(left), Decimal(right)):f}"
 
 
 def _sample(rows: DataFrame, columns: Collection[str]) -> tuple[Cells, ...]:
@@ -259,5 +256,5 @@ def _sample(rows: DataFrame, columns: Collection[str]) -> tuple[Cells, ...]:
         return ()
     ordered = rows.orderBy(*(quote_name(name) for name in columns)).selectExpr(*shown).limit(LISTED_AT_MOST)
     return tuple(
-        tuple((name, "NULL" if row[name] is None else str(row[name])) for name in columns) for row in ordered.collect()
+        tuple((name, _NULL if row[name] is None else str(row[name])) for name in columns) for row in ordered.collect()
     )

@@ -6,7 +6,7 @@ Decimals carry precision and scale, because Spark's result types depend on them 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 MAX_DIGITS = 38
@@ -127,6 +127,14 @@ def unify(kinds: Iterable[Type]) -> Type | None:
         elif kind != NULL:
             return None
     return result
+
+
+def unify_keys(kinds: Sequence[Type]) -> Type | None:
+    """The type in which keys are compared: none loses a digit behind the point, since two of them could become one."""
+    if all(map(is_number, kinds)) and len(set(kinds)) > 1:
+        decimals = [as_decimal(kind) for kind in kinds]
+        return common_decimal(decimals) or DecimalType(MAX_DIGITS, max(each.scale for each in decimals))
+    return unify(kinds)
 
 
 def widen_column(existing: Type, given: Type) -> Type | None:

@@ -79,6 +79,12 @@ class GroupCondition:
         return tuple(name.removeprefix("#") for name in self.groups.keys)
 
     @property
+    def compares_numbers(self) -> bool:
+        """Whether the condition compares two numbers."""
+        sides = (self.left, self.right)
+        return all(side is not None and is_number(side.type) for side in sides)
+
+    @property
     def has_amounts(self) -> bool:
         """Whether the two sides are numbers that were added up or counted."""
         sides = [side for side in (self.left, self.right) if side is not None]

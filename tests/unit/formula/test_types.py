@@ -31,6 +31,7 @@ from dobonomodo.formula.types import (
     type_quotient,
     type_sum,
     unify,
+    unify_keys,
 )
 from tests.unit.formula.orders import columns_from, sql_in, type_in
 
@@ -351,6 +352,15 @@ def test_nothing_else_fits(kind: Type, wanted: Type) -> None:
 )
 def test_unify(kinds: list[Type], common: Type | None) -> None:
     assert unify(kinds) == common
+
+
+def test_keys_keep_every_place() -> None:
+    wide, fine = DecimalType(38, 10), DecimalType(38, 30)
+    assert unify_keys([wide, fine]) == unify_keys([fine, wide]) == fine
+    assert unify_keys([INTEGER, DecimalType(15, 2)]) == DecimalType(21, 2)
+    assert unify_keys([INTEGER, INTEGER]) == INTEGER
+    assert unify_keys([DATE, TIMESTAMP]) == TIMESTAMP
+    assert unify_keys([TEXT, INTEGER]) is None
 
 
 def test_unified_decimals_hold_both() -> None:

@@ -25,7 +25,7 @@ from dobonomodo.formula import tree as syntax
 from dobonomodo.formula.typed import Apply, walk
 from dobonomodo.formula.typed import Literal as Value
 from dobonomodo.formula.typed import Operation as Operator
-from dobonomodo.formula.types import BOOLEAN, INTEGER, TIMESTAMP, describe, widen_column
+from dobonomodo.formula.types import BOOLEAN, INTEGER, TIMESTAMP, describe, unify_keys
 from dobonomodo.model.document import Places
 from dobonomodo.model.entity import Entity
 from dobonomodo.model.horizon import MISSING_HELP, PERIOD_HELP, Missing, PeriodHorizon, check_horizon
@@ -392,9 +392,7 @@ def _key_types(keys: Mapping[str, ColumnRef], sides: Mapping[str | None, Side], 
             else:
                 ctx.report(UnknownColumn(name=key.name, known=tuple(side.columns), state=state, span=at.span()))
                 return None
-        common: Type | None = found[0]
-        for each in found[1:]:
-            common = widen_column(common, each) if common is not None else None
+        common = unify_keys(found)
         if common is None:
             expected, given = describe(found[0]), describe(found[-1])
             ctx.report(TypeMismatch(what=f"the key `{key.name}`", expected=expected, found=given, span=at.span()))

@@ -74,6 +74,20 @@ def test_keys_of_two_sides_lose_no_digit() -> None:
     assert str(found.condition.groups.schema.columns["#amount"]) == "decimal(38,12)"
 
 
+@pytest.mark.parametrize(
+    ("expect", "compares"),
+    [
+        ("SUM(amount) = 0", True),
+        ("MAX_AGG(region) = MIN_AGG(region)", False),
+        ("SUM(amount) > 0 AND COUNT(*) > 1", False),
+    ],
+)
+def test_texts_have_no_difference(expect: str, *, compares: bool) -> None:
+    condition = planned(f"expect: '{expect}'").condition
+    assert isinstance(condition, GroupCondition)
+    assert condition.compares_numbers is compares
+
+
 def test_constants_of_an_aggregate_stay_constants() -> None:
     condition = planned("""expect: 'STRING_AGG(region, "+") = "N+S"', group_by: [status]""").condition
     assert isinstance(condition, GroupCondition)
