@@ -88,7 +88,7 @@ def _notes(found: Inferred) -> list[str]:
 
 
 def render_definition(kind: str, definition: PlainDict, *, notes: list[str] | None = None) -> str:
-    """A definition as YAML, with columns and options on a line each, and escapes for characters that are not seen."""
+    """A definition as YAML, with columns and options on a line each, and escapes for invisible characters."""
     import yaml
 
     class Lines(yaml.SafeDumper):

@@ -35,7 +35,9 @@ def explain_usage(error: TyperException) -> str:
     """The message, a remedy where there is one, and the command that shows more."""
     message = error.format_message()
     if message.startswith("Usage:"):
-        return message
+        if not Settings.as_json:
+            return message
+        message = "Missing command."
     context: Any = getattr(error, "ctx", None)
     path = context.command_path if context is not None else f"dobo {Settings.command}".removesuffix(" dobo")
     lines = [message]
@@ -50,7 +52,7 @@ def join_help(lines: Iterable[str]) -> str | None:
     """The lines behind a message as one, without the layout for people."""
     parts: list[str] = []
     for line in lines:
-        if line.startswith(" " * INDENT):
+        if parts and line.startswith(" " * INDENT):
             parts[-1] += f" {line.strip()}"
         else:
             parts.append(line.strip().removeprefix("help: "))

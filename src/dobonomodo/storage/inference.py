@@ -212,9 +212,9 @@ def _find_layout(path: Path, dialect: Dialect) -> tuple[Dialect, int]:
     """The separator that gives the most columns to the most records, lines before them, and comments."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         lines = list(islice(file, _LOOKED_AT))
-    if not any(line.strip() for line in lines):
+    declared = _SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n")) if lines else None
+    if not any(line.strip() for line in lines[declared is not None :]):
         raise NotInferredError("the file is empty")
-    declared = _SEPARATOR_LINE.fullmatch(lines[0].rstrip("\r\n"))
     comment = "#" if any(line.startswith("#") for line in lines) else None
     records = [line for line in lines[declared is not None :] if comment is None or not line.startswith(comment)]
 

@@ -117,6 +117,7 @@ def test_rows_of_an_operation_are_listed_with_the_functions(dobo: Dobo) -> None:
         (("validate", "--json", "--fromat"), "`dobo validate` has no option `--fromat`", "`--output-format`"),
         (("--json", "nothing"), "nothing", "dobo --help"),
         (("--json",), "Missing command", "dobo --help"),
+        (("--json", "runs"), "Missing command", "Try: dobo runs --help"),
     ],
 )
 def test_a_wrong_call_as_json(dobo: Dobo, sales: Path, arguments: tuple[str, ...], message: str, hint: str) -> None:

@@ -268,6 +268,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, content: bytes, sai
     [
         ("", "empty"),
         ("\n\n", "empty"),
+        ("sep=;\n", "empty"),
         ("a,b\n1,2\n1,2,3\n", "different lengths:\n.*line 3: 2 values expected, 3 found"),
         ("id,n\n1,2,3\n4\n", "line 2: 2 values expected, 3 found\n.*line 3: 2 values expected, 1 found"),
         ('a,b\n1,"x"y\n', "quote"),
