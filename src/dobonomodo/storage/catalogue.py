@@ -22,11 +22,12 @@ from dobonomodo.storage.delta import DeltaStorage
 from dobonomodo.storage.excel import ExcelStorage
 from dobonomodo.storage.faults import loading_failed
 from dobonomodo.storage.file_storage import FileStorage
+from dobonomodo.storage.folder import StoredFiles
 from dobonomodo.storage.iceberg import IcebergStorage
 from dobonomodo.storage.parquet import ParquetStorage
 from dobonomodo.storage.sql import SqlStorage
 from dobonomodo.storage.storage import Pin, Session, Storage, Stored
-from dobonomodo.storage.table_files import TableFilesStorage
+from dobonomodo.storage.table_files import StoredTableFiles, TableFilesStorage
 from dobonomodo.storage.target import Inspected, WrittenFile
 
 OWN_LOCATIONS = "files"
@@ -54,6 +55,11 @@ def find_storage(kind: str) -> type[Storage]:
     if found is None:
         raise InternalError(f"there is no storage of kind `{kind}`")
     return found
+
+
+def has_file(stored: Stored, name: str) -> bool:
+    """Whether the record of an output has a data file of this name; no storage is opened."""
+    return isinstance(stored, StoredFiles | StoredTableFiles) and name in stored.file_names
 
 
 def options_by_type() -> dict[str, type[StorageOptions]]:

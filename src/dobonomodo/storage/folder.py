@@ -119,6 +119,11 @@ class StoredFiles:
         """The record of the output has them."""
 
     @property
+    def file_names(self) -> frozenset[str]:
+        """The last parts of the paths of the files of the data."""
+        return frozenset(map(os.path.basename, self.files))
+
+    @property
     def shown(self) -> str:
         """The file that people open, else the folder."""
         return self.named or self.folder

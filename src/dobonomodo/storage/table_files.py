@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, islice
 from pathlib import Path
@@ -22,6 +22,7 @@ from dobonomodo.plan.dataset import DatasetUse, Location
 from dobonomodo.plan.system import RUN_PERIOD
 from dobonomodo.problems import RunFailed
 from dobonomodo.problems.run import DataLoad
+from dobonomodo.storage.address import is_address
 from dobonomodo.storage.faults import is_passing, loading_failed, removing_on_failure
 from dobonomodo.storage.files import PinnedFile, find_changes
 from dobonomodo.storage.findings import Findings
@@ -96,6 +97,11 @@ class StoredTableFiles:
     columns: tuple[str, ...] | None = None
     is_kept: bool = False
     """Whether it is the version that counts, whatever happens to the table."""
+
+    @property
+    def file_names(self) -> frozenset[str]:
+        """The last parts of the paths of the files."""
+        return frozenset(os.path.basename(file.path) for file in self.files)
 
     @property
     def shown(self) -> None:
@@ -396,10 +402,16 @@ class TableFilesStorage(ABC):
     def list_files(self, stored: Stored) -> tuple[WrittenFile, ...]:
         """Those of the version that the output made, without its log."""
         own = stored_files(stored)
-        home, hashes = self.home_of(own), own.hashes or (None,) * len(own.files)
-        root = os.path.realpath(self.root)
-        names = (home.name(file.path).removeprefix(f"{root}/") for file in own.files)
-        return tuple(WrittenFile(name, sha256) for name, sha256 in zip(names, hashes, strict=True))
+        hashes = own.hashes or (None,) * len(own.files)
+        return tuple(WrittenFile(name, sha256) for name, sha256 in zip(self._name_files(own), hashes, strict=True))
+
+    def _name_files(self, stored: StoredTableFiles) -> Iterator[str]:
+        """Paths, from the workspace where they are inside, or addresses; an object store is not opened for its names."""
+        if (shelf := self.objects) is None:
+            home, root = self.home_of(stored), os.path.realpath(self.root)
+            return (home.name(file.path).removeprefix(f"{root}/") for file in stored.files)
+        table = shelf.prefix / stored.table
+        return (file.path if is_address(file.path) else f"{table}/{file.path}" for file in stored.files)
 
     def keep(self, stored: Stored, *, period: str, run: str, seq: int) -> Stored | None:
         """The version stays readable, until the files of old versions are removed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,9 +14,9 @@ from dobonomodo.problems import Rejected
 from dobonomodo.problems.package import require_modules
 from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs import view_run
-from dobonomodo.storage import Storages, find_storage
+from dobonomodo.storage import find_storage, has_file
 from dobonomodo.why.asking import AskedRun
-from dobonomodo.workspace.verifying import explain_damage, find_later, inspect_named
+from dobonomodo.workspace.verifying import explain_damage, find_later, inspect_named, open_storages
 
 RUNS_SEARCHED = 10_000
 """The number of latest runs among which the writer of a file is searched."""
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from dobonomodo.formula import Typed
     from dobonomodo.plan.relation import Group
     from dobonomodo.runs import Output, RunSpec, RunView
+    from dobonomodo.storage import Storages, Stored
     from dobonomodo.store import Run, Store
     from dobonomodo.why.absence import Absence
     from dobonomodo.why.asking import OpenLarge
@@ -166,16 +167,19 @@ class Opener:
 
 def find_writer(file: str, runs: Iterable[Run], files: Files) -> tuple[Run, str] | None:
     """The first of some runs that wrote a data file, and the name of the output."""
-    datasources = files.definitions.datasources
-    storages, path, name = Storages(files.root, datasources), os.path.realpath(file), os.path.basename(file)
+    path, name = os.path.realpath(file), os.path.basename(file)
     for record in runs:
         for table, output in view_run(record).outputs.items():
-            source = datasources.get(output.location.datasource_id or "")
-            if output.location.datasource_id is not None and (source is None or source.type != output.location.kind):
-                continue
-            for each in storages.list_files(output.location):
-                if each.is_named or os.path.basename(each.path) != name:
-                    continue
-                if each.path == file or os.path.realpath(files.root / each.path) == path:
-                    return record, table
+            if has_file(output.location, name) and _has_written(record, output.location, {file, path}, files):
+                return record, table
     return None
+
+
+def _has_written(record: Run, stored: Stored, paths: Collection[str], files: Files) -> bool:
+    """Whether an output has a data file at one of these paths, with the datasources as they were."""
+    storages = open_storages(files, record)
+    source = storages.datasources.get(stored.datasource_id or "")
+    if stored.datasource_id is not None and (source is None or source.type != stored.kind):
+        return False
+    found = (each.path for each in storages.list_files(stored) if not each.is_named)
+    return any(each in paths or os.path.realpath(files.root / each) in paths for each in found)

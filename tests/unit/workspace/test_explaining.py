@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,27 @@ def test_a_datasource_that_is_there_no_more(tmp_path: Path) -> None:
     place = Place(tmp_path, define("datasource: {id: ice, type: csv, options: {path_prefix: data}}"))
     runs = [made(1, TABLES["delta"]), made(2, TABLES["iceberg"])]
     assert find_writer(f"{tmp_path}/lake/sales/{FILES['delta']}", runs, place) is None  # type: ignore[arg-type]
+
+
+def test_files_are_named_without_the_secret_of_their_store(tmp_path: Path) -> None:
+    secret, store = "credential_ref: env://DOBO_NO_SUCH_SECRET", "s3://bucket/lake"
+    definitions = define(
+        f"datasource: {{id: delta, type: delta, {secret}, options: {{path_prefix: {store}}}}}\n---\n"
+        f'datasource: {{id: ice, type: iceberg, {secret}, options: {{uri: "sqlite:///c.db", warehouse: {store}}}}}'
+    )
+    address = f"{store}/default/sales/data/dobo-1/part-00000.parquet"
+    iceberg = {**TABLES["iceberg"], "files": [{"path": address, "size": 1, "values": {}}]}
+    runs = [made(1, TABLES["delta"]), made(2, iceberg), made(3, FOLDER)]
+    find = partial(find_writer, runs=runs, files=Place(tmp_path, definitions))  # type: ignore[arg-type]
+    assert find(f"{store}/sales/{FILES['delta']}") == (runs[0], "sales")
+    assert find(address) == (runs[1], "sales")
+    assert find(f"{tmp_path}/out/.data/1/part-00000.parquet") == (runs[2], "sales")
+
+
+def test_the_writer_is_found_where_its_datasource_was(tmp_path: Path) -> None:
+    before = {"id": "delta", "type": "delta", "options": {"path_prefix": "before"}}
+    run = made(1, TABLES["delta"])
+    run = replace(run, snapshot={**run.snapshot, "datasources": [before]})
+    find = partial(find_writer, runs=[run], files=Place(tmp_path, define(SOURCES)))  # type: ignore[arg-type]
+    assert find(f"{tmp_path}/before/sales/{FILES['delta']}") == (run, "sales")
+    assert find(f"{tmp_path}/lake/sales/{FILES['delta']}") is None
