@@ -276,15 +276,15 @@ def with_relevant(touches: tuple[Touch, ...], columns: frozenset[str] | None) ->
     for touch in touches:
         found = {name: each for name, each in touch.values.items() if name in needed}
         read = {name: each for name, each in touch.reads.items() if name in needed}
-        reads = {name for each in found.values() for name in each.reads}
+        reads = _columns_of(found, read)
         aliases = {name.partition(".")[0] for name in reads if "." in name}
         joins = tuple(each for each in touch.joins if each.alias in aliases)
         if touch.effect in ("selected", "added"):
             needed |= reads
             needed |= {name for each in joins if each.on is not None for name in each.on.reads}
-        if touch.condition is not None and found:
-            needed |= touch.condition.reads
         condition = touch.condition if found or read else None
+        if condition is not None:
+            needed |= condition.reads
         yield replace(touch, values=found, reads=read, joins=joins, condition=condition)
 
 
@@ -292,8 +292,13 @@ def columns_behind(touches: tuple[Touch, ...], columns: frozenset[str] | None) -
     """The columns of a row, before any operation, that some columns depend on; None for all."""
     if columns is None:
         return None
-    shown = list(with_relevant(touches, columns))
-    return columns | {name for touch in shown for each in touch.values.values() for name in each.reads}
+    return columns.union(*(_columns_of(each.values, each.reads) for each in with_relevant(touches, columns)))
+
+
+def _columns_of(values: Mapping[str, Evaluated], reads: Mapping[str, tuple[Evaluated, ...]]) -> frozenset[str]:
+    """The columns that formulas read: those of values, and those of what totals read that are not sums."""
+    formulas = (*values.values(), *(each for read in reads.values() for each in read))
+    return frozenset(name for each in formulas for name in each.reads)
 
 
 def plain_row(row: Mapping[str, Value]) -> dict[str, object]:
