@@ -305,6 +305,9 @@ class DataLoad(Problem):
     )
 
     dataset_id: str
+    """The dataset; the table, if the rows are an output of a run."""
+    run: str | None = None
+    """The run whose output cannot be read."""
     detail: str
     differences: tuple[str, ...] = ()
     cells: tuple[WrongCell, ...] = ()
@@ -330,10 +333,13 @@ class DataLoad(Problem):
         return replace(self, detail=self.detail.replace(path, name), cells=cells)
 
     def message(self) -> str:
+        owner = f"dataset `{self.dataset_id}`"
+        if self.run is not None:
+            owner = f"output `{self.dataset_id}` of run {self.run}"
         if len(self.cells) == sum(count for _, count in self.counts) == 1:
-            return f"dataset `{self.dataset_id}`: {self.cells[0].describe()}"
+            return f"{owner}: {self.cells[0].describe()}"
         more = f": {'; '.join(self.differences)}" if self.differences else ""
-        return f"dataset `{self.dataset_id}`: {self.detail}{more}"
+        return f"{owner}: {self.detail}{more}"
 
     def notes(self) -> tuple[str, ...]:
         total = sum(count for _, count in self.counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from itertools import islice
@@ -74,7 +75,8 @@ def sample_run(name: str, rows: int, *, find: Callable[[str], RunView], files: F
             raise
         known = (LATEST, *files.definitions.datasets)
         raise Rejected([NotDefined(kind="run or dataset", id=name, known=known)]) from None
-    found = _sample({table: (output.location, output.types()) for table, output in view.outputs.items()}, rows, files)
+    written = {table: (output.location, output.types()) for table, output in view.outputs.items()}
+    found = _sample(written, rows, files, run=view.id)
     return replace(found, failed_run=view.id) if view.status == RunStatus.FAILED else found
 
 
@@ -142,24 +144,32 @@ def _day(value: object) -> date | None:
     return value.date() if isinstance(value, datetime) else value if isinstance(value, date) else None
 
 
-def _sample(found: Mapping[str, Found], rows: int, files: Files) -> Sample:
+def _sample(found: Mapping[str, Found], rows: int, files: Files, *, run: str | None = None) -> Sample:
+    """The first rows of tables. ``run`` wrote them, if they are its outputs and not datasets."""
     for stored, _ in found.values():
         require_modules(find_storage(stored.kind).modules)
     storages = Storages(files.root, files.definitions.datasources, session=SparkChoice(files).session())
-    return Sample({table: tuple(_read_first(storages, table, *each, rows)) for table, each in found.items()})
+    read = {}
+    for table, (stored, columns) in found.items():
+        with _reporting_faults(table, run):
+            read[table] = tuple(storages.of_record(stored).sample(stored, columns, rows))
+    return Sample(read)
 
 
-def _read_first(storages: Storages, table: str, stored: Stored, columns: Mapping[str, Type], rows: int) -> list[Row]:
+@contextmanager
+def _reporting_faults(table: str, run: str | None) -> Iterator[None]:
+    """Raises what the system or Arrow reports of files as a problem that names the table."""
+    from pyarrow import ArrowException
+
     try:
-        return storages.of_record(stored).sample(stored, columns, rows)
-    except FileNotFoundError as fault:
-        detail, remedy = f"`{fault.filename}` is missing", "a later run replaced it, or `dobo audit verify` reports it"
-        raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
-    except (OSError, ValueError) as fault:
-        # Errors of Arrow are one or the other.
+        yield
+    except (OSError, ArrowException, UnicodeDecodeError) as fault:
         detail = f"its files cannot be read: {next(iter(str(fault).splitlines()), '')}"
         remedy = "`dobo audit verify` names files that were changed"
-        raise RunFailed(DataLoad(dataset_id=table, detail=detail, remedy=remedy)) from fault
+        if isinstance(fault, FileNotFoundError):
+            detail = f"`{fault.filename}` is missing" if fault.filename is not None else detail
+            remedy = "a later run replaced it, or `dobo audit verify` reports it"
+        raise RunFailed(DataLoad(dataset_id=table, run=run, detail=detail, remedy=remedy)) from fault
 
 
 def _registered_types(version: Version) -> dict[str, Type]:

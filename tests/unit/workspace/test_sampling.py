@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
 import pytest
 
 from dobonomodo.problems.run import DataLoad
+from dobonomodo.storage.parquet import ParquetStorage
 from tests.unit.workspace.conftest import Office
 from tests.world import failure
 
@@ -26,5 +28,38 @@ def test_files_that_cannot_be_read(office: Office, damage: str) -> None:
         (folder / "part.parquet").write_bytes(b"PAR1 cut off")
     problem = failure(office.at_desk("ann").sample, run.id, 3).problem
     assert isinstance(problem, DataLoad)
-    assert problem.dataset_id == "out"
+    assert problem.message().startswith(f"output `out` of run {run.id}: ")
     assert (str(folder) in problem.detail) == (damage == "missing")
+
+
+def fail_with(fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have this fault when the first rows of Parquet files are read."""
+
+    def fail(*_: object) -> list[object]:
+        raise fault
+
+    monkeypatch.setattr(ParquetStorage, "sample", fail)
+
+
+def test_a_missing_file_that_arrow_reports_is_named(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = office.put_run()
+    with pytest.raises(FileNotFoundError) as caught:
+        pq.ParquetFile(office.root / "gone.parquet")
+    fail_with(caught.value, monkeypatch)
+    problem = failure(office.at_desk("ann").sample, run.id, 3).problem
+    assert isinstance(problem, DataLoad)
+    assert str(office.root / "gone.parquet") in problem.detail
+    assert "None" not in problem.detail
+
+
+def test_text_in_another_encoding_is_damage(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = office.put_run()
+    fail_with(UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), monkeypatch)
+    assert isinstance(failure(office.at_desk("ann").sample, run.id, 3).problem, DataLoad)
+
+
+def test_our_own_faults_are_not_those_of_files(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = office.put_run()
+    fail_with(ValueError("a bug"), monkeypatch)
+    with pytest.raises(ValueError, match="a bug"):
+        office.at_desk("ann").sample(run.id, 3)
