@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from dobonomodo.model.plain import hash_document
+from dobonomodo.problems import InternalError, Rejected
 from dobonomodo.runs.neighbours import is_draft
 from dobonomodo.runs.resume import came_after
+from dobonomodo.runs.snapshot import restore_snapshot
 from dobonomodo.runs.state import RunStatus
 from dobonomodo.storage import load_stored
 
@@ -60,10 +63,24 @@ def find_later_writer(run: Run, stored: Stored, others: Iterable[Run]) -> Run | 
     return None
 
 
-def is_publishing_later(run: Run, others: Iterable[Run]) -> bool:
-    """Whether a later run of the same project and period has begun to publish, and its record does not say yet what it wrote."""
+def find_publishing(run: Run, file: str, others: Iterable[Run]) -> Run | None:
+    """The later run of the same project and period that has begun to publish to a file, and whose record does not say so yet."""
     same = (each for each in others if (each.project, each.period) == (run.project, run.period))
-    return any(came_after(each, run) and each.progress.get("intent") is not None for each in same)
+    return next((each for each in same if came_after(each, run) and _intends_file(each, file)), None)
+
+
+def _intends_file(run: Run, file: str) -> bool:
+    """Whether an output that a run is publishing may be in a file; where its plan cannot be restored, any may."""
+    intent = run.progress.get("intent") or ()
+    if not intent:
+        return False
+    try:
+        steps = restore_snapshot(run.snapshot).plan.steps
+    except (Rejected, InternalError):
+        return True
+    writes = (step.lowered.write for step in steps if step.spec.seq in intent)
+    names = (write.destination.file_name(run.period) for write in writes if write is not None)
+    return any(name is not None and f"/{file}".endswith(f"/{PurePosixPath(name)}") for name in names)
 
 
 def _is_later(other: Run, run: Run) -> bool:

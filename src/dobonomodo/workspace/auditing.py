@@ -119,8 +119,10 @@ class _OutputAudit:
         except (RunFailed, Rejected, KeyError, OSError) as fault:
             self.unproved.append(f"{name}: it cannot be reached ({fault})")
             return
-        self.files += now.files + named.files
-        if (detail := explain_damage(named)) is not None:
+        self.files += now.files + named.found.files
+        if named.doubt is not None:
+            self.unproved.append(f"{name}: {named.doubt}")
+        if (detail := explain_damage(named.found)) is not None:
             yield OutputChanged(run=run.id, table=output.table, detail=detail)
         yield from (OutputChanged(run=run.id, table=output.table, detail=each) for each in now.changed)
         if now.gone and find_later_writer(run, output.location, self._runs) is None:

@@ -154,7 +154,7 @@ class Opener:
     def _find_damage(self, record: Run, output: Output, storages: Storages) -> str | None:
         """What is wrong with the file that people open."""
         list_runs = partial(self._store.list_runs, period=record.period)
-        return explain_damage(inspect_named(record, output.location, storages, list_runs))
+        return explain_damage(inspect_named(record, output.location, storages, list_runs).found)
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
         """The run that wrote a file, and the name of the output; None for a file that no run wrote."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from dobonomodo.problems import Problem, Rejected, RunFailed
 from dobonomodo.problems.audit import OutputChanged
 from dobonomodo.problems.run import DigestDiffers, InputChanged, SparkLost
 from dobonomodo.runs import restore_snapshot
-from dobonomodo.runs.results import find_later_writer, is_publishing_later
+from dobonomodo.runs.results import find_later_writer, find_publishing
 from dobonomodo.runs.snapshot import load_datasources
 from dobonomodo.storage import Inspected, Storages
 
@@ -45,7 +45,7 @@ def _find_changed_files(view: RunView, record: Run, *, files: Files, store: Stor
     for output in view.outputs.values():
         try:
             found = inspect_named(record, output.location, storages, lambda: store.list_runs(period=record.period))
-            detail = explain_damage(found)
+            detail = explain_damage(found.found)
         except OSError as fault:
             detail = f"`{output.location.shown}` cannot be read ({fault})"
         if detail is not None:
@@ -107,14 +107,26 @@ def find_later(own: Run, output: Output, store: Store) -> str | None:
     return later.id if later is not None else None
 
 
-def inspect_named(own: Run, stored: Stored, storages: Storages, list_runs: Callable[[], Sequence[Run]]) -> Inspected:
+@dataclass(frozen=True, slots=True)
+class NamedFound:
+    """The file that people open, compared with the record of a run."""
+
+    found: Inspected
+    doubt: str | None = None
+    """Why nothing can be said of it: a run is publishing to it."""
+
+
+def inspect_named(own: Run, stored: Stored, storages: Storages, list_runs: Callable[[], Sequence[Run]]) -> NamedFound:
     """Whether the file that people open is what a run wrote. A later run may have replaced it, which is no damage."""
     found = storages.inspect_named(stored)
     if not found.changed and not found.gone:
-        return found
+        return NamedFound(found)
     others = list_runs()
-    is_replaced = find_later_writer(own, stored, others) is not None or is_publishing_later(own, others)
-    return Inspected() if is_replaced else found
+    if find_later_writer(own, stored, others) is not None:
+        return NamedFound(Inspected())
+    if (later := find_publishing(own, stored.shown or "", others)) is not None:
+        return NamedFound(Inspected(), f"run {later.id} is publishing to `{stored.shown}`")
+    return NamedFound(found)
 
 
 def explain_damage(found: Inspected) -> str | None:

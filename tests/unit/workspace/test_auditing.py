@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
+import pytest
+
 from dobonomodo.problems.audit import OutputChanged
+from dobonomodo.runs import take_snapshot
+from dobonomodo.runs.snapshot import FORMAT
 from dobonomodo.store import Run
 from dobonomodo.workspace import package
+from tests.unit.plan.building import WORLD_BUILT, output, plan_of
 from tests.unit.workspace.conftest import Office
+from tests.world import FIRST_QUARTER
 
-NAMED = "results/out.csv"
+NAMED = "results/out-2026-01.csv"
+PLAN = plan_of(
+    output('{type: csv, file: "results/out-{{period}}.csv"}', seq=1) + output("{datasource_id: lake, table: t}", seq=2)
+)
 
 
 def put(office: Office, content: str, *, status: str = "completed", **progress: Any) -> Run:
@@ -47,7 +57,38 @@ def test_a_later_run_replaces_the_file(office: Office) -> None:
     assert find_details(office) == [(later.id, f"`{office.root / NAMED}` is not what the run wrote")]
 
 
-def test_a_run_that_is_publishing_may_have_replaced_the_file(office: Office) -> None:
-    put(office, "1")
-    put(office, "2", status="running", outputs=[], intent=[90])
-    assert find_details(office) == []
+def publish(office: Office, intent: list[int], **changes: Any) -> Run:
+    """A run that stopped while it published outputs."""
+    snapshot = take_snapshot(
+        PLAN,
+        FIRST_QUARTER,
+        as_of=None,
+        version=1,
+        status="active",
+        datasets=WORLD_BUILT.datasets.by_id["sales"],
+        resolvers=[],
+        datasources=WORLD_BUILT.definitions.datasources,
+        together=None,
+        inputs=None,
+        versions={},
+    )
+    changed = json.loads(json.dumps({**snapshot, **changes}))
+    return office.put_run(status="running", snapshot=changed, progress={"outputs": [], "intent": intent})
+
+
+@pytest.mark.parametrize("changes", [{}, {"format": FORMAT + 1}], ids=["known", "of a later program"])
+def test_a_run_that_is_publishing_may_have_replaced_the_file(office: Office, changes: dict[str, Any]) -> None:
+    first = put(office, "1")
+    (office.root / NAMED).write_text("2")
+    later = publish(office, [1], **changes)
+    found = office.at_desk("ann").audit()
+    assert found.problems == ()
+    assert f"output out of run {first.id}: run {later.id} is publishing to `{NAMED}`" in found.unproved
+
+
+@pytest.mark.parametrize("intent", [[2], []], ids=["another output", "all is recorded"])
+def test_a_run_that_publishes_something_else_hides_no_damage(office: Office, intent: list[int]) -> None:
+    first = put(office, "1")
+    (office.root / NAMED).write_text("2")
+    publish(office, intent)
+    assert find_details(office) == [(first.id, f"`{office.root / NAMED}` is not what the run wrote")]
