@@ -119,6 +119,8 @@ class CannotSign(Problem):
     detail: str = ""
     period: str = ""
     """The period that would be overridden."""
+    status: str = ""
+    """Of the run that has replaced an output."""
 
     def message(self) -> str:
         return f"`{self.name}` cannot be signed: {self._explain()}"
@@ -132,7 +134,10 @@ class CannotSign(Problem):
             case Unsignable.REPLACED:
                 return f"run `{self.detail}` has replaced its rows"
             case Unsignable.OVERWRITTEN:
-                return f"run `{self.detail}` failed, and its quarantine has replaced an output"
+                if self.status == "running":
+                    return f"run `{self.detail}` is running and has replaced an output"
+                ended = "was cancelled" if self.status == "cancelled" else "failed"
+                return f"run `{self.detail}` {ended}, and its quarantine has replaced an output"
             case Unsignable.OLD_VERSION:
                 return f"there is a newer version, `{self.detail}`"
             case Unsignable.NOT_ACTIVE:
@@ -151,6 +156,8 @@ class CannotSign(Problem):
             case Unsignable.REPLACED | Unsignable.OLD_VERSION:
                 return f"sign the current one: dobo sign {self.detail}"
             case Unsignable.OVERWRITTEN:
+                if self.status == "running":
+                    return f"wait for it, or complete it if it was stopped: dobo resume {self.detail}"
                 return "run the period again, and sign that run"
             case Unsignable.NOT_ACTIVE:
                 return f"dobo activate {self.detail}"

@@ -46,7 +46,7 @@ def find_later_result(run: Run, others: Iterable[Run]) -> Run | None:
 
 def find_overwriting(run: Run, others: Iterable[Run]) -> Run | None:
     """The run of the same project and period that wrote over an output of a run, and is not its successor as a result: a check
-    stopped it, so that it published its quarantine alone.
+    stopped it, so that it published its quarantine alone, or it is still running.
     """
     same = [each for each in others if each.project == run.project and not is_draft(each)]
     places = (load_stored(output["location"]) for output in run.progress.get("outputs", ()))

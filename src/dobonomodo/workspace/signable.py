@@ -47,7 +47,7 @@ class Signable(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SignableRun:
-    """A run, the one whose rows have replaced its rows, and a failed one whose quarantine has replaced an output of it."""
+    """A run, the one whose rows have replaced its rows, and one that is no result and has replaced an output of it."""
 
     run: Run
     later: Run | None
@@ -77,7 +77,7 @@ class SignableRun:
         elif self.later is not None:
             yield CannotSign(name=self.name, reason=Unsignable.REPLACED, detail=self.later.id)
         elif self.overwriting is not None:
-            yield CannotSign(name=self.name, reason=Unsignable.OVERWRITTEN, detail=self.overwriting.id)
+            yield _refuse_overwritten(self.name, self.overwriting)
 
     def why_void(self, signed: SignOff) -> str | None:
         """A later run has replaced the rows."""
@@ -147,9 +147,7 @@ class SignablePeriod:
 
     def find_obstacles(self) -> Iterator[Problem]:
         """A result of which an output was replaced. That a period has no results can be signed."""
-        yield from (
-            CannotSign(name=self.name, reason=Unsignable.OVERWRITTEN, detail=run.id) for run in self.overwriting
-        )
+        yield from (_refuse_overwritten(self.name, run) for run in self.overwriting)
 
     def why_void(self, signed: SignOff) -> str | None:
         """A later run has changed a result."""
@@ -199,3 +197,7 @@ class SignableOverride:
         if self.result is not None and self.result.updated_at > signed.at:
             return f"run {self.result.id} came later"
         return "another version is active now" if self.version is not None else "the project is not active any more"
+
+
+def _refuse_overwritten(name: str, by: Run) -> Problem:
+    return CannotSign(name=name, reason=Unsignable.OVERWRITTEN, detail=by.id, status=by.status)

@@ -54,10 +54,27 @@ def test_a_quarantine_of_a_failed_run_replaces_an_output_of_what_was_signed(offi
     assert [each.void for each in view.signed] == [f"run {failed.id} of {PROJECT} came later"]
     for name in (signed.id, PERIOD):
         problem = refusal(office.at_desk("cy").sign, name)
-        assert problem == CannotSign(name=name, reason=Unsignable.OVERWRITTEN, detail=failed.id)
+        assert problem == CannotSign(name=name, reason=Unsignable.OVERWRITTEN, detail=failed.id, status="failed")
     again = office.put_run()
     office.at_desk("cy").sign(PERIOD)
     assert standing(office, again.id) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "told", "hint"),
+    [
+        ("running", "run `{run}` is running and has replaced an output", "dobo resume {run}"),
+        ("cancelled", "run `{run}` was cancelled, and its quarantine has replaced an output", "run the period again"),
+        ("failed", "run `{run}` failed, and its quarantine has replaced an output", "run the period again"),
+    ],
+)
+def test_what_replaced_an_output_is_told_by_its_state(office: Office, status: str, told: str, hint: str) -> None:
+    signed = office.put_run()
+    later = office.put_run(status=status)
+    for name in (signed.id, PERIOD):
+        problem = refusal(office.at_desk("cy").sign, name)
+        assert problem.message() == f"`{name}` cannot be signed: {told.format(run=later.id)}"
+        assert hint.format(run=later.id) in (problem.hint() or "")
 
 
 @pytest.mark.parametrize(
