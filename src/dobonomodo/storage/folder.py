@@ -38,6 +38,8 @@ KEPT = "kept"
 REPLACED = "replaced"
 FENCES = "fences.json"
 """The highest fencing number of each store, project and period that published here."""
+NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
+"""Faults of reading that mean that there is no such file; others mean that it cannot be read."""
 HASHED_AT_ONCE = 4
 GRACE_SECONDS = 3600
 """How long replaced data stay, for readers that have begun to read them."""
@@ -696,7 +698,7 @@ def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
     def hash_named() -> str | None:
         try:
             return hash_file(path)
-        except OSError:
+        except NOT_THERE:
             return None
 
     return compare_named(str(path), expected, hash_named)
@@ -713,8 +715,11 @@ def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:
     for path, sha256 in expected.items():
         try:
             found = hash_file(path)
-        except OSError:
+        except NOT_THERE:
             gone.append(f"`{path}`")
+            continue
+        except OSError as fault:
+            changed.append(f"`{path}` cannot be read ({fault.strerror})")
             continue
         if found == sha256:
             right += 1

@@ -16,7 +16,7 @@ from dobonomodo.problems.run import InputChanged
 from dobonomodo.runs import view_run
 from dobonomodo.storage import find_storage, has_file
 from dobonomodo.why.asking import AskedRun
-from dobonomodo.workspace.verifying import explain_damage, find_later, inspect_named, open_storages
+from dobonomodo.workspace.verifying import find_damage, find_later, open_storages
 
 RUNS_SEARCHED = 10_000
 """The number of latest runs among which the writer of a file is searched."""
@@ -154,7 +154,7 @@ class Opener:
     def _find_damage(self, record: Run, output: Output, storages: Storages) -> str | None:
         """What is wrong with the file that people open."""
         list_runs = partial(self._store.list_runs, period=record.period)
-        return explain_damage(inspect_named(record, output.location, storages, list_runs).found)
+        return find_damage(record, output.location, storages, list_runs)
 
     def open_writer(self, file: str) -> tuple[AskedRun, str] | None:
         """The run that wrote a file, and the name of the output; None for a file that no run wrote."""

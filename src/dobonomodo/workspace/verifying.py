@@ -43,11 +43,7 @@ def _find_changed_files(view: RunView, record: Run, *, files: Files, store: Stor
     """The files that people open, and that are not what the run wrote."""
     storages = open_storages(files, record)
     for output in view.outputs.values():
-        try:
-            found = inspect_named(record, output.location, storages, lambda: store.list_runs(period=record.period))
-            detail = explain_damage(found.found)
-        except OSError as fault:
-            detail = f"`{output.location.shown}` cannot be read ({fault})"
+        detail = find_damage(record, output.location, storages, lambda: store.list_runs(period=record.period))
         if detail is not None:
             yield OutputChanged(run=view.id, table=output.table, detail=detail)
 
@@ -127,6 +123,14 @@ def inspect_named(own: Run, stored: Stored, storages: Storages, list_runs: Calla
     if (later := find_publishing(own, stored.shown or "", others)) is not None:
         return NamedFound(Inspected(), f"run {later.id} is publishing to `{stored.shown}`")
     return NamedFound(found)
+
+
+def find_damage(own: Run, stored: Stored, storages: Storages, list_runs: Callable[[], Sequence[Run]]) -> str | None:
+    """What is wrong with the file that people open, in one line."""
+    try:
+        return explain_damage(inspect_named(own, stored, storages, list_runs).found)
+    except OSError as fault:
+        return f"`{stored.shown}` cannot be read ({fault.strerror or fault})"
 
 
 def explain_damage(found: Inspected) -> str | None:

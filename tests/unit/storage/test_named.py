@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -206,3 +207,24 @@ def test_a_file_that_was_changed_or_is_gone_is_found(tmp_path: Path) -> None:
     assert storages.inspect_named(before) == Inspected(changed=(f"`{mark}` cannot be read",))
     mark.unlink()
     assert storages.inspect_named(before) == Inspected()
+
+
+def test_a_file_that_cannot_be_read_is_not_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = publish(tmp_path, [row(1)]).stored(WrittenOutput(10, write_of(), COLUMNS))
+    storages = Storages(tmp_path, {})
+
+    def refuse(path: Path) -> str:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patched:
+        patched.setattr("dobonomodo.storage.folder.hash_file", refuse)
+        with pytest.raises(PermissionError):
+            storages.inspect_named(stored)
+        found = storages.of_record(stored).inspect(stored, run="r1", seq=10)
+        assert found.gone == ()
+        assert found.changed
+        assert all(each.endswith("cannot be read (Permission denied)") for each in found.changed)
+    path = tmp_path / "data" / "results" / "summary-2026-01.csv"
+    path.unlink()
+    path.mkdir()
+    assert storages.inspect_named(stored) == Inspected(gone=(f"`{path}`",)), "a folder is not the file"
