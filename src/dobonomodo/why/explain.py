@@ -35,6 +35,7 @@ from dobonomodo.why.explanation import (
     show,
 )
 from dobonomodo.why.interpret import find_keys, without_casts
+from dobonomodo.why.levels import find_constants, formulas_of
 from dobonomodo.why.row import Traced
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Explainer:
         """The same for a row of a group, up to what it adds to the totals of the group."""
         step = self.step_of(group)
         path = trace_path(row)
-        formulas = step.lowered.formulas
+        formulas = formulas_of(group, step.lowered.formulas)
         amounts = self._find_amounts(group, formulas)
         values = {name: self._explain_amount(amount, row.values) for name, amount in amounts.items()}
         reads = {
@@ -82,7 +83,7 @@ class Explainer:
 
     def _find_amounts(self, group: Traced, formulas: Mapping[str, Formula]) -> dict[str, Typed]:
         """What a row adds to each total of a group that is the sum of that, by column."""
-        keys = group.node.keys.values() if isinstance(group.node, Group) else ()
+        keys = find_constants(group)
         found = {name: amount_of(formula.tree, keys, self._facts) for name, formula in formulas.items()}
         amounts = {name: amount for name, amount in found.items() if amount is not None}
         if group.large is not None:
@@ -317,6 +318,7 @@ class Explainer:
     ) -> Summary:
         """The group of a summary row, its totals and its largest rows."""
         key = {name.removeprefix("#").strip(): group.values[name] for name in node.keys}
+        formulas = formulas_of(group, formulas)
         if group.large is not None:
             return self._summarise_large(key, group, group.large, formulas)
         given = [row.values for row in group.below]
@@ -497,13 +499,9 @@ def _has_aggregates(tree: Typed) -> bool:
 
 def _size(each: Contributor, column: str | None) -> list[Decimal]:
     """The sort key of contributors: the amounts that they add, then what is read of them; those of one column if it has any."""
-    values = {
-        **{name: [value] for name, value in each.amounts.items()},
-        **{n: [*r.values()] for n, r in each.reads.items()},
-    }
-    wanted = (
-        values[column] if column is not None and column in values else [v for many in values.values() for v in many]
-    )
+    values = {name: [amount] for name, amount in each.amounts.items()}
+    values |= {name: [*read.values()] for name, read in each.reads.items()}
+    wanted = values[column] if column in values else [value for listed in values.values() for value in listed]
     return [
         Decimal(value).copy_abs() if isinstance(value, int | Decimal) and not isinstance(value, bool) else Decimal(-1)
         for value in wanted
