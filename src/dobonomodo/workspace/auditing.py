@@ -17,7 +17,7 @@ from dobonomodo.workspace.verifying import explain_damage, inspect_named, open_s
 
 if TYPE_CHECKING:
     from dobonomodo.runs.progress import PublishedOutput
-    from dobonomodo.storage import Inspected, Noted
+    from dobonomodo.storage import Inspected, Noted, Storages
     from dobonomodo.store import Run
     from dobonomodo.workspace.files import Files
     from dobonomodo.workspace.stores import Stores
@@ -115,15 +115,11 @@ class _OutputAudit:
             storages = open_storages(self._files, run, session=SparkChoice(self._files).session())
             storage = storages.of_record(output.location)
             now = storage.inspect(output.location, run=run.id, seq=output.seq)
-            named = inspect_named(run, output.location, storages, lambda: self._runs)
         except (RunFailed, Rejected, KeyError, OSError) as fault:
             self.unproved.append(f"{name}: it cannot be reached ({fault})")
             return
-        self.files += now.files + named.found.files
-        if named.doubt is not None:
-            self.unproved.append(f"{name}: {named.doubt}")
-        if (detail := explain_damage(named.found)) is not None:
-            yield OutputChanged(run=run.id, table=output.table, detail=detail)
+        self.files += now.files
+        yield from self._check_named(run, output, storages, name)
         yield from (OutputChanged(run=run.id, table=output.table, detail=each) for each in now.changed)
         if now.gone and find_later_writer(run, output.location, self._runs) is None:
             lost = ", ".join(now.gone)
@@ -131,6 +127,19 @@ class _OutputAudit:
         yield from self._check_heads(name, now)
         if not now.files and not now.gone and not now.changed:
             self.unproved.append(f"{name}: its rows have a digest alone, which `dobo verify` compares")
+
+    def _check_named(self, run: Run, output: PublishedOutput, storages: Storages, name: str) -> Iterator[Problem]:
+        """The file that people open, where the output writes one of its own name."""
+        try:
+            named = inspect_named(run, output.location, storages, lambda: self._runs)
+        except (RunFailed, Rejected, KeyError, OSError) as fault:
+            self.unproved.append(f"{name}: `{output.location.shown}` cannot be read ({fault})")
+            return
+        self.files += named.found.files
+        if named.doubt is not None:
+            self.unproved.append(f"{name}: {named.doubt}")
+        if (detail := explain_damage(named.found)) is not None:
+            yield OutputChanged(run=run.id, table=output.table, detail=detail)
 
     def _check_heads(self, name: str, now: Inspected) -> Iterator[Problem]:
         """The entries that a destination notes; other stores may have published there too."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from dobonomodo.problems.audit import OutputChanged
 from dobonomodo.runs import take_snapshot
 from dobonomodo.runs.snapshot import FORMAT
+from dobonomodo.storage import Inspected, Storages
 from dobonomodo.store import Run
 from dobonomodo.workspace import package
 from tests.unit.plan.building import WORLD_BUILT, output, plan_of
@@ -22,15 +25,15 @@ PLAN = plan_of(
 )
 
 
-def put(office: Office, content: str, *, status: str = "completed", **progress: Any) -> Run:
+def put(office: Office, content: str, *, data: Mapping[str, Any] | None = None) -> Run:
     """A run that wrote the file that people open."""
     path = office.root / NAMED
     path.parent.mkdir(exist_ok=True)
     path.write_text(content)
     location = {"kind": "csv", "folder": "lake/out", "data": "lake/out/1/data", "files": [], "named": NAMED}
-    location["named_sha256"] = package.sha256(content.encode())
+    location |= {"named_sha256": package.sha256(content.encode()), **(data or {})}
     output = {"seq": 90, "table": "out", "destination": "lake:out", "rows": 3, "digest": "d-3", "location": location}
-    return office.put_run(status=status, progress={"outputs": [output], **progress})
+    return office.put_run(progress={"outputs": [output]})
 
 
 def find_details(office: Office) -> list[tuple[str, str]]:
@@ -92,3 +95,16 @@ def test_a_run_that_publishes_something_else_hides_no_damage(office: Office, int
     (office.root / NAMED).write_text("2")
     publish(office, intent)
     assert find_details(office) == [(first.id, f"`{office.root / NAMED}` is not what the run wrote")]
+
+
+def test_a_file_that_cannot_be_read_hides_no_other_damage(office: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = put(office, "1", data={"files": ["part.csv"], "hashes": ["0" * 64]})
+
+    def refuse(_: Storages, stored: object) -> Inspected:
+        del stored
+        raise OSError(errno.EIO, "the store does not answer")
+
+    monkeypatch.setattr(Storages, "inspect_named", refuse)
+    assert find_details(office) == [(run.id, f"`{office.root}/lake/out/1/data/part.csv` is missing")]
+    told = f"output out of run {run.id}: `{NAMED}` cannot be read ([Errno 5] the store does not answer)"
+    assert told in office.at_desk("ann").audit().unproved
