@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_json, stop
+from dobonomodo.cli.console import Exit, Json, open_workspace, say, show, show_document, show_json, stop
 from dobonomodo.cli.period import period_cells
 from dobonomodo.cli.runs import render_runs, show_run
 from dobonomodo.cli.table import show_lines
@@ -109,7 +109,9 @@ def show_one(
     if rows:
         tables = open_workspace().sample(name, rows, period=period)
         if as_json:
-            show_json("show", tables)
+            from dobonomodo.workspace.answer import make_document
+
+            show_document({**make_document("show", tables), "failed_run": tables.failed_run})
         else:
             from dobonomodo.cli.table import show_rows
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from dobonomodo.workspace import Workspace
+from dobonomodo.workspace.sampling import Sample
 from tests.unit.cli.conftest import Dobo, change
 
 
@@ -78,3 +80,15 @@ def test_rows_of_what_there_is_not(dobo: Dobo, sales: Path) -> None:
     (problem,) = result.document["problems"]
     assert problem["code"] == "NOT_DEFINED"
     assert "sales-orders" in problem["hint"]
+
+
+@pytest.mark.parametrize("failed_run", [None, "20260201-080000-000001"])
+def test_rows_of_a_failed_run_are_marked(
+    dobo: Dobo, sales: Path, monkeypatch: pytest.MonkeyPatch, failed_run: str | None
+) -> None:
+    sample = Sample({"failed_run": ({"id": 1},)}, failed_run=failed_run)
+    monkeypatch.setattr(Workspace, "sample", lambda *_, **__: sample)
+    document = dobo("show", "latest", "--rows", "1", "--json").document
+    assert (document["schema"], document["failed_run"]) == ("dobo/show/1", failed_run)
+    assert document["data"] == {"failed_run": [{"id": 1}]}
+    assert ("which failed" in dobo("show", "latest", "--rows", "1").out) == (failed_run is not None)
