@@ -450,6 +450,9 @@ class TestWriting:
         assert (inspect().changed, inspect().gone, inspect().files) == ((), (), 1)
         csv.plant_text("mine", "reports/orders.csv")
         assert inspect().changed == (f"`{csv.address}/reports/orders.csv` is not what the run wrote",)
+        # Earlier versions have the hash in the mark alone.
+        older = load_stored({**stored.document(), "named_sha256": None})
+        assert Storages(csv.root, {csv.source.id: csv.source}).inspect_named(older).changed == inspect().changed
         assert "not as a run wrote it" in unwritable(lambda: outputs(rows("c"), run="run-3")).detail
         assert object_server.read(f"{csv.address}/reports/orders.csv") == b"mine"
         destination = replace(csv.write(SIMPLE).destination, file="reports/orders.csv")

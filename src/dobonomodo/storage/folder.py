@@ -674,8 +674,22 @@ def keep_files(stored: StoredFiles, *, root: Path) -> StoredFiles | None:
     return replace(stored, folder=stored.data, named=None, named_sha256=None)
 
 
-def compare_named(name: str, expected: str | None, hash_named: Callable[[], str | None]) -> Inspected:
-    """Whether the file that people open is what the run wrote; ``hash_named`` gives None if it is missing."""
+def compare_named(
+    stored: StoredFiles,
+    name: str,
+    *,
+    mark: str,
+    find_marked: Callable[[], str | None],
+    hash_named: Callable[[], str | None],
+) -> Inspected:
+    """Whether the file that people open is what the run wrote; ``hash_named`` gives None if it is missing.
+
+    Earlier versions have the hash in the mark beside the data alone.
+    """
+    try:
+        expected = stored.named_sha256 or find_marked()
+    except (ValueError, KeyError, TypeError):
+        return Inspected(changed=(f"`{mark}` cannot be read",))
     if expected is None:
         return Inspected()
     found = hash_named()
@@ -689,11 +703,6 @@ def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
     if stored.named is None:
         return Inspected()
     path, version = root / stored.named, (root / stored.data).parent
-    try:
-        # Earlier versions have the hash in the mark alone.
-        expected = stored.named_sha256 or NamedFile.find_hash(version)
-    except (ValueError, KeyError, TypeError):
-        return Inspected(changed=(f"`{version / MARK}` cannot be read",))
 
     def hash_named() -> str | None:
         try:
@@ -701,7 +710,13 @@ def inspect_named(stored: StoredFiles, *, root: Path) -> Inspected:
         except NOT_THERE:
             return None
 
-    return compare_named(str(path), expected, hash_named)
+    return compare_named(
+        stored,
+        str(path),
+        mark=str(version / MARK),
+        find_marked=lambda: NamedFile.find_hash(version),
+        hash_named=hash_named,
+    )
 
 
 def inspect_files(stored: StoredFiles, *, root: Path) -> Inspected:

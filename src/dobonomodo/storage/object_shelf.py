@@ -17,6 +17,7 @@ from dobonomodo.storage.address import HDFS, Address
 from dobonomodo.storage.files import PinnedFile, is_hidden, most_alike
 from dobonomodo.storage.folder import KEY, Format, StoredFiles, StoredFolders, compare_named
 from dobonomodo.storage.manifest import DATA, HIDDEN, MANIFEST, version_of
+from dobonomodo.storage.named import MARK
 from dobonomodo.storage.named_object import NamedObject
 from dobonomodo.storage.object_copies import Copy, download_all
 from dobonomodo.storage.object_pointer import (
@@ -305,7 +306,16 @@ class ObjectShelf:
         name = stored.named
         if name is None:
             return Inspected()
-        return compare_named(name, stored.named_sha256, lambda: self.objects.hash(Address.parse(name).key))
+        pointer, version = self._pointer, self._version_of(stored.data)
+        file = self.prefix.relative(Address.parse(name).key)
+        named = NamedObject(pointer, file, version.rpartition("/")[0])
+        return compare_named(
+            stored,
+            name,
+            mark=pointer.uri(f"{version}/{MARK}"),
+            find_marked=lambda: named.find_hash(version),
+            hash_named=lambda: pointer.objects.hash(named.key),
+        )
 
     def keep(self, stored: StoredFiles) -> StoredFiles | None:
         """The objects stay where they are."""
