@@ -84,7 +84,7 @@ ELSEWHERE: dict[str, tuple[str, tuple[str, ...]]] = {
     "by explanations of whole rows": (
         "unit/why/test_explain.py unit/why/test_interpret.py projects/test_why.py spark/test_why.py",
         (
-            "why/asking.py", "why/explanation.py", "why/loading.py", "why/row.py", "why/stored.py", "why/text.py",
+            "why/asking.py", "why/loading.py", "why/row.py", "why/stored.py", "why/text.py",
             "cli/why.py",
         ),
     ),
