@@ -57,14 +57,14 @@ def find_rows(
 
 @contextmanager
 def _noticing_damage() -> Iterator[None]:
-    """Whatever Arrow and the conversion of values say of bytes that nobody wrote; a missing file is none of it."""
+    """Raises ``DamagedFileError`` for what Arrow or the conversion of values reports; a missing file is raised as it is."""
     from pyarrow import ArrowException
 
     try:
         yield
     except FileNotFoundError:
         raise
-    except (OSError, ArrowException, ValueError, KeyError, RunFailed) as fault:
+    except (OSError, ArrowException, UnicodeDecodeError, RunFailed) as fault:
         raise DamagedFileError(next(iter(str(fault).splitlines()), "")) from fault
 
 
@@ -134,7 +134,7 @@ def _find_in_group(
 
     metadata = file.metadata.row_group(group)
     chunks = {metadata.column(at).path_in_schema: metadata.column(at) for at in range(metadata.num_columns)}
-    if not all(_may_hold(chunks[name], allowed) for name, allowed in tests.items()):
+    if not all(_may_hold(chunks[name], allowed) for name, allowed in tests.items() if name in chunks):
         return []
     here = None
     if numbers is not None:

@@ -190,6 +190,31 @@ def test_a_damaged_file_is_told_from_a_missing_one(tmp_path: Path, damage: str) 
             count_rows(path)
 
 
+@pytest.mark.parametrize(
+    ("column", "wanted"),
+    [
+        (pa.array([{"a": 1}]), ["A1"]),
+        (pa.array([[1]]), ["A1"]),
+        (pa.array([Decimal(10**20)]), []),
+    ],
+)
+def test_a_column_of_another_type_is_damage(tmp_path: Path, column: pa.Array, wanted: list[Value]) -> None:
+    path = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({"id": column}), path)
+    with pytest.raises(DamagedFileError):
+        list(find_rows(path, {"id": TEXT if wanted else DecimalType(15, 2)}, {"id": wanted} if wanted else {}))
+
+
+@pytest.mark.parametrize("fault", [ValueError("a bug"), KeyError("a bug")])
+def test_our_own_faults_are_not_damage(path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception) -> None:
+    def fail(*_: object) -> None:
+        raise fault
+
+    monkeypatch.setattr(finding, "_take", fail)
+    with pytest.raises(type(fault), match="a bug"):
+        list(find_rows(path, TYPES, {}))
+
+
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two hundred rows in one row group, every twentieth of one kind."""
