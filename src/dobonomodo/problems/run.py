@@ -238,7 +238,9 @@ class CheckFailed(Problem):
 
 
 def _tell_published(outputs: Sequence[str]) -> str:
-    return f"published before the check, and not taken back: {listed(outputs)}" if outputs else "nothing was published"
+    return (
+        f"published before the check, and not taken back: {listed(outputs)}" if outputs else "no result was published"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,7 +76,7 @@ def test_outputs_that_were_published_before_are_named() -> None:
     assert stopped is not None
     hint = stopped.problem.hint() or ""
     assert "`orders`" in hint
-    assert "nothing was published" not in hint
+    assert "no result was published" not in hint
     everything = find_stop([RESULT])
     assert everything is not None
-    assert "nothing was published" in (everything.problem.hint() or "")
+    assert "no result was published" in (everything.problem.hint() or "")
